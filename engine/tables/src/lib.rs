@@ -1,1 +1,11 @@
-//! Quiver's tables.
+//! Quiver's tables: prefix match, next-hop groups, adjacencies, neighbours, and the FIB that ties
+//! them together. Workers read them without waiting; one control thread patches them in place.
+//!
+//! Whoever reads does so inside a pass ([`quiver_core::epoch`]) and keeps no index across passes.
+
+pub mod adjacency;
+pub mod memory;
+pub mod next_hop_group;
+
+pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
+pub use next_hop_group::{GroupId, Groups, Hop};
