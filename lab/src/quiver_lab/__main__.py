@@ -1,0 +1,5 @@
+"""`python -m quiver_lab` is the command `quiver-lab`."""
+
+from quiver_lab.cli import app
+
+app()

@@ -1,0 +1,256 @@
+"""A scenario: one question about one forwarder, in one YAML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from quiver_lab.naming import TestName
+from quiver_lab.search.ndrpdr import NdrPdrSettings
+from quiver_lab.search.pdr_finder import PdrFinderSettings
+from quiver_lab.yaml_reading import read_yaml
+
+ROUTES_MAX = 16_000_000
+FRAME_BYTES_MIN = 60
+FRAME_BYTES_MIN_IP6_UDP = 78
+"""Ethernet 14, IPv6 40, UDP 8, and the generator's 16 bytes of stamp."""
+FRAME_BYTES_MAX = 9_000
+DRAWS_MAX = 4_194_304
+"""The generator takes at most so many lines from a file of destinations."""
+
+
+class Part(BaseModel):
+    """A part of a scenario: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class QuiverForwarder(Part):
+    """Quiver itself, started for the scenario."""
+
+    kind: Literal["quiver"] = "quiver"
+    workers: int = Field(default=1, ge=1, le=64)
+    buffers: int = Field(default=16_384, ge=1_024, le=4_194_304)
+
+
+class SimulatedForwarder(Part):
+    """No forwarder at all: a known loss curve, to try a search or a report."""
+
+    kind: Literal["simulated"]
+    workers: int = Field(default=1, ge=1, le=64)
+    capacity_pps: float = Field(gt=0)
+    floor: float = Field(default=0.0, ge=0, lt=1)
+    collapse: float = Field(default=0.0, ge=0, lt=1)
+    noise: float = Field(default=0.0, ge=0, lt=0.5)
+    stalls_per_s: float = Field(default=0.0, ge=0)
+    stall_s: float = Field(default=0.0, ge=0)
+    generator_max_pps: float = Field(default=50e6, gt=0)
+    seed: int = 1
+
+
+class MemifLink(Part):
+    """Two memif interfaces between generator and forwarder."""
+
+    kind: Literal["memif"] = "memif"
+    role: Literal["master", "slave"] = "master"
+    """The forwarder's role; the generator takes the other."""
+    ring_size: int = Field(default=1_024, ge=64, le=16_384)
+    buffer_size: int = Field(default=2_048, ge=256, le=16_384)
+
+    @model_validator(mode="after")
+    def _ring_is_a_power_of_two(self) -> Self:
+        if self.ring_size & (self.ring_size - 1):
+            below = 1 << (self.ring_size.bit_length() - 1)
+            raise ValueError(
+                f"ring_size must be a power of two: {below} or {below * 2}, not {self.ring_size}"
+            )
+        return self
+
+
+class NoTable(Part):
+    """Nothing to look up: layer 2 cross-connect and patch."""
+
+    kind: Literal["none"] = "none"
+
+
+class ConsecutiveRoutes(Part):
+    """`count` host routes in each direction, one after the other, made by one command."""
+
+    kind: Literal["consecutive"]
+    count: int = Field(default=1, ge=1, le=ROUTES_MAX)
+
+
+class InternetTable(Part):
+    """A generated table with the Internet's distribution of prefix lengths, half of it behind each port."""
+
+    kind: Literal["internet"]
+    count: int = Field(ge=1_000, le=ROUTES_MAX)
+    next_hops: int = Field(default=32, ge=1, le=250)
+    """Neighbours behind each port; each route has one of them."""
+    seed: int = 1
+
+
+Table = Annotated[NoTable | ConsecutiveRoutes | InternetTable, Field(discriminator="kind")]
+
+
+class Traffic(Part):
+    """Which destinations, in which order."""
+
+    order: Literal["seq", "rnd", "zipf"] = "seq"
+    """Over the table's routes: in turn, each as likely (per-prefix random), or zipf popularity."""
+    draws: int = Field(default=1_048_576, ge=1, le=DRAWS_MAX)
+    """How many destinations are drawn before they repeat."""
+    exponent: float = Field(default=1.0, gt=0, le=4)
+    directions: Literal[1, 2] = 2
+    seed: int = 1
+
+
+class MrrSettings(Part):
+    """Maximum receive rate; CSIT's are 10 trials of 1 s."""
+
+    trials: int = Field(default=10, ge=1, le=100)
+    duration_s: float = Field(default=1.0, gt=0, le=60)
+
+
+class NdrPdrPart(Part):
+    """MLRsearch; the defaults are CSIT's goals."""
+
+    trial_duration_s: float = Field(default=1.0, gt=0, le=60)
+    initial_trial_duration_s: float = Field(default=1.0, gt=0, le=60)
+    duration_sum_s: float = Field(default=21.0, gt=0, le=3600)
+    relative_width: float = Field(default=0.005, gt=0, lt=1)
+    exceed_ratio: float = Field(default=0.5, ge=0, lt=1)
+    preceding_targets: int = Field(default=2, ge=1, le=5)
+    search_duration_max_s: float = Field(default=1200.0, gt=0)
+    warmup_s: float = Field(default=1.0, ge=0, le=60)
+
+    @model_validator(mode="after")
+    def _durations_grow(self) -> Self:
+        if not self.initial_trial_duration_s <= self.trial_duration_s <= self.duration_sum_s:
+            raise ValueError(
+                "initial_trial_duration_s ≤ trial_duration_s ≤ duration_sum_s must hold, not "
+                f"{self.initial_trial_duration_s}, {self.trial_duration_s}, {self.duration_sum_s}"
+            )
+        return self
+
+    def settings(self) -> NdrPdrSettings:
+        """The same for the search."""
+        return NdrPdrSettings(**self.model_dump())
+
+
+class PdrFinderPart(Part):
+    """The PDR finder of SRPerf; bounds and accuracy in per cent of the line packet rate."""
+
+    loss_threshold: float = Field(default=0.005, ge=0, lt=1)
+    min_percent: float = Field(default=1.0, ge=0, lt=100)
+    max_percent: float = Field(default=100.0, gt=0, le=100)
+    accuracy_percent: float = Field(default=1.0, gt=0, le=50)
+    trial_duration_s: float = Field(default=10.0, gt=0, le=60)
+    near_ratio: float = Field(default=0.01, ge=0, lt=1)
+    stdev_max: float = Field(default=0.002, ge=0, lt=1)
+    repetitions_min: int = Field(default=3, ge=2, le=100)
+    repetitions_max: int = Field(default=10, ge=2, le=100)
+    line_rate_bps: float | None = Field(default=None, gt=0)
+    """Bit rate of one port's line for equation 1. Memory has none: the rate is then taken from the
+    highest that the generator was seen to get back (MRR), with a quarter above it."""
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.min_percent >= self.max_percent:
+            raise ValueError(f"min_percent must be below max_percent, {self.max_percent:g}")
+        if self.repetitions_min > self.repetitions_max:
+            raise ValueError(f"repetitions_min must be at most repetitions_max, {self.repetitions_max}")
+        return self
+
+    def settings(self) -> PdrFinderSettings:
+        """The same for the search."""
+        return PdrFinderSettings(**self.model_dump(exclude={"line_rate_bps"}))
+
+
+class LatencySettings(Part):
+    """Latency at shares of PDR; 0 means as good as no load."""
+
+    percents_of_pdr: tuple[float, ...] = (10.0, 50.0, 90.0)
+    duration_s: float = Field(default=1.0, gt=0, le=60)
+
+
+class TelemetrySettings(Part):
+    """Clocks per packet by node and drops, read around a trial of its own at the maximum rate."""
+
+    duration_s: float = Field(default=1.0, gt=0, le=60)
+
+
+class Searches(Part):
+    """What is asked; a search that is left out is not run."""
+
+    mrr: MrrSettings = MrrSettings()
+    ndrpdr: NdrPdrPart | None = NdrPdrPart()
+    pdr_finder: PdrFinderPart | None = None
+    latency: LatencySettings | None = LatencySettings()
+    telemetry: TelemetrySettings | None = TelemetrySettings()
+    warmup_s: float = Field(default=0.05, ge=0, le=10)
+    """Traffic before each trial that is not counted."""
+
+
+class Scenario(Part):
+    """One file: forwarder, path, frames, tables, traffic, searches."""
+
+    question: str = Field(min_length=5, max_length=200)
+    """What this measurement answers, in a sentence."""
+    title: str = Field(min_length=2, max_length=40)
+    """A short name for tables and plots."""
+    forwarder: Annotated[QuiverForwarder | SimulatedForwarder, Field(discriminator="kind")]
+    path: Literal["l2xc", "l2patch", "ip4", "ip6"]
+    link: MemifLink = MemifLink()
+    frame: int | Literal["imix"] = 64
+    """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX."""
+    table: Table = NoTable()
+    traffic: Traffic = Traffic()
+    search: Searches = Searches()
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        routed = self.path in ("ip4", "ip6")
+        if routed and isinstance(self.table, NoTable):
+            raise ValueError(f"table: the path {self.path} needs a table: kind consecutive or internet")
+        if not routed and not isinstance(self.table, NoTable):
+            raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
+        if isinstance(self.frame, int):
+            least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
+            if not least <= self.frame <= FRAME_BYTES_MAX:
+                raise ValueError(
+                    f"frame: for the path {self.path} it must be {least} to {FRAME_BYTES_MAX} bytes,"
+                    f" or imix, not {self.frame}"
+                )
+        return self
+
+    @property
+    def name(self) -> TestName:
+        """The test's name by CSIT's convention; one thread a core here."""
+        table = self.table
+        return TestName(
+            frame_bytes=self.frame if isinstance(self.frame, int) else None,
+            threads=self.forwarder.workers,
+            cores=self.forwarder.workers,
+            link=self.link.kind,
+            function=self.path,
+            scale=1 if isinstance(table, NoTable) else table.count,
+            internet=isinstance(table, InternetTable),
+            order=self.traffic.order,
+            search="mrr" if self.search.ndrpdr is None else "ndrpdr",
+        )
+
+    @property
+    def routes(self) -> int:
+        """Routes in the table, for those who print it."""
+        table = self.table
+        if isinstance(table, NoTable):
+            return 0
+        return table.count if isinstance(table, InternetTable) else table.count * self.traffic.directions
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read and validate one scenario file."""
+    return read_yaml(path, Scenario)

@@ -1,0 +1,1 @@
+"""Searches: each asks for trials and knows nothing about who runs them."""

@@ -1,0 +1,136 @@
+"""YAML into a pydantic model; an error names the file, the line, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class YamlError(ValueError):
+    """One or several problems of one file, one a line: `file:line: where: what is wrong; what would be right`."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def read_yaml(path: Path, model: type[ModelT]) -> ModelT:
+    """Read a file into a model, or raise `YamlError` with every problem at once."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise YamlError([f"{path}: cannot be read: {error}"]) from error
+    return parse_yaml(text, model, str(path))
+
+
+def parse_yaml(text: str, model: type[ModelT], name: str) -> ModelT:
+    """Parse text into a model; `name` stands for the file in messages."""
+    try:
+        tree = YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = mark.line + 1 if mark else 1
+        raise YamlError([f"{name}:{line}: not YAML: {error.problem or error.context}"]) from error
+    except ValueError as error:
+        raise YamlError([f"{name}:1: not YAML: {error}"]) from error
+    if not isinstance(tree, CommentedMap):
+        right = ", ".join(sorted(model.model_fields))
+        raise YamlError([f"{name}:1: a mapping is expected here, with the keys {right}"])
+    try:
+        return model.model_validate(tree)
+    except ValidationError as error:
+        problems = [
+            f"{name}:{_line(tree, item['loc'])}: {_sentence(item, model, _written(tree, item['loc']))}"
+            for item in error.errors()
+        ]
+        raise YamlError(problems) from error
+
+
+def _line(tree: Any, loc: tuple[int | str, ...]) -> int:
+    """The line of the innermost part of `loc` that the file has."""
+    line, node = 1, tree
+    for step in loc:
+        if isinstance(node, CommentedMap) and step in node:
+            line = node.lc.key(step)[0] + 1
+        elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
+            line = node.lc.item(step)[0] + 1
+        else:
+            continue  # a union's tag, or a key that is missing
+        node = node[step]
+    return line
+
+
+def _written(tree: Any, loc: tuple[int | str, ...]) -> str:
+    """`loc` as the author of the file would write it: without the tags of unions."""
+    steps, node = [], tree
+    for index, step in enumerate(loc):
+        present = (isinstance(node, CommentedMap) and step in node) or (
+            isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node)
+        )
+        if present:
+            node = node[step]
+        if present or index == len(loc) - 1:
+            steps.append(str(step))
+    return ".".join(steps) or "the file"
+
+
+def _sentence(item: ErrorDetails, model: type[BaseModel], where: str) -> str:
+    given = item.get("input")
+    match item["type"]:
+        case "extra_forbidden":
+            return f"{where}: no such key; {_right_key(str(item['loc'][-1]), _model_at(model, item['loc'][:-1]))}"
+        case "missing":
+            return f"{where}: is missing; write it"
+        case _:
+            message = item["msg"].removeprefix("Value error, ")
+            shown = f" (it is {given!r})" if isinstance(given, str | int | float | bool) else ""
+            return f"{where}: {message[:1].lower()}{message[1:]}{shown}"
+
+
+def _right_key(wrong: str, model: type[BaseModel] | None) -> str:
+    """What a misspelt key should have been."""
+    if model is None:
+        return "remove it"
+    known = sorted(model.model_fields)
+    near = difflib.get_close_matches(wrong, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Every model that an annotation allows, through Optional, Annotated, unions and tuples."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Annotated, Union, types.UnionType, tuple, list):
+        return [model for part in get_args(annotation) for model in _models_in(part)]
+    return []
+
+
+def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The model that stands at a place of the tree, following union tags."""
+    candidates: list[type[BaseModel]] = [model]
+    for step in loc:
+        inner = [
+            found
+            for candidate in candidates
+            if isinstance(step, str) and step in candidate.model_fields
+            for found in _models_in(candidate.model_fields[step].annotation)
+        ]
+        tagged = [
+            candidate
+            for candidate in candidates
+            if "kind" in candidate.model_fields
+            and step in typing.get_args(candidate.model_fields["kind"].annotation)
+        ]
+        candidates = inner or tagged or candidates
+    return candidates[0] if candidates else None
