@@ -1,1 +1,40 @@
-//! Quiver's wire.
+//! Headers as bytes: one file per protocol. No I/O, no allocation, no unsafe, no panic from a packet.
+//!
+//! Each protocol has two ways in. The data plane overlays a fixed-size header on packet bytes
+//! ([`Header::overlay`]): one length check, then every accessor is a load. Control and tests use the
+//! plain form (`Repr`), whose `parse` and `emit` are inverse and check everything.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod arp;
+pub mod checksum;
+pub mod ethernet;
+pub mod flow;
+mod header;
+pub mod icmp4;
+pub mod ip4;
+pub mod ip6;
+pub mod mac;
+pub mod prefix;
+mod protocol;
+pub mod tcp;
+pub mod udp;
+pub mod vlan;
+
+pub use arp::ArpHeader;
+pub use ethernet::{EtherType, EthernetHeader};
+pub use header::{Header, WireError};
+pub use icmp4::Icmp4Header;
+pub use ip4::Ip4Header;
+pub use ip6::Ip6Header;
+pub use mac::MacAddress;
+pub use prefix::{Ip4InterfaceAddress, Ip4Prefix, Ip6InterfaceAddress, Ip6Prefix, IpPrefix};
+pub use protocol::IpProtocol;
+pub use tcp::TcpHeader;
+pub use udp::UdpHeader;
+pub use vlan::{VlanId, VlanTag};
+/// The traits behind the overlays, so that callers need no dependency of their own.
+pub use zerocopy::{FromBytes, IntoBytes};

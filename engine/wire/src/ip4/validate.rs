@@ -1,0 +1,279 @@
+//! Whether an IPv4 header may go on: one test without branches for the good path, the reason behind it.
+
+use core::fmt;
+
+use super::{Ip4Header, address};
+use crate::{Header, checksum};
+
+/// Why an IPv4 packet goes no further (RFC 1812 §5.2.2 and §5.3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ip4Bad {
+    /// Fewer than 20 bytes are there.
+    Truncated,
+    /// The version is not 4.
+    BadVersion,
+    /// The header length is below 20 bytes, or runs beyond the bytes there.
+    HeaderTooShort,
+    /// The total length is below the header's.
+    LengthTooShort,
+    /// The total length is more than arrived.
+    LengthBeyondPacket,
+    /// The header's checksum is wrong.
+    BadChecksum,
+    /// The source is a multicast group.
+    SourceIsMulticast,
+    /// The source is 255.255.255.255.
+    SourceIsBroadcast,
+    /// The source is in 127.0.0.0/8.
+    SourceIsLoopback,
+    /// The source is in 0.0.0.0/8 (0.0.0.0 may speak to 255.255.255.255).
+    SourceIsThisNetwork,
+    /// The source is in 240.0.0.0/4.
+    SourceIsReserved,
+    /// The destination is in 127.0.0.0/8.
+    DestinationIsLoopback,
+    /// The destination is in 0.0.0.0/8.
+    DestinationIsThisNetwork,
+    /// The destination is in 240.0.0.0/4 and not 255.255.255.255.
+    DestinationIsReserved,
+}
+
+impl Ip4Bad {
+    /// Every reason, in the order of their numbers (`reason as usize`).
+    pub const ALL: [Ip4Bad; 14] = [
+        Ip4Bad::Truncated,
+        Ip4Bad::BadVersion,
+        Ip4Bad::HeaderTooShort,
+        Ip4Bad::LengthTooShort,
+        Ip4Bad::LengthBeyondPacket,
+        Ip4Bad::BadChecksum,
+        Ip4Bad::SourceIsMulticast,
+        Ip4Bad::SourceIsBroadcast,
+        Ip4Bad::SourceIsLoopback,
+        Ip4Bad::SourceIsThisNetwork,
+        Ip4Bad::SourceIsReserved,
+        Ip4Bad::DestinationIsLoopback,
+        Ip4Bad::DestinationIsThisNetwork,
+        Ip4Bad::DestinationIsReserved,
+    ];
+
+    /// A sentence for the operator.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Ip4Bad::Truncated => "fewer bytes than an IPv4 header",
+            Ip4Bad::BadVersion => "IP version is not 4",
+            Ip4Bad::HeaderTooShort => "IPv4 header length below 20 bytes or beyond the packet",
+            Ip4Bad::LengthTooShort => "IPv4 total length below the header's",
+            Ip4Bad::LengthBeyondPacket => "IPv4 total length beyond the packet",
+            Ip4Bad::BadChecksum => "IPv4 header checksum wrong",
+            Ip4Bad::SourceIsMulticast => "IPv4 source is a multicast group",
+            Ip4Bad::SourceIsBroadcast => "IPv4 source is the broadcast address",
+            Ip4Bad::SourceIsLoopback => "IPv4 source is a loopback address",
+            Ip4Bad::SourceIsThisNetwork => "IPv4 source is in network 0",
+            Ip4Bad::SourceIsReserved => "IPv4 source is reserved (240.0.0.0/4)",
+            Ip4Bad::DestinationIsLoopback => "IPv4 destination is a loopback address",
+            Ip4Bad::DestinationIsThisNetwork => "IPv4 destination is in network 0",
+            Ip4Bad::DestinationIsReserved => "IPv4 destination is reserved (240.0.0.0/4)",
+        }
+    }
+}
+
+impl fmt::Display for Ip4Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Version 4, no options, both lengths and the checksum right: no branch. `available` is how many
+/// bytes arrived from the header's first one on, in all segments.
+#[inline(always)]
+pub fn is_well_formed(header: &Ip4Header, available: usize) -> bool {
+    let total = usize::from(header.total_length());
+    header.is_version_4_without_options()
+        & (total >= Ip4Header::LEN)
+        & (total <= available)
+        & checksum::header_is_good(header)
+}
+
+/// Source unicast, destination unicast or multicast, neither in network 0 or 127: no branch. False
+/// for a few packets that [`validate`] lets pass (limited broadcast).
+#[inline(always)]
+pub fn has_good_addresses(header: &Ip4Header) -> bool {
+    let source = header.source_bits() >> 24;
+    let destination = header.destination_bits() >> 24;
+    (source.wrapping_sub(1) < 223)
+        & (source != 127)
+        & (destination.wrapping_sub(1) < 239)
+        & (destination != 127)
+}
+
+/// The good path in one test: everything that [`validate`] asks, for a packet without options that
+/// is no broadcast. When it is false, [`explain`] says why, if anything is wrong at all.
+#[inline(always)]
+pub fn is_plain(header: &Ip4Header, available: usize) -> bool {
+    is_well_formed(header, available) & has_good_addresses(header)
+}
+
+/// Judges the packet that starts at `segment[0]`, and gives its header. `segment` is the contiguous
+/// part, which must hold the options if there are some; `available` counts all segments.
+#[inline(always)]
+pub fn validate(segment: &[u8], available: usize) -> Result<&Ip4Header, Ip4Bad> {
+    let header = Ip4Header::overlay(segment).ok_or(Ip4Bad::Truncated)?;
+    if !is_plain(header, available) {
+        explain(segment, available)?;
+    }
+    Ok(header)
+}
+
+/// As [`validate`], step by step: for packets that are not [`is_plain`].
+#[cold]
+#[inline(never)]
+pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip4Bad> {
+    let header = Ip4Header::overlay(segment).ok_or(Ip4Bad::Truncated)?;
+    if header.version() != 4 {
+        return Err(Ip4Bad::BadVersion);
+    }
+    let header_len = header.header_len();
+    if header_len < Ip4Header::LEN || header_len > available {
+        return Err(Ip4Bad::HeaderTooShort);
+    }
+    let with_options = segment.get(..header_len).ok_or(Ip4Bad::HeaderTooShort)?;
+    let total = usize::from(header.total_length());
+    if total < header_len {
+        return Err(Ip4Bad::LengthTooShort);
+    }
+    if total > available {
+        return Err(Ip4Bad::LengthBeyondPacket);
+    }
+    if !checksum::Sum::new().bytes(with_options).is_good() {
+        return Err(Ip4Bad::BadChecksum);
+    }
+    addresses(header)
+}
+
+/// RFC 1812 §5.3.7, with the source 0.0.0.0 of RFC 2131 §4.1.
+fn addresses(header: &Ip4Header) -> Result<(), Ip4Bad> {
+    let (source, destination) = (header.source(), header.destination());
+    let unnumbered = source.is_unspecified() && address::is_limited_broadcast(destination);
+    let checks = [
+        (address::is_this_network(source) && !unnumbered, Ip4Bad::SourceIsThisNetwork),
+        (address::is_loopback(source), Ip4Bad::SourceIsLoopback),
+        (address::is_multicast(source), Ip4Bad::SourceIsMulticast),
+        (address::is_limited_broadcast(source), Ip4Bad::SourceIsBroadcast),
+        (address::is_reserved(source), Ip4Bad::SourceIsReserved),
+        (address::is_this_network(destination), Ip4Bad::DestinationIsThisNetwork),
+        (address::is_loopback(destination), Ip4Bad::DestinationIsLoopback),
+        (address::is_reserved(destination), Ip4Bad::DestinationIsReserved),
+    ];
+    match checks.iter().find(|(bad, _)| *bad) {
+        Some((_, reason)) => Err(*reason),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Repr;
+    use super::*;
+    use crate::IpProtocol;
+    use core::net::Ipv4Addr;
+    use proptest::prelude::*;
+
+    fn packet(source: &str, destination: &str, options: &[u8]) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        let addresses: [Ipv4Addr; 2] = [source.parse().unwrap(), destination.parse().unwrap()];
+        let payload_len = 44 - options.len();
+        let repr = Repr { options, ..Repr::new(addresses[0], addresses[1], IpProtocol::UDP, payload_len) };
+        repr.emit(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn verdict(bytes: &[u8]) -> Result<(), Ip4Bad> {
+        validate(bytes, bytes.len()).map(|_| ())
+    }
+
+    #[test]
+    fn each_lie_of_the_header_has_its_own_reason() {
+        let good = packet("10.0.0.1", "10.0.0.2", &[]);
+        assert_eq!(verdict(&good), Ok(()));
+        assert_eq!(verdict(&good[..19]), Err(Ip4Bad::Truncated));
+        assert_eq!(verdict(&good[..63]), Err(Ip4Bad::LengthBeyondPacket));
+        for (place, value, reason) in [
+            (0, 0x65, Ip4Bad::BadVersion),
+            (0, 0x44, Ip4Bad::HeaderTooShort),
+            (3, 19, Ip4Bad::LengthTooShort),
+            (3, 65, Ip4Bad::LengthBeyondPacket),
+            (8, 3, Ip4Bad::BadChecksum),
+        ] {
+            let mut bad = good;
+            bad[place] = value;
+            assert_eq!(verdict(&bad), Err(reason));
+        }
+        let mut long_header = good;
+        long_header[0] = 0x4f;
+        assert_eq!(verdict(&long_header[..59]), Err(Ip4Bad::HeaderTooShort));
+    }
+
+    #[test]
+    fn each_wrong_address_has_its_own_reason() {
+        for (source, reason) in [
+            ("0.0.0.0", Ip4Bad::SourceIsThisNetwork),
+            ("127.0.0.1", Ip4Bad::SourceIsLoopback),
+            ("224.0.0.1", Ip4Bad::SourceIsMulticast),
+            ("240.0.0.1", Ip4Bad::SourceIsReserved),
+            ("255.255.255.255", Ip4Bad::SourceIsBroadcast),
+        ] {
+            assert_eq!(verdict(&packet(source, "10.0.0.2", &[])), Err(reason));
+        }
+        for (destination, reason) in [
+            ("0.1.2.3", Ip4Bad::DestinationIsThisNetwork),
+            ("127.0.0.1", Ip4Bad::DestinationIsLoopback),
+            ("255.0.0.1", Ip4Bad::DestinationIsReserved),
+        ] {
+            assert_eq!(verdict(&packet("10.0.0.1", destination, &[])), Err(reason));
+        }
+    }
+
+    #[test]
+    fn broadcasts_groups_and_options_pass() {
+        assert_eq!(verdict(&packet("10.0.0.1", "255.255.255.255", &[])), Ok(()));
+        assert_eq!(verdict(&packet("0.0.0.0", "255.255.255.255", &[])), Ok(()));
+        assert_eq!(verdict(&packet("10.0.0.1", "224.0.0.5", &[])), Ok(()));
+        let alert = packet("10.0.0.1", "10.0.0.2", &[148, 4, 0, 0]);
+        assert_eq!(verdict(&alert), Ok(()));
+        assert!(!is_plain(Ip4Header::overlay(&alert).unwrap(), 64));
+    }
+
+    #[test]
+    fn the_reasons_are_numbered_in_their_order() {
+        assert!(Ip4Bad::ALL.iter().enumerate().all(|(number, reason)| *reason as usize == number));
+    }
+
+    proptest! {
+        #[test]
+        fn the_one_test_never_disagrees_with_the_steps(
+            mut bytes: [u8; 64], mend: bool, first in 0usize..4, available in 0usize..80,
+        ) {
+            bytes[0] = [0x45, 0x46, 0x44, bytes[0]][first];
+            bytes[2] = 0;
+            if mend {
+                let header = Ip4Header::overlay_mut(&mut bytes).unwrap();
+                header.set_checksum(checksum::header_checksum(header));
+            }
+            let header = Ip4Header::overlay(&bytes).unwrap();
+            if is_plain(header, available) {
+                prop_assert_eq!(explain(&bytes, available), Ok(()));
+            } else if explain(&bytes, available).is_ok() {
+                let special = header.header_len() > 20
+                    || address::is_limited_broadcast(header.destination());
+                prop_assert!(special);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..70), available: usize) {
+            let _ = validate(&bytes, available);
+            let _ = explain(&bytes, available);
+        }
+    }
+}
