@@ -187,7 +187,7 @@ pub struct UpperLayer {
 pub fn upper_layer(next: IpProtocol, bytes: &[u8]) -> Result<UpperLayer, ExtensionBad> {
     let mut walk = Walk::new(next, bytes);
     let mut fragment = None;
-    while let Some(extension) = walk.next() {
+    for extension in walk.by_ref() {
         fragment = extension?.fragment().or(fragment);
     }
     Ok(UpperLayer { protocol: walk.next, offset: walk.offset, fragment })
