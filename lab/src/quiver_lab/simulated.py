@@ -25,7 +25,7 @@ class LossCurve:
         """Expected share of frames lost at a load."""
         if load_pps <= self.capacity_pps:
             return self.floor
-        served = self.capacity_pps * (1.0 - self.collapse) ** math.log2(load_pps / self.capacity_pps)
+        served: float = self.capacity_pps * (1.0 - self.collapse) ** math.log2(load_pps / self.capacity_pps)
         return self.floor + (1.0 - self.floor) * (1.0 - served / load_pps)
 
     def rate_at(self, loss_ratio: float) -> float:
@@ -62,8 +62,8 @@ class SimulatedForwarder:
     def measure(self, duration_s: float, load: Load) -> Trial:
         """One simulated trial; takes no time."""
         capacity = self.curve.capacity_pps * max(0.01, 1.0 + self._random.gauss(0.0, self.noise))
-        trial = self._flat_out(duration_s, capacity) if load == "max" else self._paced(
-            duration_s, load, capacity
+        trial = (
+            self._flat_out(duration_s, capacity) if load == "max" else self._paced(duration_s, load, capacity)
         )
         self.trials.append(trial)
         return trial

@@ -18,7 +18,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class YamlError(ValueError):
-    """One or several problems of one file, one a line: `file:line: where: what is wrong; what would be right`."""
+    """Problems of one file, one a line: `file:line: where: what is wrong; what would be right`."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -89,7 +89,8 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], where: str) -> str:
     given = item.get("input")
     match item["type"]:
         case "extra_forbidden":
-            return f"{where}: no such key; {_right_key(str(item['loc'][-1]), _model_at(model, item['loc'][:-1]))}"
+            *place, wrong = item["loc"]
+            return f"{where}: no such key; {_right_key(str(wrong), _model_at(model, tuple(place)))}"
         case "missing":
             return f"{where}: is missing; write it"
         case _:

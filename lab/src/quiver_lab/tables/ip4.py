@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quiver_lab.tables.lengths import IP4_LENGTHS, scaled
-from quiver_lab.tables.popularity import draw_entries
+from quiver_lab.tables.popularity import Demand, draw_entries
 
 FIRST_UNICAST = 1 << 24
 END_UNICAST = 224 << 24
@@ -88,21 +87,16 @@ def generate_ip4(count: int, next_hops: int, seed: int) -> Ip4Table:
     return Ip4Table(addresses, lengths, ports, hops)
 
 
-def ip4_destinations(
-    table: Ip4Table,
-    port: int,
-    draws: int,
-    order: Literal["seq", "rnd", "zipf"],
-    seed: int,
-    exponent: float = 1.0,
-) -> NDArray[np.uint32]:
+def ip4_destinations(table: Ip4Table, port: int, demand: Demand) -> NDArray[np.uint32]:
     """Addresses inside the table's prefixes that lead to `port`, in the order of the traffic: a prefix
     by popularity, then an address of it at random."""
-    rng = np.random.default_rng((seed, port))
+    rng = demand.rng(port)
     mine = np.flatnonzero(table.ports == port)
-    chosen = mine[draw_entries(len(mine), draws, order, rng, exponent)]
+    chosen = mine[draw_entries(len(mine), demand, rng)]
     host_bits = (32 - table.lengths[chosen]).astype(np.uint64)
-    host = rng.integers(0, 1 << 32, draws, dtype=np.uint64) & ((np.uint64(1) << host_bits) - np.uint64(1))
+    host = rng.integers(0, 1 << 32, demand.draws, dtype=np.uint64) & (
+        (np.uint64(1) << host_bits) - np.uint64(1)
+    )
     result: NDArray[np.uint32] = (table.addresses[chosen].astype(np.uint64) | host).astype(np.uint32)
     return result
 

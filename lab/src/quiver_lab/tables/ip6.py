@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quiver_lab.tables.lengths import IP6_LENGTHS, scaled
-from quiver_lab.tables.popularity import draw_entries
+from quiver_lab.tables.popularity import Demand, draw_entries
 
 FIRST_16_BITS: tuple[int, ...] = (
     0x2001, 0x2003, *range(0x2400, 0x2410), *range(0x2600, 0x2610), *range(0x2800, 0x2810),
@@ -118,21 +117,14 @@ def generate_ip6(count: int, next_hops: int, seed: int) -> Ip6Table:
     )
 
 
-def ip6_destinations(
-    table: Ip6Table,
-    port: int,
-    draws: int,
-    order: Literal["seq", "rnd", "zipf"],
-    seed: int,
-    exponent: float = 1.0,
-) -> Columns:
+def ip6_destinations(table: Ip6Table, port: int, demand: Demand) -> Columns:
     """Addresses inside the table's prefixes that lead to `port`, in the order of the traffic."""
-    rng = np.random.default_rng((seed, port))
+    rng = demand.rng(port)
     mine = np.flatnonzero(table.ports == port)
-    chosen = mine[draw_entries(len(mine), draws, order, rng, exponent)]
+    chosen = mine[draw_entries(len(mine), demand, rng)]
     mask_high, mask_low = _masks(table.lengths[chosen])
-    high = table.high[chosen] | (_random_64(draws, rng) & ~mask_high)
-    low = table.low[chosen] | (_random_64(draws, rng) & ~mask_low)
+    high = table.high[chosen] | (_random_64(demand.draws, rng) & ~mask_high)
+    low = table.low[chosen] | (_random_64(demand.draws, rng) & ~mask_low)
     return high, low
 
 

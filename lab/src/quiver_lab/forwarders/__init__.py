@@ -1,0 +1,48 @@
+"""Forwarders under test, one file each behind one small protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClocks:
+    """What one node of the packet graph did, summed over the workers."""
+
+    node: str
+    calls: int
+    vectors: int
+    """Packets, as operators of vector routers call them."""
+    clocks_per_packet: float
+    vectors_per_call: float
+
+
+@dataclass(frozen=True, slots=True)
+class DropCount:
+    """Packets that ended in one node for one reason."""
+
+    node: str
+    reason: str
+    count: int
+
+
+class Forwarder(Protocol):
+    """A forwarder that a session starts, loads, asks and stops."""
+
+    version: str
+
+    def start(self) -> None:
+        """Start it with its whole configuration; returns when it is ready to forward."""
+
+    def clear_counters(self) -> None:
+        """Set the counters to zero that the next two read."""
+
+    def nodes(self) -> list[NodeClocks]:
+        """Clocks by node since the last clear."""
+
+    def drops(self) -> list[DropCount]:
+        """Drops by reason since the last clear."""
+
+    def stop(self) -> None:
+        """End it; nothing of it stays."""

@@ -1,0 +1,183 @@
+"""Quiver: quiverd started with generated files in its own folder, asked over its API socket."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from quiver_lab.forwarders import DropCount, NodeClocks
+from quiver_lab.forwarders.json_rpc import JsonRpcClient, RpcError
+from quiver_lab.processes import ProcessError, find_binary, last_words, stop
+
+READY_TIMEOUT_S = 60.0
+"""A full table has to be loaded by then."""
+API_SOCKET = "api.sock"
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class QuiverConfig:
+    """What quiverd needs: where it runs, and the commands that configure it."""
+
+    main_core: int
+    worker_cores: tuple[int, ...]
+    buffers: int
+    commands: tuple[str, ...]
+
+    def startup_text(self, directory: Path) -> str:
+        """The start-up file."""
+        workers = ",".join(str(core) for core in self.worker_cores)
+        return (
+            "unix {\n"
+            "  nodaemon\n"
+            f"  cli-listen {directory / 'cli.sock'}\n"
+            f"  exec {directory / 'setup.cli'}\n"
+            f"  runtime-dir {directory}\n"
+            f"  log {directory / 'quiverd.log'}\n"
+            "}\n"
+            f"cpu {{ main-core {self.main_core} corelist-workers {workers} }}\n"
+            f"buffers {{ buffers-per-numa {self.buffers} }}\n"
+        )
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Node(_Reply):
+    name: str
+    calls: int
+    vectors: int
+    clocks_per_packet: float | None = None
+    """None or 0 for a node that had no packet."""
+
+
+class _Worker(_Reply):
+    nodes: tuple[_Node, ...]
+
+
+class _Runtime(_Reply):
+    workers: tuple[_Worker, ...]
+
+
+class _Drop(_Reply):
+    node: str
+    reason: str
+    count: int
+
+
+class _Errors(_Reply):
+    errors: tuple[_Drop, ...]
+
+
+class Quiver:
+    """A running quiverd."""
+
+    def __init__(self, config: QuiverConfig, directory: Path, binary: Path | None = None) -> None:
+        self._config = config
+        self._directory = directory
+        self._binary = binary
+        self._output = directory / "quiverd.out"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._api: JsonRpcClient | None = None
+        self.version = ""
+
+    def start(self) -> None:
+        """Write the files, start the process, wait until its API answers."""
+        (self._directory / "setup.cli").write_text("\n".join(self._config.commands) + "\n")
+        startup = self._directory / "startup.conf"
+        startup.write_text(self._config.startup_text(self._directory))
+        binary = self._binary or find_binary("quiverd")
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                [binary, "-c", startup], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            if (code := self._process.poll()) is not None:
+                raise ProcessError(f"quiverd ended while starting (exit code {code}):\n{self._last_words()}")
+            try:
+                self._api = JsonRpcClient(self._directory / API_SOCKET, READY_TIMEOUT_S)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise ProcessError(
+                        f"quiverd did not open its API socket in {READY_TIMEOUT_S:g} s:\n{self._last_words()}"
+                    ) from None
+                time.sleep(0.02)
+        version = self.cli("show version json").get("json")
+        self.version = str(version.get("version", "")) if isinstance(version, dict) else ""
+
+    def _last_words(self) -> str:
+        return f"{last_words(self._output)}\n{last_words(self._directory / 'quiverd.log')}"
+
+    def cli(self, line: str) -> dict[str, Any]:
+        """One CLI line over the API: its reply as {"text": …, "json": …}."""
+        if self._api is None:
+            raise ProcessError("quiverd is not running")
+        try:
+            reply = self._api.call("cli", {"line": line})
+        except OSError as error:
+            raise ProcessError(f"quiverd does not answer `{line}`: {error}\n{self._last_words()}") from error
+        if not isinstance(reply, dict):
+            raise RpcError(f"`{line}` was answered with {reply!r} instead of text and json")
+        return reply
+
+    def clear_counters(self) -> None:
+        """`clear runtime` and `clear errors`."""
+        self.cli("clear runtime")
+        self.cli("clear errors")
+
+    def nodes(self) -> list[NodeClocks]:
+        """`show runtime`, nodes that had packets, summed over workers, dearest first."""
+        runtime = _understood(_Runtime, "show runtime json", self.cli("show runtime json"))
+        calls: dict[str, int] = defaultdict(int)
+        vectors: dict[str, int] = defaultdict(int)
+        clocks: dict[str, float] = defaultdict(float)
+        for worker in runtime.workers:
+            for node in worker.nodes:
+                if node.vectors:
+                    calls[node.name] += node.calls
+                    vectors[node.name] += node.vectors
+                    clocks[node.name] += (node.clocks_per_packet or 0.0) * node.vectors
+        rows = [
+            NodeClocks(name, calls[name], n, clocks[name] / n, n / calls[name] if calls[name] else 0.0)
+            for name, n in vectors.items()
+        ]
+        return sorted(rows, key=lambda row: row.clocks_per_packet, reverse=True)
+
+    def drops(self) -> list[DropCount]:
+        """`show errors`, what was counted."""
+        errors = _understood(_Errors, "show errors json", self.cli("show errors json"))
+        return [DropCount(row.node, row.reason, row.count) for row in errors.errors if row.count]
+
+    def stop(self) -> None:
+        """End the process by its pid."""
+        if self._api is not None:
+            self._api.close()
+            self._api = None
+        process, self._process = self._process, None
+        if process is not None:
+            stop(process)
+
+
+def _understood(model: type[ModelT], line: str, reply: dict[str, Any]) -> ModelT:
+    try:
+        return model.model_validate(reply.get("json"))
+    except ValidationError as error:
+        raise RpcError(f"the reply to `{line}` cannot be understood: {error}") from error

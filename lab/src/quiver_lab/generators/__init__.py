@@ -1,0 +1,1 @@
+"""Traffic generators: each is a measurer in front of a forwarder."""

@@ -1,0 +1,77 @@
+"""Marks: what a reader must know before believing a figure."""
+
+from __future__ import annotations
+
+from quiver_lab.host import BUSY_BEFORE_MAX
+from quiver_lab.results import Mark, ScenarioResult
+from quiver_lab.search.mrr import MrrResult
+from quiver_lab.search.ndrpdr import NdrPdrResult
+from quiver_lab.search.pdr_finder import PdrInterval
+
+STALL_RATIO = 2.0
+"""PDR above this many times NDR says that something stands still now and then."""
+
+
+def marks(result: ScenarioResult) -> list[Mark]:
+    """Every mark that a scenario's result deserves."""
+    found: list[Mark] = []
+    if result.forwarder == "simulated":
+        found.append(
+            Mark(kind="simulated", about="no forwarder was measured: these figures come from a formula")
+        )
+    if result.mrr:
+        found += _of_mrr(result.mrr)
+    if result.ndrpdr:
+        found += _of_ndrpdr(result.ndrpdr)
+    if result.pdr_finder:
+        found += _of_pdr_finder(result.pdr_finder)
+    return found + _of_host(result)
+
+
+def _of_mrr(mrr: MrrResult) -> list[Mark]:
+    if not mrr.limited_by_generator:
+        return []
+    return [Mark(kind="generator-bound", about="MRR: the generator was at its end, not the forwarder")]
+
+
+def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
+    found = []
+    ndr, pdr = result.ndr.lower_pps, result.pdr.lower_pps
+    if result.limited_by_generator:
+        found.append(Mark(kind="generator-bound", about="NDR and PDR: a bound was set by the generator"))
+    if not result.pdr.finished:
+        found.append(
+            Mark(kind="irregular", about="NDR and PDR: stopped at the time limit, the intervals are wider")
+        )
+    if ndr is None:
+        found.append(Mark(kind="irregular", about="NDR: every rate that was tried lost frames"))
+    elif pdr is not None and pdr > STALL_RATIO * ndr:
+        found.append(
+            Mark(kind="irregular", about="NDR is less than half of PDR: something stands still at times")
+        )
+    return found
+
+
+def _of_pdr_finder(result: PdrInterval) -> list[Mark]:
+    found = []
+    if result.limited_by_generator:
+        found.append(
+            Mark(kind="generator-bound", about="PDR finder: its upper bound was set by the generator")
+        )
+    if not (result.lower_measured and result.upper_measured):
+        found.append(Mark(kind="irregular", about="PDR finder: the answer lies at the edge of its window"))
+    if result.unsettled:
+        found.append(Mark(kind="irregular", about=f"PDR finder: {result.unsettled} rates stayed noisy"))
+    return found
+
+
+def _of_host(result: ScenarioResult) -> list[Mark]:
+    found = []
+    disturbed = sum(record.disturbed for record in result.trials)
+    if disturbed:
+        about = f"{disturbed} of {len(result.trials)} trials: the hypervisor took CPU time"
+        found.append(Mark(kind="host-disturbed", about=about))
+    if result.busy_before > BUSY_BEFORE_MAX:
+        about = f"{result.busy_before:.0%} of the CPUs were busy before the scenario began"
+        found.append(Mark(kind="host-disturbed", about=about))
+    return found

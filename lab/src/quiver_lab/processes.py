@@ -1,0 +1,58 @@
+"""Processes that a session starts: found by name, stopped by pid, their last words kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+STOP_TIMEOUT_S = 5.0
+LAST_WORDS_LINES = 8
+
+BIN_DIR_VARIABLE = "QUIVER_BIN_DIR"
+
+
+class ProcessError(RuntimeError):
+    """A program could not be found or started, or it died; the message says which, and its last words."""
+
+
+def find_binary(name: str, start: Path | None = None) -> Path:
+    """A program of ours: from $QUIVER_BIN_DIR, or target/release above this file or the working
+    directory, or $PATH."""
+    places = []
+    if given := os.environ.get(BIN_DIR_VARIABLE):
+        places.append(Path(given))
+    for root in (start or Path.cwd(), Path(__file__).resolve()):
+        places += [parent / "target" / "release" for parent in (root, *root.parents)]
+    for place in places:
+        candidate = place / name
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    if found := shutil.which(name):
+        return Path(found)
+    raise ProcessError(
+        f"{name} was not found: build it with `cargo build --release`, or set {BIN_DIR_VARIABLE} "
+        "to the folder that has it"
+    )
+
+
+def last_words(log: Path) -> str:
+    """The end of a log, for an error message."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        return "(no log)"
+    return "\n".join(lines[-LAST_WORDS_LINES:]) or "(nothing in its log)"
+
+
+def stop(process: subprocess.Popen[bytes]) -> int:
+    """Ask a process to end (SIGTERM), then end it (SIGKILL); its exit code."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return process.returncode

@@ -1,0 +1,132 @@
+"""What a person sees while a run goes on, and the table at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from quiver_lab.report.figures import clocks_of
+from quiver_lab.results import ScenarioResult, TrialRecord
+from quiver_lab.scenario import Scenario
+from quiver_lab.words import micros, mpps, seconds
+
+START_S = 3.0
+TRIAL_OVERHEAD_S = 0.1
+NDR_PDR_BOUNDS = 6
+"""Bounds that MLRsearch settles, by experience, for the bar's guess."""
+FINDER_TRIALS = 9
+
+
+def expected_s(scenario: Scenario) -> float:
+    """About how long a scenario takes: only the progress bar believes it."""
+    search = scenario.search
+    total = START_S + scenario.routes / 400_000
+    total += search.mrr.trials * (search.mrr.duration_s + TRIAL_OVERHEAD_S)
+    if search.telemetry:
+        total += search.telemetry.duration_s + TRIAL_OVERHEAD_S
+    if search.ndrpdr:
+        total += min(search.ndrpdr.search_duration_max_s, NDR_PDR_BOUNDS * search.ndrpdr.duration_sum_s)
+    if search.pdr_finder:
+        total += FINDER_TRIALS * (search.pdr_finder.trial_duration_s + TRIAL_OVERHEAD_S)
+    if search.latency:
+        total += len(search.latency.percents_of_pdr) * (search.latency.duration_s + TRIAL_OVERHEAD_S)
+    return total
+
+
+class RunProgress:
+    """A bar over all scenarios and a line for what happens now; an observer of runs."""
+
+    def __init__(self, console: Console, scenarios: Sequence[Scenario]) -> None:
+        self._expected = [expected_s(scenario) for scenario in scenarios]
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("[bold]{task.fields[title]:<22}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[now]}"),
+            console=console,
+            transient=True,
+        )
+        self._task: TaskID = self._progress.add_task("run", total=sum(self._expected), title="", now="")
+        self._index = -1
+        self._phase = ""
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def scenario(self, scenario: Scenario) -> None:
+        """The next scenario begins."""
+        self._index += 1
+        done = sum(self._expected[: self._index])
+        self._progress.update(self._task, completed=done, title=scenario.title, now="")
+
+    def phase(self, name: str) -> None:
+        """A new part of the scenario begins."""
+        self._phase = name
+        self._progress.update(self._task, now=name)
+
+    def trial(self, record: TrialRecord) -> None:
+        """A trial is done: move the bar, but never beyond this scenario's share."""
+        limit = sum(self._expected[: self._index + 1])
+        task = self._progress.tasks[0]
+        step = min(record.trial.duration_s + TRIAL_OVERHEAD_S, max(0.0, limit - task.completed))
+        trial = record.trial
+        offered = "max" if isinstance(trial.load, str) else mpps(trial.load)
+        now = f"{self._phase}: offered {offered}, received {mpps(trial.received_pps)} Mpps"
+        self._progress.update(self._task, advance=step, now=now)
+
+
+def result_table(results: Sequence[ScenarioResult]) -> Table:
+    """The figures of a run in a terminal."""
+    table = Table(header_style="bold", border_style="dim", pad_edge=False)
+    table.add_column("Scenario", no_wrap=True)
+    for title in ("MRR", "NDR", "PDR", "PDR finder", "clocks", "p50", "p99", "p99.9"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("marks")
+    for result in results:
+        if result.status == "failed" and result.mrr is None:
+            table.add_row(result.title, *["–"] * 8, "[red]failed[/red]")
+            continue
+        half = next((row.latency for row in result.latency if row.percent_of_pdr == 50), None)
+        finder = result.pdr_finder
+        cost = sum(clocks for _, clocks in clocks_of(result.telemetry)) if result.telemetry else None
+        kinds = list(dict.fromkeys(mark.kind for mark in result.marks))
+        table.add_row(
+            result.title,
+            mpps(result.mrr.mean_pps if result.mrr else None),
+            mpps(result.ndr_pps),
+            mpps(result.pdr_pps),
+            f"{mpps(finder.lower_pps)}–{mpps(finder.upper_pps)}" if finder else "–",
+            f"{cost:.0f}" if cost else "–",
+            micros(half.p50_ns if half else None),
+            micros(half.p99_ns if half else None),
+            micros(half.p99_9_ns if half else None),
+            ("[red]failed[/red] " if result.status == "failed" else "") + ", ".join(kinds),
+        )
+    table.caption = (
+        "rates in Mpps, both directions together; clocks per packet over all nodes; "
+        "latency in µs at 50 % of PDR"
+    )
+    return table
+
+
+def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: float) -> None:
+    """What must be known before the figures are believed, and what went wrong."""
+    for result in results:
+        for mark in result.marks:
+            console.print(f"[yellow]{mark.kind}[/yellow] {result.title}: {mark.about}", highlight=False)
+        if result.error:
+            console.print(f"[red]failed[/red] {result.title}: {result.error}", highlight=False, markup=True)
+    console.print(f"measured in {seconds(took_s)}", style="dim", highlight=False)

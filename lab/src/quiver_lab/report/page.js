@@ -1,0 +1,9 @@
+// Draws the figures whose specifications the page carries.
+for (const [key, spec] of Object.entries(SPECS)) {
+  Plotly.newPlot("figure-" + key, spec.data, spec.layout, {
+    responsive: true,
+    displaylogo: false,
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    toImageButtonOptions: { format: "png", scale: 2, filename: "quiver-" + key },
+  });
+}

@@ -1,0 +1,174 @@
+"""Runs one scenario: every search it asks for, in the order in which each needs the one before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from quiver_lab.forwarders.json_rpc import RpcError
+from quiver_lab.generators.quiver_tg import GeneratorError
+from quiver_lab.host import CpuTimes, Disturbance, busy_share
+from quiver_lab.marks import marks
+from quiver_lab.measurement import Load, Measurer, Trial, drive
+from quiver_lab.processes import ProcessError
+from quiver_lab.results import ScenarioResult, Telemetry, TrialRecord
+from quiver_lab.scenario import Scenario
+from quiver_lab.search.latency import latency_under_load
+from quiver_lab.search.mrr import maximum_receive_rate
+from quiver_lab.search.ndrpdr import find_ndr_pdr
+from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
+from quiver_lab.session import Session, open_session
+
+HEADROOM = 1.25
+"""Searches look this far above the maximum receive rate."""
+MIN_LOAD_SHARE = 0.01
+"""The lowest load that MLRsearch tries, as a share of the maximum receive rate."""
+IMIX_MEAN_BYTES = {"ip4": (7 * 64 + 4 * 570 + 1518) / 12, "ip6": (7 * 78 + 4 * 570 + 1518) / 12}
+
+
+class Observer(Protocol):
+    """Who watches a run: a progress bar, or nobody."""
+
+    def phase(self, name: str) -> None:
+        """A new part of the scenario begins."""
+
+    def trial(self, record: TrialRecord) -> None:
+        """A trial is done."""
+
+
+class Silent:
+    """Watches nothing."""
+
+    def phase(self, name: str) -> None:
+        """Nothing."""
+
+    def trial(self, record: TrialRecord) -> None:
+        """Nothing."""
+
+
+@dataclass
+class Recorder:
+    """A measurer around a measurer: keeps every trial, with what the host did meanwhile."""
+
+    inner: Measurer
+    observer: Observer
+    phase: str = ""
+    records: list[TrialRecord] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def measure(self, duration_s: float, load: Load) -> Trial:
+        """Measure and record."""
+        at_s = time.monotonic() - self.began
+        before = CpuTimes.now()
+        trial = self.inner.measure(duration_s, load)
+        disturbance = Disturbance.between(before, CpuTimes.now())
+        record = TrialRecord(
+            phase=self.phase,
+            at_s=at_s,
+            steal_share=disturbance.steal_share,
+            disturbed=disturbance.disturbed,
+            trial=trial,
+        )
+        self.records.append(record)
+        self.observer.trial(record)
+        return trial
+
+
+class NothingForwardedError(RuntimeError):
+    """Not one frame came back: no search can find anything."""
+
+
+def run_scenario(
+    scenario: Scenario, observer: Observer, keep: Callable[[ScenarioResult], None] = lambda _result: None
+) -> ScenarioResult:
+    """Run one scenario. What fails is in the result, with everything that was finished before; `keep`
+    is given the result before the first trial, so that an interrupt loses nothing."""
+    result = ScenarioResult(
+        name=str(scenario.name),
+        title=scenario.title,
+        question=scenario.question,
+        scenario=scenario.model_dump(mode="json"),
+        forwarder=scenario.forwarder.kind,
+        generator="",
+        routes=scenario.routes,
+        busy_before=busy_share(),
+    )
+    keep(result)
+    began = time.monotonic()
+    try:
+        with open_session(scenario, observer.phase) as session:
+            result.start_s = time.monotonic() - began
+            result.forwarder_version = session.forwarder_version
+            result.generator, result.generator_version = session.generator, session.generator_version
+            recorder = Recorder(session.measurer, observer, records=result.trials)
+            _searches(scenario, session, recorder, result)
+    except (ProcessError, RpcError, GeneratorError, NothingForwardedError, OSError, ValueError) as error:
+        result.status, result.error = "failed", str(error) or repr(error)
+    result.took_s = time.monotonic() - began
+    result.marks = marks(result)
+    return result
+
+
+def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: ScenarioResult) -> None:
+    search = scenario.search
+
+    def begin(phase: str) -> None:
+        recorder.phase = phase
+        recorder.observer.phase(phase)
+
+    begin("MRR")
+    result.mrr = mrr = drive(maximum_receive_rate(search.mrr.trials, search.mrr.duration_s), recorder)
+    if mrr.max_pps <= 0.0:
+        raise NothingForwardedError(_nothing_came_back(session))
+    if search.telemetry is not None and session.forwarder is not None:
+        begin("clocks")
+        session.forwarder.clear_counters()
+        trial = recorder.measure(search.telemetry.duration_s, "max")
+        result.telemetry = Telemetry(
+            trial=trial, nodes=session.forwarder.nodes(), drops=session.forwarder.drops()
+        )
+    if search.ndrpdr is not None:
+        begin("NDR, PDR")
+        result.ndrpdr = find_ndr_pdr(
+            recorder,
+            search.ndrpdr.settings(),
+            min_load_pps=mrr.max_pps * MIN_LOAD_SHARE,
+            max_load_pps=mrr.max_pps * HEADROOM,
+        )
+    if search.pdr_finder is not None:
+        begin("PDR finder")
+        result.line_packet_rate_pps = rate = _line_packet_rate(scenario, mrr.max_pps)
+        result.pdr_finder = drive(find_pdr(rate, search.pdr_finder.settings()), recorder)
+    if search.latency is not None and (pdr := _known_pdr(result)):
+        begin("latency")
+        result.latency = drive(
+            latency_under_load(pdr, search.latency.percents_of_pdr, search.latency.duration_s), recorder
+        )
+
+
+def _nothing_came_back(session: Session) -> str:
+    sentence = "not one frame came back from the forwarder"
+    drops = session.forwarder.drops() if session.forwarder else []
+    if drops:
+        worst = sorted(drops, key=lambda drop: drop.count, reverse=True)[:5]
+        sentence += "; it dropped " + ", ".join(f"{d.count:,} in {d.node} ({d.reason})" for d in worst)
+    return sentence
+
+
+def _line_packet_rate(scenario: Scenario, mrr_pps: float) -> float:
+    """Equation 1 over all directions; memory has no line, so there it is the fastest seen and some more."""
+    finder = scenario.search.pdr_finder
+    if finder is None or finder.line_rate_bps is None:
+        return mrr_pps * HEADROOM
+    frame = scenario.frame
+    size = IMIX_MEAN_BYTES["ip6" if scenario.path == "ip6" else "ip4"] if frame == "imix" else float(frame)
+    return line_packet_rate(finder.line_rate_bps, size) * scenario.traffic.directions
+
+
+def _known_pdr(result: ScenarioResult) -> float | None:
+    """PDR by MLRsearch, or by the finder."""
+    if result.pdr_pps:
+        return result.pdr_pps
+    return result.pdr_finder.lower_pps if result.pdr_finder else None

@@ -1,0 +1,61 @@
+"""A session: one scenario's forwarder and generator, started, connected, and given back at the end."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from quiver_lab.forwarders import Forwarder
+from quiver_lab.forwarders.quiver import Quiver
+from quiver_lab.generators.quiver_tg import QuiverTg
+from quiver_lab.measurement import Measurer
+from quiver_lab.scenario import Scenario, SimulatedForwarder
+from quiver_lab.simulated import LossCurve
+from quiver_lab.simulated import SimulatedForwarder as Simulation
+from quiver_lab.testbed import Cores, make_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a run needs of it."""
+
+    measurer: Measurer
+    forwarder: Forwarder | None
+    """None: simulated, nothing to ask."""
+    forwarder_version: str
+    generator: str
+    generator_version: str
+
+
+def simulation(settings: SimulatedForwarder) -> Simulation:
+    """The measurer that a simulated forwarder's settings describe."""
+    return Simulation(
+        LossCurve(settings.capacity_pps, settings.floor, settings.collapse),
+        noise=settings.noise,
+        stalls_per_s=settings.stalls_per_s,
+        stall_s=settings.stall_s,
+        generator_max_pps=settings.generator_max_pps,
+        seed=settings.seed,
+    )
+
+
+@contextmanager
+def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Session]:
+    """Start everything, lend the session, stop everything, remove its files."""
+    if isinstance(scenario.forwarder, SimulatedForwarder):
+        yield Session(simulation(scenario.forwarder), None, "", "simulated", "")
+        return
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quiver-lab-")))
+        say("writing tables" if scenario.routes > 1000 else "writing configuration")
+        plan = make_plan(scenario, directory, Cores.assign(scenario.forwarder.workers))
+        say(f"starting quiverd, {scenario.routes:,} routes" if scenario.routes > 2 else "starting quiverd")
+        forwarder = Quiver(plan.forwarder, directory)
+        stack.callback(forwarder.stop)
+        forwarder.start()
+        say("starting quiver-tg")
+        generator = stack.enter_context(QuiverTg(plan.profile, directory, scenario.search.warmup_s))
+        yield Session(generator, forwarder, forwarder.version, "quiver-tg", generator.version)

@@ -1,0 +1,257 @@
+"""From a scenario to what must be started for it: addresses, commands, tables, profile, cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quiver_lab.forwarders.quiver import QuiverConfig
+from quiver_lab.generators.profile import (
+    Ethernet,
+    FromFile,
+    Ip4,
+    Ip6,
+    Layers,
+    Memif,
+    Port,
+    Profile,
+    Run,
+    Stream,
+    Udp,
+    Value,
+)
+from quiver_lab.scenario import ConsecutiveRoutes, InternetTable, QuiverForwarder, Scenario
+from quiver_lab.tables.ip4 import generate_ip4, ip4_destinations, ip4_texts
+from quiver_lab.tables.ip6 import generate_ip6, ip6_destinations, ip6_texts
+from quiver_lab.tables.popularity import Demand
+
+PORTS = 2
+INTERFACES = ("memif1/0", "memif1/1")
+RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
+
+IP4_FIRST_ROUTE = ("10.0.0.0", "20.0.0.0")
+"""Consecutive host routes towards port 0 and port 1."""
+IP6_FIRST_ROUTE = ("2001:2:0:a000::", "2001:2:0:b000::")
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Which CPU does what."""
+
+    main: int
+    workers: tuple[int, ...]
+    generator: int
+
+    @staticmethod
+    def assign(workers: int, available: Sequence[int] | None = None) -> Cores:
+        """Workers take the last CPUs, the generator the first; the main thread has one of its own when
+        there are enough, and otherwise shares the generator's."""
+        cpus = sorted(os.sched_getaffinity(0)) if available is None else list(available)
+        if len(cpus) < workers + 1:
+            raise ValueError(
+                f"{workers} workers and a generator need {workers + 1} CPUs, and this process may use "
+                f"{len(cpus)}: ask for fewer workers, or widen its CPU affinity"
+            )
+        main = cpus[1] if len(cpus) > workers + 1 else cpus[0]
+        return Cores(main=main, workers=tuple(cpus[-workers:]), generator=cpus[0])
+
+
+def interface_mac(port: int) -> str:
+    """The forwarder's address at a port."""
+    return f"02:fe:00:00:00:{port + 1:02x}"
+
+
+def host_mac(port: int, host: int) -> str:
+    """A neighbour behind a port."""
+    return f"02:00:00:00:{port:02x}:{host + 1:02x}"
+
+
+def host_address(path: str, port: int, host: int) -> str:
+    """A neighbour's address in the benchmarking space of RFC 2544 and RFC 5180."""
+    return f"198.18.{port}.{host + 2}" if path == "ip4" else f"2001:2:0:{port:x}::{host + 2:x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a session starts."""
+
+    forwarder: QuiverConfig
+    profile: Profile
+
+
+def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
+    """Write the scenario's tables to `directory` and say what to start."""
+    forwarder = scenario.forwarder
+    if not isinstance(forwarder, QuiverForwarder):
+        raise ValueError(f"a plan needs a forwarder to start, and {forwarder.kind} is none")
+    destinations: Sequence[Value | None]
+    match scenario.path:
+        case "l2xc":
+            commands, destinations = _cross_connect(), (None, None)
+        case "l2patch":
+            commands, destinations = _patch(), (None, None)
+        case "ip4" | "ip6":
+            commands, destinations = _routed(scenario, directory)
+    config = QuiverConfig(
+        main_core=cores.main,
+        worker_cores=cores.workers,
+        buffers=forwarder.buffers,
+        commands=(*_links(scenario, directory), *commands),
+    )
+    return Plan(config, _profile(scenario, directory, cores, destinations))
+
+
+def _links(scenario: Scenario, directory: Path) -> list[str]:
+    link = scenario.link
+    lines = [f"create memif socket id 1 filename {directory / 'memif.sock'}"]
+    for port in range(PORTS):
+        lines.append(
+            f"create interface memif id {port} socket-id 1 {link.role} ring-size {link.ring_size} "
+            f"buffer-size {link.buffer_size} hw-addr {interface_mac(port)}"
+        )
+        lines.append(f"set interface state {INTERFACES[port]} up")
+    return lines
+
+
+def _cross_connect() -> list[str]:
+    there, back = INTERFACES
+    return [f"set interface l2 xconnect {there} {back}", f"set interface l2 xconnect {back} {there}"]
+
+
+def _patch() -> list[str]:
+    there, back = INTERFACES
+    return [f"test l2patch rx {there} tx {back}", f"test l2patch rx {back} tx {there}"]
+
+
+def _neighbours(path: str, hosts: int) -> list[str]:
+    """Interface addresses, and static neighbours behind them."""
+    lines = []
+    for port, interface in enumerate(INTERFACES):
+        own = f"198.18.{port}.1/24" if path == "ip4" else f"2001:2:0:{port:x}::1/64"
+        lines.append(f"set interface ip address {interface} {own}")
+        lines += [
+            f"ip neighbor {interface} {host_address(path, port, host)} {host_mac(port, host)} static"
+            for host in range(hosts)
+        ]
+    return lines
+
+
+def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value | None]]:
+    """Commands, and the destinations that lead to port 0 and to port 1."""
+    table = scenario.table
+    if isinstance(table, InternetTable):
+        routes = directory / "routes.cli"
+        destinations = _internet(scenario, table, directory, routes)
+        return [*_neighbours(scenario.path, table.next_hops), f"exec {routes}"], destinations
+    assert isinstance(table, ConsecutiveRoutes)
+    firsts, bits = (IP4_FIRST_ROUTE, 32) if scenario.path == "ip4" else (IP6_FIRST_ROUTE, 128)
+    lines = _neighbours(scenario.path, 1)
+    values: list[Value | None] = []
+    for port, first in enumerate(firsts):
+        count = f" count {table.count}" if table.count > 1 else ""
+        hop = host_address(scenario.path, port, 0)
+        lines.append(f"ip route add {first}/{bits} via {hop} {INTERFACES[port]}{count}")
+        values.append(_consecutive(first, table.count, scenario))
+    return lines, values
+
+
+def _consecutive(first: str, count: int, scenario: Scenario) -> Value:
+    if count == 1:
+        return first
+    return Run.model_validate(
+        {
+            "first": first,
+            "count": count,
+            "order": RUN_ORDERS[scenario.traffic.order],
+            "seed": scenario.traffic.seed,
+            "exponent": scenario.traffic.exponent,
+        }
+    )
+
+
+def _internet(scenario: Scenario, table: InternetTable, directory: Path, routes: Path) -> list[Value | None]:
+    """Generate the table, write its routes and each port's destinations."""
+    traffic = scenario.traffic
+    demand = Demand(traffic.order, traffic.draws, traffic.seed, traffic.exponent)
+    drawn: list[list[str]] = []
+    if scenario.path == "ip4":
+        four = generate_ip4(table.count, table.next_hops, table.seed)
+        texts, lengths, ports, hops = ip4_texts(four.addresses), four.lengths, four.ports, four.next_hops
+        for port in range(PORTS):
+            drawn.append(ip4_texts(ip4_destinations(four, port, demand)))
+    else:
+        six = generate_ip6(table.count, table.next_hops, table.seed)
+        texts, lengths, ports, hops = ip6_texts(six.high, six.low), six.lengths, six.ports, six.next_hops
+        for port in range(PORTS):
+            drawn.append(ip6_texts(*ip6_destinations(six, port, demand)))
+    ways = [
+        [f"via {host_address(scenario.path, port, host)} {interface}" for host in range(table.next_hops)]
+        for port, interface in enumerate(INTERFACES)
+    ]
+    _write_lines(
+        routes,
+        (
+            f"ip route add {text}/{length} {ways[port][hop]}"
+            for text, length, port, hop in zip(
+                texts, lengths.tolist(), ports.tolist(), hops.tolist(), strict=True
+            )
+        ),
+    )
+    values: list[Value | None] = []
+    for port, lines in enumerate(drawn):
+        path = directory / f"destinations-{port}.txt"
+        _write_lines(path, lines)
+        values.append(FromFile(file=str(path)))
+    return values
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _profile(
+    scenario: Scenario, directory: Path, cores: Cores, destinations: Sequence[Value | None]
+) -> Profile:
+    link = scenario.link
+    role = "slave" if link.role == "master" else "master"
+    ports = tuple(
+        Port(
+            memif=Memif.model_validate(
+                {
+                    "socket": str(directory / "memif.sock"),
+                    "id": port,
+                    "role": role,
+                    "ring_size": link.ring_size,
+                    "buffer_size": link.buffer_size,
+                }
+            )
+        )
+        for port in range(PORTS)
+    )
+    directions = ((0, 1), (1, 0))[: scenario.traffic.directions]
+    streams = tuple(_stream(scenario, port, to, destinations[to]) for port, to in directions)
+    return Profile(cores=(cores.generator,), ports=ports, streams=streams)
+
+
+def _stream(scenario: Scenario, port: int, to: int, destination: Value | None) -> Stream:
+    path = scenario.path
+    source = host_mac(port, 0)
+    if destination is None:
+        ethernet = Ethernet(src=source, dst=host_mac(to, 0))
+        layers = Layers(
+            ethernet=ethernet,
+            ip4=Ip4(src=host_address("ip4", port, 0), dst=host_address("ip4", to, 0)),
+            udp=Udp(),
+        )
+    else:
+        ethernet = Ethernet(src=source, dst=interface_mac(port))
+        address = host_address(path, port, 0)
+        layers = Layers(
+            ethernet=ethernet,
+            ip4=Ip4(src=address, dst=destination) if path == "ip4" else None,
+            ip6=Ip6(src=address, dst=destination) if path == "ip6" else None,
+            udp=Udp(),
+        )
+    return Stream(from_port=port, to=to, frame=scenario.frame, layers=layers)
