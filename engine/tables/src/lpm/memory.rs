@@ -1,0 +1,238 @@
+//! The memory that all tries of one family share, and how a word and an entry are coded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use quiver_core::epoch::Epochs;
+
+use crate::memory::{MemoryError, Pages, Reserved, Slots};
+use crate::prefix::Address;
+
+/// Entries of all tries of a family (1 GB of address space, committed as used).
+pub const ENTRIES_MAX: usize = 1 << 28;
+/// Nodes of all tries of a family (1 GB of address space).
+pub const NODES_MAX: usize = 1 << 24;
+/// Skips of all tries of a family (512 MB of address space).
+pub const SKIPS_MAX: usize = 1 << 24;
+/// Small roots, one for each table that is not empty.
+pub(crate) const ROOTS_MAX: usize = 4096;
+
+/// Slots that one word speaks of.
+pub(crate) const WORD_SLOTS: usize = 32;
+/// log2 of that.
+pub(crate) const WORD_BITS: u32 = 5;
+/// Words of a node.
+pub(crate) const NODE_WORDS: usize = 8;
+/// Slots of a node or a dense block.
+pub(crate) const NODE_SLOTS: usize = 256;
+/// Address bits that a node decides.
+pub(crate) const NODE_BITS: u32 = 8;
+/// Address bits that a small root decides: 16 KB.
+pub(crate) const SMALL_ROOT_BITS: u32 = 16;
+/// Words of a small root.
+pub(crate) const SMALL_ROOT_WORDS: usize = 1 << (SMALL_ROOT_BITS - WORD_BITS);
+/// Address bits that a big root decides: 4 MB.
+pub(crate) const BIG_ROOT_BITS: u32 = 24;
+/// Words of a big root.
+pub(crate) const BIG_ROOT_WORDS: usize = 1 << (BIG_ROOT_BITS - WORD_BITS);
+
+/// Run lengths that are handed out; a run takes the next longer one.
+const RUN_LENGTHS: &[u16] = &[2, 3, 4, 6, 8, 12, 16, 24, 32, 256];
+
+const KIND_SHIFT: u32 = 30;
+const SKIP: u32 = 1 << KIND_SHIFT;
+const NODE: u32 = 2 << KIND_SHIFT;
+const DENSE: u32 = 3 << KIND_SHIFT;
+/// Largest index that an entry can carry.
+pub(crate) const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A next-hop group; 0 is a miss.
+    Leaf(u32),
+    /// A skip, by its index.
+    Skip(u32),
+    /// A node, by its index.
+    Node(u32),
+    /// A dense block, by the index of its first entry.
+    Dense(u32),
+}
+
+#[inline(always)]
+pub(crate) fn is_leaf(entry: u32) -> bool {
+    entry < SKIP
+}
+
+#[inline(always)]
+pub(crate) fn entry_of(entry: u32) -> Entry {
+    let index = entry & INDEX_MASK;
+    match entry >> KIND_SHIFT {
+        0 => Entry::Leaf(index),
+        1 => Entry::Skip(index),
+        2 => Entry::Node(index),
+        _ => Entry::Dense(index),
+    }
+}
+
+impl Entry {
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Entry::Leaf(group) => group,
+            Entry::Skip(index) => SKIP | index,
+            Entry::Node(index) => NODE | index,
+            Entry::Dense(base) => DENSE | base,
+        }
+    }
+}
+
+/// A word for 32 slots that all lead to `entry`.
+#[inline(always)]
+pub(crate) fn inline_word(entry: u32) -> u64 {
+    u64::from(entry) << 32
+}
+
+/// The leaf that all 32 slots of a word are, if so.
+pub(crate) fn inline_leaf(word: u64) -> Option<u32> {
+    (bitmap_of(word) == 0 && is_leaf(base_of(word))).then(|| base_of(word))
+}
+
+#[inline(always)]
+pub(crate) fn run_word(bitmap: u32, base: u32) -> u64 {
+    u64::from(base) << 32 | u64::from(bitmap)
+}
+
+#[inline(always)]
+pub(crate) fn bitmap_of(word: u64) -> u32 {
+    word as u32
+}
+
+#[inline(always)]
+pub(crate) fn base_of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// A skip: addresses that agree with `key` above `shift` go on with `hit`, others end at `miss`.
+/// Its fields are atomic so that reading one too late is a wrong answer at worst.
+pub(crate) type SkipWords = [AtomicU64; 4];
+
+/// A skip, unpacked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Skip<A> {
+    pub key: A,
+    pub shift: u32,
+    pub hit: u32,
+    pub miss: u32,
+}
+
+impl<A: Address> Skip<A> {
+    #[inline(always)]
+    pub(crate) fn load(words: &SkipWords) -> Skip<A> {
+        let [high, low, ways, shift] = words;
+        let ways = ways.load(Ordering::Relaxed);
+        Skip {
+            key: A::from_halves(high.load(Ordering::Relaxed), low.load(Ordering::Relaxed)),
+            shift: shift.load(Ordering::Relaxed) as u32 & (A::BITS - 1),
+            hit: ways as u32,
+            miss: (ways >> 32) as u32,
+        }
+    }
+
+    pub(crate) fn store(self, words: &SkipWords) {
+        let (high, low) = self.key.halves();
+        words[0].store(high, Ordering::Relaxed);
+        words[1].store(low, Ordering::Relaxed);
+        words[2].store(u64::from(self.hit) | u64::from(self.miss) << 32, Ordering::Relaxed);
+        words[3].store(u64::from(self.shift), Ordering::Relaxed);
+    }
+}
+
+/// What workers read.
+pub(crate) struct TrieMemory {
+    pub entries: Reserved<AtomicU32>,
+    pub nodes: Reserved<[AtomicU64; NODE_WORDS]>,
+    pub skips: Reserved<SkipWords>,
+    /// Small roots, one after the other. The first stays empty and serves all empty tables.
+    pub roots: Reserved<AtomicU64>,
+}
+
+/// How much of its memory a family's tries use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrieUse {
+    /// Entries in use.
+    pub entries: usize,
+    /// Nodes in use.
+    pub nodes: usize,
+    /// Skips in use.
+    pub skips: usize,
+    /// Small roots in use.
+    pub roots: usize,
+    /// Things that wait for workers to finish a pass.
+    pub waiting: usize,
+    /// Bytes really in memory, without big roots.
+    pub resident_bytes: usize,
+}
+
+/// The control side of that memory.
+pub(crate) struct TrieSlots {
+    pub entries: Slots,
+    pub nodes: Slots,
+    pub skips: Slots,
+    pub roots: Slots,
+}
+
+impl TrieMemory {
+    pub(crate) fn new(skips: bool) -> Result<(Arc<TrieMemory>, TrieSlots), MemoryError> {
+        let skips_max = if skips { SKIPS_MAX } else { HUGE_SKIPS_NONE };
+        let memory = TrieMemory {
+            // A little more than can be handed out: a run may be read to its full 32 entries.
+            entries: Reserved::new("prefix match entries", ENTRIES_MAX + NODE_SLOTS, Pages::Huge)?,
+            nodes: Reserved::new("prefix match nodes", NODES_MAX, Pages::Huge)?,
+            skips: Reserved::new("prefix match skips", skips_max, Pages::Huge)?,
+            roots: Reserved::new("prefix match roots", ROOTS_MAX * SMALL_ROOT_WORDS, Pages::Small)?,
+        };
+        let mut slots = TrieSlots {
+            entries: Slots::new(RUN_LENGTHS, ENTRIES_MAX, 3072, 3072 * 512),
+            nodes: Slots::new(&[1], NODES_MAX, 256, 1 << 15),
+            skips: Slots::new(&[1], skips_max, 512, 1 << 16),
+            roots: Slots::new(
+                &[SMALL_ROOT_WORDS as u16],
+                ROOTS_MAX * SMALL_ROOT_WORDS,
+                SMALL_ROOT_WORDS as u32,
+                SMALL_ROOT_WORDS as u32,
+            ),
+        };
+        assert_eq!(slots.roots.take(SMALL_ROOT_WORDS), Some(0), "root 0 is the empty one");
+        Ok((Arc::new(memory), slots))
+    }
+
+    pub(crate) fn root(&self, index: u32) -> &[AtomicU64] {
+        self.roots.slice(index as usize, SMALL_ROOT_WORDS)
+    }
+}
+
+/// Slots of the skip table where a family has no skips.
+const HUGE_SKIPS_NONE: usize = 512;
+
+impl TrieSlots {
+    pub(crate) fn reclaim(&mut self, memory: &TrieMemory, epochs: &Epochs) {
+        self.entries.reclaim(epochs, |range| memory.entries.release(range));
+        self.nodes.reclaim(epochs, |range| memory.nodes.release(range));
+        self.skips.reclaim(epochs, |range| memory.skips.release(range));
+        self.roots.reclaim(epochs, |range| memory.roots.release(range));
+    }
+
+    pub(crate) fn usage(&self, memory: &TrieMemory) -> TrieUse {
+        TrieUse {
+            entries: self.entries.used(),
+            nodes: self.nodes.used(),
+            skips: self.skips.used(),
+            roots: self.roots.used() / SMALL_ROOT_WORDS - 1,
+            waiting: self.entries.waiting() + self.nodes.waiting() + self.skips.waiting(),
+            resident_bytes: memory.entries.resident_bytes()
+                + memory.nodes.resident_bytes()
+                + memory.skips.resident_bytes()
+                + memory.roots.resident_bytes(),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The writer's work on a trie: give address ranges a new leaf, in place, word by word.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::memory::{
+    Entry, NODE_BITS, NODE_SLOTS, NODE_WORDS, Skip, TrieMemory, TrieSlots, WORD_BITS, WORD_SLOTS, base_of,
+    bitmap_of, entry_of, inline_word, is_leaf, run_word,
+};
+use crate::prefix::Address;
+
+/// More runs than this in a node make it a dense block.
+const NODE_RUNS_MAX: u32 = 64;
+/// No more runs than this in a dense block make it a node again.
+const DENSE_RUNS_MIN: u32 = 32;
+/// With no more runs than this a node may be a single leaf or a skip.
+const SPARSE_RUNS_MAX: u32 = NODE_WORDS as u32 + 2;
+
+/// A range of addresses, both ends included, and the leaf it gets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<A> {
+    pub first: A,
+    pub last: A,
+    pub leaf: u32,
+}
+
+/// The writer at work on tries of one family. That there is room was checked before.
+pub(crate) struct Painter<'a> {
+    pub memory: &'a TrieMemory,
+    pub slots: &'a mut TrieSlots,
+}
+
+const ROOM: &str = "room was checked before painting";
+
+impl<'a> Painter<'a> {
+    /// Paint ascending, disjoint `pieces` on `words`, which cover the block from `first` on; each
+    /// slot has `slot_bits` address bits. Every piece touches the block.
+    pub fn paint_words<A: Address>(
+        &mut self,
+        words: &[AtomicU64],
+        first: A,
+        slot_bits: u32,
+        pieces: &[Piece<A>],
+    ) {
+        let word_bits = slot_bits + WORD_BITS;
+        let ones = (A::ONE << word_bits) - A::ONE;
+        let block_last = first + (A::MAX >> (A::BITS - word_bits - words.len().trailing_zeros()));
+        let (mut next, mut from) = (0, first);
+        while next < pieces.len() {
+            let piece = pieces[next];
+            let start = piece.first.max(from);
+            let index = ((start - first) >> word_bits).low();
+            let word_first = first + ((start - first) & !ones);
+            let word_last = word_first | ones;
+            if start == word_first && piece.last >= word_last {
+                self.fill_word(&words[index], piece.leaf);
+            } else {
+                let end = next + pieces[next..].partition_point(|piece| piece.first <= word_last);
+                let mut slots = self.decode(words[index].load(Ordering::Relaxed));
+                self.paint_slots(&mut slots, word_first, slot_bits, &pieces[next..end]);
+                self.encode(&words[index], &slots);
+                next = end - 1;
+            }
+            if pieces[next].last <= word_last {
+                next += 1;
+            }
+            if word_last == block_last {
+                break;
+            }
+            from = word_last + A::ONE;
+        }
+    }
+
+    /// Paint on decoded slots of a block from `first` on.
+    fn paint_slots<A: Address>(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
+        let ones = (A::ONE << slot_bits) - A::ONE;
+        let (mut next, mut from) = (0, first);
+        while next < pieces.len() {
+            let piece = pieces[next];
+            let start = piece.first.max(from);
+            let index = ((start - first) >> slot_bits).low();
+            let slot_first = first + ((start - first) & !ones);
+            let slot_last = slot_first | ones;
+            if start == slot_first && piece.last >= slot_last {
+                self.retire_tree(slots[index]);
+                slots[index] = piece.leaf;
+            } else {
+                let end = next + pieces[next..].partition_point(|piece| piece.first <= slot_last);
+                slots[index] = self.paint_below(slots[index], slot_first, slot_bits, &pieces[next..end]);
+                next = end - 1;
+            }
+            if pieces[next].last <= slot_last {
+                next += 1;
+            }
+            if index + 1 == slots.len() {
+                break;
+            }
+            from = slot_last + A::ONE;
+        }
+    }
+
+    /// Paint on what `entry` leads to, a block of `bits` address bits from `first` on, none of
+    /// whose pieces covers it; returns the entry to publish in its place.
+    fn paint_below<A: Address>(&mut self, entry: u32, first: A, bits: u32, pieces: &[Piece<A>]) -> u32 {
+        let slot_bits = bits - NODE_BITS;
+        if let Entry::Node(index) = entry_of(entry) {
+            let words = self.memory.nodes.get(index as usize);
+            self.paint_words(words, first, slot_bits, pieces);
+            return self.settle_node(entry, first, slot_bits);
+        }
+        let mut slots = self.expand(entry, first, slot_bits);
+        self.paint_slots(&mut slots, first, slot_bits, pieces);
+        if let Entry::Dense(base) = entry_of(entry) {
+            if count_runs(&slots) > DENSE_RUNS_MIN {
+                for (slot, value) in slots.iter().enumerate() {
+                    self.memory.entries.get(base as usize + slot).store(*value, Ordering::Release);
+                }
+                return entry;
+            }
+            self.slots.entries.retire(base, NODE_SLOTS);
+        }
+        self.build(&slots, first, slot_bits)
+    }
+
+    /// The 256 slots of a block that is no node. A skip that is used up is retired.
+    fn expand<A: Address>(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
+        match entry_of(entry) {
+            Entry::Leaf(_) => [entry; NODE_SLOTS],
+            Entry::Dense(base) => std::array::from_fn(|slot| {
+                self.memory.entries.get(base as usize + slot).load(Ordering::Relaxed)
+            }),
+            Entry::Skip(index) => {
+                let skip = Skip::<A>::load(self.memory.skips.get(index as usize));
+                let mut slots = [skip.miss; NODE_SLOTS];
+                let slot = ((skip.key - first) >> slot_bits).low();
+                if skip.shift < slot_bits {
+                    slots[slot] = entry;
+                } else {
+                    slots[slot..slot + (1 << (skip.shift - slot_bits))].fill(skip.hit);
+                    self.slots.skips.retire(index, 1);
+                }
+                slots
+            }
+            Entry::Node(index) => self.node_slots(index),
+        }
+    }
+
+    /// As `expand`, for a block that is taken apart: a dense block is retired as well.
+    pub fn unfold<A: Address>(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
+        let slots = self.expand(entry, first, slot_bits);
+        if let Entry::Dense(base) = entry_of(entry) {
+            self.slots.entries.retire(base, NODE_SLOTS);
+        }
+        slots
+    }
+
+    fn node_slots(&self, index: u32) -> [u32; NODE_SLOTS] {
+        let mut slots = [0; NODE_SLOTS];
+        let words = self.memory.nodes.get(index as usize);
+        for (word, part) in words.iter().zip(slots.chunks_exact_mut(WORD_SLOTS)) {
+            part.copy_from_slice(&self.decode(word.load(Ordering::Relaxed)));
+        }
+        slots
+    }
+
+    /// The best form of a block of 256 decoded slots.
+    pub fn build<A: Address>(&mut self, slots: &[u32; NODE_SLOTS], first: A, slot_bits: u32) -> u32 {
+        let runs = count_runs(slots);
+        if let Some(entry) = self.build_sparse(slots, runs, first, slot_bits) {
+            return entry;
+        }
+        if runs > NODE_RUNS_MAX {
+            let base = self.slots.entries.take(NODE_SLOTS).expect(ROOM);
+            for (slot, value) in slots.iter().enumerate() {
+                self.memory.entries.get(base as usize + slot).store(*value, Ordering::Relaxed);
+            }
+            return Entry::Dense(base).code();
+        }
+        let index = self.slots.nodes.take(1).expect(ROOM);
+        let words = self.memory.nodes.get(index as usize);
+        for (word, part) in words.iter().zip(slots.chunks_exact(WORD_SLOTS)) {
+            word.store(0, Ordering::Relaxed); // what an earlier node left here is not ours to retire
+            self.encode(word, part.try_into().expect("32 slots"));
+        }
+        Entry::Node(index).code()
+    }
+
+    /// A leaf, if all slots are the same; a skip, if one aligned part differs from the rest.
+    fn build_sparse<A: Address>(
+        &mut self,
+        slots: &[u32; NODE_SLOTS],
+        runs: u32,
+        first: A,
+        slot_bits: u32,
+    ) -> Option<u32> {
+        if runs == 1 && is_leaf(slots[0]) {
+            return Some(slots[0]);
+        }
+        if !A::SKIPS || runs > 3 {
+            return None;
+        }
+        let (start, len) = lone_part(slots)?;
+        let miss = if start == 0 { slots[NODE_SLOTS - 1] } else { slots[0] };
+        let hit = slots[start];
+        let key = first + (A::from_halves(0, start as u64) << slot_bits);
+        if let Entry::Skip(index) = entry_of(hit)
+            && Skip::<A>::load(self.memory.skips.get(index as usize)).miss == miss
+        {
+            return Some(hit);
+        }
+        let skip = Skip { key, shift: slot_bits + len.trailing_zeros(), hit, miss };
+        let index = self.slots.skips.take(1).expect(ROOM);
+        skip.store(self.memory.skips.get(index as usize));
+        Some(Entry::Skip(index).code())
+    }
+
+    /// A node that was painted on may have become simple enough for a leaf or a skip, or full
+    /// enough for a dense block.
+    fn settle_node<A: Address>(&mut self, entry: u32, first: A, slot_bits: u32) -> u32 {
+        let Entry::Node(index) = entry_of(entry) else { return entry };
+        let words = self.memory.nodes.get(index as usize);
+        let runs: u32 =
+            words.iter().map(|word| bitmap_of(word.load(Ordering::Relaxed)).count_ones().max(1)).sum();
+        if runs > SPARSE_RUNS_MAX && runs <= NODE_RUNS_MAX {
+            return entry;
+        }
+        let slots = self.node_slots(index);
+        let exact = count_runs(&slots);
+        let better = if runs <= SPARSE_RUNS_MAX {
+            self.build_sparse(&slots, exact, first, slot_bits)
+        } else if exact > NODE_RUNS_MAX {
+            Some(self.build(&slots, first, slot_bits))
+        } else {
+            None
+        };
+        if better.is_some() {
+            self.retire_node(index);
+        }
+        better.unwrap_or(entry)
+    }
+
+    /// Retire a node and its runs, but not what its slots lead to.
+    pub fn retire_node(&mut self, index: u32) {
+        for word in self.memory.nodes.get(index as usize) {
+            self.retire_run(word.load(Ordering::Relaxed));
+        }
+        self.slots.nodes.retire(index, 1);
+    }
+
+    /// Retire a word's run, but not what it leads to.
+    pub fn retire_run(&mut self, word: u64) {
+        if bitmap_of(word) != 0 {
+            self.slots.entries.retire(base_of(word), bitmap_of(word).count_ones() as usize);
+        }
+    }
+
+    /// Retire all that `entry` leads to.
+    pub fn retire_tree(&mut self, entry: u32) {
+        match entry_of(entry) {
+            Entry::Leaf(_) => {}
+            Entry::Skip(index) => {
+                // A skip's record does not depend on the family's width for `hit`.
+                let hit = Skip::<u128>::load(self.memory.skips.get(index as usize)).hit;
+                self.retire_tree(hit);
+                self.slots.skips.retire(index, 1);
+            }
+            Entry::Node(index) => {
+                let words = self.memory.nodes.get(index as usize);
+                words.iter().for_each(|word| self.retire_word(word.load(Ordering::Relaxed)));
+                self.slots.nodes.retire(index, 1);
+            }
+            Entry::Dense(base) => {
+                for slot in 0..NODE_SLOTS {
+                    self.retire_tree(self.memory.entries.get(base as usize + slot).load(Ordering::Relaxed));
+                }
+                self.slots.entries.retire(base, NODE_SLOTS);
+            }
+        }
+    }
+
+    /// Retire a word's run and all that it leads to.
+    pub fn retire_word(&mut self, word: u64) {
+        let bitmap = bitmap_of(word);
+        if bitmap == 0 {
+            return self.retire_tree(base_of(word));
+        }
+        for run in 0..bitmap.count_ones() as usize {
+            let entry = self.memory.entries.get(base_of(word) as usize + run).load(Ordering::Relaxed);
+            if !is_leaf(entry) {
+                self.retire_tree(entry);
+            }
+        }
+        self.retire_run(word);
+    }
+
+    fn fill_word(&mut self, word: &AtomicU64, leaf: u32) {
+        let old = word.load(Ordering::Relaxed);
+        if old != inline_word(leaf) {
+            word.store(inline_word(leaf), Ordering::Release);
+            self.retire_word(old);
+        }
+    }
+
+    /// The 32 slots of a word.
+    pub fn decode(&self, word: u64) -> [u32; WORD_SLOTS] {
+        let bitmap = bitmap_of(word);
+        if bitmap == 0 {
+            return [base_of(word); WORD_SLOTS];
+        }
+        let mut slots = [0; WORD_SLOTS];
+        let runs = self.memory.entries.slice(base_of(word) as usize, bitmap.count_ones() as usize);
+        let mut left = bitmap;
+        for run in runs {
+            let start = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let end = if left == 0 { WORD_SLOTS } else { left.trailing_zeros() as usize };
+            slots[start..end].fill(run.load(Ordering::Relaxed));
+        }
+        slots
+    }
+
+    /// Publish `slots` in `word`, and retire the run that was there.
+    pub fn encode(&mut self, word: &AtomicU64, slots: &[u32; WORD_SLOTS]) {
+        let old = word.load(Ordering::Relaxed);
+        let bitmap = run_bitmap(slots);
+        if bitmap == 1 {
+            if old != inline_word(slots[0]) {
+                word.store(inline_word(slots[0]), Ordering::Release);
+                self.retire_run(old);
+            }
+            return;
+        }
+        let in_place = bitmap == bitmap_of(old);
+        let count = bitmap.count_ones() as usize;
+        let base = if in_place { base_of(old) } else { self.slots.entries.take(count).expect(ROOM) };
+        let runs = self.memory.entries.slice(base as usize, count);
+        let mut left = bitmap;
+        for run in runs {
+            let value = slots[left.trailing_zeros() as usize];
+            left &= left - 1;
+            // Release: in place, this store is what publishes a new node.
+            run.store(value, Ordering::Release);
+        }
+        if !in_place {
+            word.store(run_word(bitmap, base), Ordering::Release);
+            self.retire_run(old);
+        }
+    }
+}
+
+/// Bit i is set where slot i differs from the one before; bit 0 always.
+fn run_bitmap(slots: &[u32; WORD_SLOTS]) -> u32 {
+    let mut bitmap = 1;
+    for slot in 1..WORD_SLOTS {
+        bitmap |= u32::from(slots[slot] != slots[slot - 1]) << slot;
+    }
+    bitmap
+}
+
+fn count_runs(slots: &[u32; NODE_SLOTS]) -> u32 {
+    1 + slots.windows(2).map(|pair| u32::from(pair[0] != pair[1])).sum::<u32>()
+}
+
+/// The aligned power of two of equal slots that differs from all others, which are one and the
+/// same leaf. There are two or three runs, or one.
+fn lone_part(slots: &[u32; NODE_SLOTS]) -> Option<(usize, usize)> {
+    let start = slots.iter().position(|slot| *slot != slots[0])?;
+    let end = NODE_SLOTS - slots.iter().rev().position(|slot| *slot != slots[NODE_SLOTS - 1])?;
+    let (first, last) = (slots[0], slots[NODE_SLOTS - 1]);
+    let candidates =
+        if first == last { [(start, end), (start, end)] } else { [(0, start), (end, NODE_SLOTS)] };
+    candidates.into_iter().find_map(|(from, to)| {
+        let len = to - from;
+        let rest = if from == 0 { last } else { first };
+        let aligned = len.is_power_of_two() && from.is_multiple_of(len);
+        let whole = slots[from..to].iter().all(|slot| *slot == slots[from]);
+        let alone = slots[..from].iter().chain(&slots[to..]).all(|slot| *slot == rest);
+        // What is no leaf is one slot's own.
+        let single = is_leaf(slots[from]) || len == 1;
+        (aligned && whole && alone && single && is_leaf(rest)).then_some((from, len))
+    })
+}

@@ -1,0 +1,365 @@
+//! What workers do: look up. No allocation, no lock, no loop that depends on how many prefixes
+//! there are.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::memory::{
+    BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
+    bitmap_of, entry_of, is_leaf,
+};
+use crate::memory::{Reserved, prefetch};
+use crate::next_hop_group::GroupId;
+use crate::prefix::Address;
+
+/// Addresses that [`Lpm::lookup_batch`] works on at a time: enough to hide memory, few enough to
+/// stay in registers and L1.
+pub const STAGE_ADDRESSES: usize = 16;
+
+/// The bit of the root pointer that says it is a big one.
+const BIG: usize = 1;
+
+/// A longest prefix match as workers read it. Look up inside a pass, and use the answer in it.
+pub struct Lpm<A: Address> {
+    pub(super) memory: Arc<TrieMemory>,
+    /// The root's first word; bit 0 says that it is big.
+    root: AtomicPtr<AtomicU64>,
+    /// The answer where nothing else matches: the default route's, or the table's drop.
+    pub(super) miss: AtomicU32,
+    pub(super) big: OnceLock<Reserved<AtomicU64>>,
+    popcnt: bool,
+    family: std::marker::PhantomData<A>,
+}
+
+/// A root, unpacked.
+#[derive(Clone, Copy)]
+struct Root {
+    words: *const AtomicU64,
+    slot_bits: u32,
+}
+
+impl<A: Address> Lpm<A> {
+    pub(super) fn new(memory: &Arc<TrieMemory>, miss: GroupId) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let popcnt = std::arch::is_x86_feature_detected!("popcnt")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("bmi2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let popcnt = false;
+        Lpm {
+            memory: memory.clone(),
+            root: AtomicPtr::new(memory.roots.base().cast_mut()),
+            miss: AtomicU32::new(miss.0),
+            big: OnceLock::new(),
+            popcnt,
+            family: std::marker::PhantomData,
+        }
+    }
+
+    /// Publish a small root by its index, or the big one.
+    pub(super) fn publish_root(&self, small: Option<u32>) {
+        let pointer = match small {
+            Some(index) => self.memory.root(index).as_ptr(),
+            None => self.big.get().expect("a big root was made").base().map_addr(|address| address | BIG),
+        };
+        self.root.store(pointer.cast_mut(), Ordering::Release);
+    }
+
+    /// Is the root a big one?
+    pub fn has_big_root(&self) -> bool {
+        self.root.load(Ordering::Relaxed).addr() & BIG != 0
+    }
+
+    /// Bytes in memory of this table's own root.
+    pub fn big_root_bytes(&self) -> usize {
+        self.big.get().map_or(0, |root| root.resident_bytes())
+    }
+
+    #[inline(always)]
+    fn root(&self) -> Root {
+        let pointer = self.root.load(Ordering::Acquire);
+        let bits = if pointer.addr() & BIG != 0 { BIG_ROOT_BITS } else { SMALL_ROOT_BITS };
+        Root { words: pointer.map_addr(|address| address & !BIG), slot_bits: A::BITS - bits }
+    }
+
+    /// The next-hop group for `address` (host order).
+    #[inline(always)]
+    pub fn lookup(&self, address: A) -> GroupId {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt")))]
+        if self.popcnt {
+            // SAFETY: the processor has these features.
+            return unsafe { self.lookup_popcnt(address) };
+        }
+        self.lookup_inline(address)
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt")))]
+    #[target_feature(enable = "popcnt,bmi1,bmi2")]
+    fn lookup_popcnt(&self, address: A) -> GroupId {
+        self.lookup_inline(address)
+    }
+
+    /// Ask for the first line that a look-up of `address` reads.
+    #[inline(always)]
+    pub fn prefetch(&self, address: A) {
+        let root = self.root();
+        prefetch(root.words.wrapping_add((address >> (root.slot_bits + WORD_BITS)).low()));
+    }
+
+    /// The groups for `addresses`, all stages overlapped.
+    #[inline(always)]
+    pub fn lookup_batch<const N: usize>(&self, addresses: &[A; N]) -> [GroupId; N] {
+        let mut groups = [GroupId(0); N];
+        self.lookup_slice(addresses, &mut groups);
+        groups
+    }
+
+    /// The groups for `addresses`, into as many of `groups`.
+    #[inline(always)]
+    pub fn lookup_slice(&self, addresses: &[A], groups: &mut [GroupId]) {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt")))]
+        if self.popcnt {
+            // SAFETY: the processor has these features.
+            return unsafe { self.lookup_slice_popcnt(addresses, groups) };
+        }
+        self.lookup_slice_inline(addresses, groups);
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt")))]
+    #[target_feature(enable = "popcnt,bmi1,bmi2")]
+    fn lookup_slice_popcnt(&self, addresses: &[A], groups: &mut [GroupId]) {
+        self.lookup_slice_inline(addresses, groups);
+    }
+
+    #[inline(always)]
+    fn lookup_slice_inline(&self, addresses: &[A], groups: &mut [GroupId]) {
+        let root = self.root();
+        let miss = self.miss.load(Ordering::Relaxed);
+        let (chunks, rest) = addresses.as_chunks::<STAGE_ADDRESSES>();
+        let (group_chunks, group_rest) = groups.as_chunks_mut::<STAGE_ADDRESSES>();
+        // The root's words for the next chunk are asked for while this one is worked on.
+        let ask = |chunk: &[A]| {
+            for address in chunk {
+                prefetch(root.words.wrapping_add((*address >> (root.slot_bits + WORD_BITS)).low()));
+            }
+        };
+        if let Some(chunk) = chunks.first() {
+            ask(chunk);
+        }
+        for (index, (chunk, out)) in chunks.iter().zip(group_chunks).enumerate() {
+            if let Some(chunk) = chunks.get(index + 1) {
+                ask(chunk);
+            }
+            self.lookup_staged(root, miss, chunk, out);
+        }
+        if let Some(filler) = rest.first() {
+            let mut chunk = [*filler; STAGE_ADDRESSES];
+            chunk[..rest.len()].copy_from_slice(rest);
+            ask(&chunk);
+            let mut out = [GroupId(0); STAGE_ADDRESSES];
+            self.lookup_staged(root, miss, &chunk, &mut out);
+            let count = rest.len().min(group_rest.len());
+            group_rest[..count].copy_from_slice(&out[..count]);
+        }
+    }
+
+    #[inline(always)]
+    fn lookup_inline(&self, address: A) -> GroupId {
+        let root = self.root();
+        let miss = self.miss.load(Ordering::Relaxed);
+        self.finish(self.lookup_root(root, address), root.slot_bits, address, miss)
+    }
+
+    /// Which entry a word holds for the slot with this number (its low five bits count), and the
+    /// entry itself if it stands in the word.
+    #[inline(always)]
+    fn entry_place(&self, word: u64, slot: u32) -> *const AtomicU32 {
+        let bitmap = bitmap_of(word);
+        let before = (bitmap & (2u32 << (slot & 31)).wrapping_sub(1)).count_ones();
+        // An inline word's slots all look at entry 0, which is always in cache.
+        let index = if bitmap == 0 { 0 } else { base_of(word).wrapping_add(before).wrapping_sub(1) };
+        // In bounds: a base that was ever published leaves room for 32 entries, and is never
+        // written apart from its bitmap.
+        self.memory.entries.base().wrapping_add(index as usize)
+    }
+
+    /// # Safety
+    /// `place` comes from [`entry_place`](Self::entry_place) or lies in a dense block.
+    #[inline(always)]
+    unsafe fn entry_at(place: *const AtomicU32) -> u32 {
+        // SAFETY: as the caller promises, inside the entries' mapping.
+        unsafe { (*place).load(Ordering::Acquire) }
+    }
+
+    #[inline(always)]
+    fn entry(&self, word: u64, slot: u32) -> u32 {
+        // SAFETY: the place comes from entry_place.
+        let entry = unsafe { Self::entry_at(self.entry_place(word, slot)) };
+        if bitmap_of(word) == 0 { base_of(word) } else { entry }
+    }
+
+    #[inline(always)]
+    fn root_word(root: Root, address: A) -> u64 {
+        // SAFETY: the root covers all addresses, and roots are never unmapped while the table lives.
+        unsafe { (*root.words.add((address >> (root.slot_bits + WORD_BITS)).low())).load(Ordering::Acquire) }
+    }
+
+    #[inline(always)]
+    fn lookup_root(&self, root: Root, address: A) -> u32 {
+        self.entry(Self::root_word(root, address), (address >> root.slot_bits).low() as u32)
+    }
+
+    /// Follow `entry`, found for a slot of `bits` address bits, down to a leaf.
+    #[inline(always)]
+    fn finish(&self, entry: u32, bits: u32, address: A, miss: u32) -> GroupId {
+        let entry = if is_leaf(entry) { entry } else { self.descend(entry, bits, address) };
+        GroupId(if entry == 0 { miss } else { entry })
+    }
+
+    #[inline(never)]
+    fn descend(&self, mut entry: u32, mut bits: u32, address: A) -> u32 {
+        while !is_leaf(entry) {
+            (entry, bits) = self.step(entry, bits, address);
+        }
+        entry
+    }
+
+    /// One level down: the entry there, and how many address bits its slot has. A late reader may
+    /// meet more levels than there are; it ends at a miss.
+    #[inline(always)]
+    fn step(&self, entry: u32, bits: u32, address: A) -> (u32, u32) {
+        if A::SKIPS
+            && let Entry::Skip(index) = entry_of(entry)
+        {
+            let skip = Skip::<A>::load(self.memory.skips.get(index as usize));
+            if skip.shift >= bits {
+                return (0, 0); // only a late reader meets this
+            }
+            let hit = (address ^ skip.key) >> skip.shift == A::ZERO;
+            return (if hit { skip.hit } else { skip.miss }, skip.shift);
+        }
+        let Some(bits) = bits.checked_sub(NODE_BITS) else { return (0, 0) };
+        let slot = (address >> bits).low() as u32 & 255;
+        let next = match entry_of(entry) {
+            Entry::Node(index) => {
+                let node = self.memory.nodes.get(index as usize);
+                self.entry(node[slot as usize >> WORD_BITS].load(Ordering::Acquire), slot)
+            }
+            Entry::Dense(base) => {
+                self.memory.entries.get(base as usize + slot as usize).load(Ordering::Acquire)
+            }
+            _ => 0,
+        };
+        (next, bits)
+    }
+
+    /// Sixteen look-ups in step: words, entries, then level by level those that go deeper.
+    #[inline(always)]
+    fn lookup_staged(
+        &self,
+        root: Root,
+        miss: u32,
+        addresses: &[A; STAGE_ADDRESSES],
+        groups: &mut [GroupId; STAGE_ADDRESSES],
+    ) {
+        let mut places = [std::ptr::null(); STAGE_ADDRESSES];
+        let mut entries = [0u32; STAGE_ADDRESSES];
+        // Zero where the entry stands in the word.
+        let mut runs = [0u32; STAGE_ADDRESSES];
+        for lane in 0..STAGE_ADDRESSES {
+            let word = Self::root_word(root, addresses[lane]);
+            places[lane] = self.entry_place(word, (addresses[lane] >> root.slot_bits).low() as u32);
+            prefetch(places[lane]);
+            entries[lane] = base_of(word);
+            runs[lane] = bitmap_of(word);
+        }
+        let mut deep = 0u32;
+        for lane in 0..STAGE_ADDRESSES {
+            // SAFETY: the place comes from entry_place.
+            let entry = unsafe { Self::entry_at(places[lane]) };
+            let entry = if runs[lane] == 0 { entries[lane] } else { entry };
+            entries[lane] = entry;
+            deep |= u32::from(!is_leaf(entry)) << lane;
+            groups[lane] = GroupId(if entry == 0 { miss } else { entry });
+        }
+        if deep != 0 {
+            self.lookup_deep(root.slot_bits, miss, addresses, &mut entries, deep, groups);
+        }
+    }
+
+    /// The lanes of `deep`, level by level: first ask for the line of each, then read it, then ask
+    /// for the entry, then read that.
+    fn lookup_deep(
+        &self,
+        bits: u32,
+        miss: u32,
+        addresses: &[A; STAGE_ADDRESSES],
+        entries: &mut [u32; STAGE_ADDRESSES],
+        mut deep: u32,
+        groups: &mut [GroupId; STAGE_ADDRESSES],
+    ) {
+        let mut lane_bits = [bits; STAGE_ADDRESSES];
+        let lanes = |mut set: u32| {
+            std::iter::from_fn(move || {
+                let lane = set.trailing_zeros() as usize;
+                set &= set.wrapping_sub(1);
+                (lane < STAGE_ADDRESSES).then_some(lane)
+            })
+        };
+        while deep != 0 {
+            let mut single = 0u32;
+            for lane in lanes(deep) {
+                let slot = (addresses[lane] >> lane_bits[lane].saturating_sub(NODE_BITS)).low() & 255;
+                match entry_of(entries[lane]) {
+                    Entry::Node(index) => prefetch(self.memory.nodes.get(index as usize)),
+                    Entry::Dense(base) => prefetch(self.memory.entries.get(base as usize + slot)),
+                    Entry::Skip(index) => prefetch(self.memory.skips.get(index as usize)),
+                    Entry::Leaf(_) => {}
+                }
+            }
+            let mut places = [std::ptr::null(); STAGE_ADDRESSES];
+            for lane in lanes(deep) {
+                if let (Entry::Node(index), Some(bits)) =
+                    (entry_of(entries[lane]), lane_bits[lane].checked_sub(NODE_BITS))
+                {
+                    let slot = (addresses[lane] >> bits).low() as u32 & 255;
+                    let node = self.memory.nodes.get(index as usize);
+                    let word = node[slot as usize >> WORD_BITS].load(Ordering::Acquire);
+                    lane_bits[lane] = bits;
+                    if bitmap_of(word) == 0 {
+                        entries[lane] = base_of(word);
+                    } else {
+                        places[lane] = self.entry_place(word, slot);
+                        prefetch(places[lane]);
+                        single |= 1 << lane;
+                    }
+                } else {
+                    (entries[lane], lane_bits[lane]) =
+                        self.step(entries[lane], lane_bits[lane], addresses[lane]);
+                }
+            }
+            for lane in lanes(single) {
+                // SAFETY: the place comes from entry_place.
+                entries[lane] = unsafe { Self::entry_at(places[lane]) };
+            }
+            for lane in lanes(deep) {
+                let entry = entries[lane];
+                if is_leaf(entry) {
+                    deep &= !(1 << lane);
+                    groups[lane] = GroupId(if entry == 0 { miss } else { entry });
+                }
+            }
+        }
+    }
+
+    /// Words of the big root that the control side fills before it is published.
+    pub(super) fn big_words(&self) -> Option<&[AtomicU64]> {
+        self.big.get().map(|root| root.slice(0, BIG_ROOT_WORDS))
+    }
+}
+// SAFETY: the pointer leads into memory that the table owns and never unmaps while it lives; all
+// that is read there is atomic.
+unsafe impl<A: Address> Send for Lpm<A> {}
+// SAFETY: as above.
+unsafe impl<A: Address> Sync for Lpm<A> {}
