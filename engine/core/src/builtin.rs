@@ -1,0 +1,132 @@
+//! The nodes that every graph has: where packets die, where interfaces send.
+
+use crate::arc::INTERFACE_OUTPUT;
+use crate::context::Context;
+use crate::device::TxQueue;
+use crate::frame::Frame;
+use crate::ids::{InterfaceId, NodeId};
+use crate::node::{Node, NodeSpec, Reason};
+
+/// Counts packets that came from another worker: `handoff-input`.
+pub const HANDOFF: NodeId = NodeId(1);
+/// Stands in for nodes that are not there: `null-node`.
+pub const NULL: NodeId = NodeId(2);
+
+crate::reasons! {
+    /// What happens to packets that have no node to go to.
+    pub enum NullDrop {
+        /// The receiving interface is down or gone.
+        InterfaceDown = "interface-down", "received on an interface that is down (`set interface state IF up`)";
+        /// The next node is gone.
+        Removed = "node-removed", "the interface or feature was removed while the packet was under way";
+    }
+}
+
+crate::reasons! {
+    /// Why an interface does not send.
+    pub enum OutputDrop {
+        /// Down.
+        Down = "interface-down", "the interface is down (`set interface state IF up`)";
+    }
+}
+
+crate::reasons! {
+    /// Why a device does not take a packet.
+    pub enum TxDrop {
+        /// Full.
+        RingFull = "tx-ring-full", "the device or its peer does not take packets fast enough";
+    }
+}
+
+/// `error-drop`: counts the reason where the packet died, and frees it.
+struct ErrorDrop;
+
+impl Node for ErrorDrop {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        for packet in frame.drain() {
+            cx.counters.reason(NodeId((packet.index >> 16) as u16), packet.index as u16).add(1);
+            cx.counters.interface(packet.rx).drops.add(1);
+            cx.buffers.free(packet);
+        }
+    }
+}
+
+/// `NAME-output`: counts, and lets the output features have their say.
+struct InterfaceOutput {
+    interface: InterfaceId,
+    tx: NodeId,
+}
+
+impl Node for InterfaceOutput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let first = match cx.interface(self.interface) {
+            Some(row) if row.up => row.first(INTERFACE_OUTPUT, self.tx),
+            _ => return frame.route(|_| Err(OutputDrop::Down)),
+        };
+        let mut bytes = 0;
+        for packet in frame.packets_mut() {
+            packet.tx = self.interface;
+            packet.arc_place = 0;
+            bytes += packet.length() as u64;
+        }
+        let counters = cx.interface_counters(self.interface);
+        counters.tx_packets.add(frame.len() as u64);
+        counters.tx_bytes.add(bytes);
+        frame.set_all_next(first);
+    }
+}
+
+/// `NAME-tx`: gives packets to the device's queue.
+struct DeviceTx {
+    interface: InterfaceId,
+    queue: Box<dyn TxQueue>,
+}
+
+impl Node for DeviceTx {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        self.queue.transmit(cx, frame);
+        if !frame.is_empty() {
+            cx.interface_counters(self.interface).tx_errors.add(frame.len() as u64);
+            frame.route(|_| Err(TxDrop::RingFull));
+        }
+    }
+}
+
+/// The nodes with fixed numbers, in the order of their numbers.
+pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
+    vec![
+        NodeSpec::new("error-drop", "Counts why packets die, and frees them", |_| Box::new(ErrorDrop))
+            .sink()
+            .describe(|record, names| {
+                let from = names.node(NodeId((record.index >> 16) as u16));
+                format!("dropped by {from}: {}", names.reason(record.index))
+            }),
+        NodeSpec::input("handoff-input", "Packets that another worker has handed over"),
+        NodeSpec::input("null-node", "Stands in for nodes that are not there").reasons::<NullDrop>(),
+    ]
+}
+
+/// The declaration of `NAME-output`.
+pub(crate) fn output_node(name: &str, interface: InterfaceId) -> NodeSpec {
+    let tx_name = format!("{name}-tx");
+    NodeSpec::new(format!("{name}-output"), "Counts what the interface sends", move |wiring| {
+        Box::new(InterfaceOutput { interface, tx: wiring.node(&tx_name) })
+    })
+    .reasons::<OutputDrop>()
+    .describe(|record, names| format!("{}: {} bytes out", names.interface(record.tx), record.packet_bytes))
+}
+
+/// The declaration of `NAME-tx`; its instances are made by [`tx_instance`].
+pub(crate) fn tx_node(name: &str) -> NodeSpec {
+    let mut spec = NodeSpec::input(format!("{name}-tx"), "Gives packets to the device");
+    spec.kind = crate::node::NodeKind::Sink;
+    spec.reasons = TxDrop::ALL;
+    spec.describe(|record, names| {
+        format!("sent {} bytes on {}", record.packet_bytes, names.interface(record.tx))
+    })
+}
+
+/// A worker's instance of `NAME-tx`.
+pub(crate) fn tx_instance(interface: InterfaceId, queue: Box<dyn TxQueue>) -> Box<dyn Node> {
+    Box::new(DeviceTx { interface, queue })
+}

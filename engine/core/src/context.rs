@@ -1,0 +1,110 @@
+//! What a node can reach while it runs.
+
+use crate::arc::{ARCS_MAX, ArcId};
+use crate::buffer::BufferCache;
+use crate::counters::{InterfaceCounters, WorkerCounters};
+use crate::epoch::Pass;
+use crate::event::{Event, Events};
+use crate::handoff::Handoff;
+use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::interface::{InterfaceRow, InterfaceRows};
+use crate::node::Reason;
+use crate::outbox::Outbox;
+use crate::packet::{Packet, PacketFlags};
+
+/// One pass of one worker, lent to the nodes that run in it.
+pub struct Context<'p> {
+    /// What is read under it cannot outlive the pass.
+    pub pass: Pass<'p>,
+    /// The worker.
+    pub worker: WorkerId,
+    /// The node that runs.
+    pub node: NodeId,
+    /// Nanoseconds since some moment before the start; read once per pass.
+    pub now_ns: u64,
+    /// Where buffers come from and go to.
+    pub buffers: &'p mut BufferCache,
+    /// The worker's counters.
+    pub counters: &'p WorkerCounters,
+    pub(crate) rows: &'p InterfaceRows,
+    pub(crate) outbox: &'p mut Outbox,
+    pub(crate) events: &'p mut Events,
+    pub(crate) handoff: &'p mut Handoff,
+}
+
+impl<'p> Context<'p> {
+    /// An interface's row; `None` when it does not exist (any more).
+    #[inline(always)]
+    pub fn interface(&self, id: InterfaceId) -> Option<&'p InterfaceRow> {
+        self.rows.get(id, self.pass)
+    }
+
+    /// This worker's counters of an interface.
+    #[inline(always)]
+    pub fn interface_counters(&self, id: InterfaceId) -> &'p InterfaceCounters {
+        self.counters.interface(id)
+    }
+
+    /// Count an event of the running node (or a death that the node itself carries out).
+    #[inline]
+    pub fn count(&self, reason: impl Reason, n: u64) {
+        self.counters.reason(self.node, reason.number()).add(n);
+    }
+
+    /// Begin to walk `arc` on `interface`: its first feature, or `default`.
+    #[inline(always)]
+    pub fn enter_arc(
+        &self,
+        arc: ArcId,
+        interface: InterfaceId,
+        packet: &mut Packet,
+        default: NodeId,
+    ) -> NodeId {
+        packet.arc_place = 0;
+        self.interface(interface).map_or(default, |row| row.first(arc, default))
+    }
+
+    /// Walk on: the feature behind the running one, or `default`.
+    #[inline(always)]
+    pub fn next_in_arc(
+        &self,
+        arc: ArcId,
+        interface: InterfaceId,
+        packet: &mut Packet,
+        default: NodeId,
+    ) -> NodeId {
+        packet.arc_place = packet.arc_place.saturating_add(1);
+        let Some(row) = self.interface(interface) else { return default };
+        row.chains[arc.0 as usize % ARCS_MAX].at(packet.arc_place).unwrap_or(default)
+    }
+
+    /// Send one packet to a node, beside the vector that is being run.
+    #[inline]
+    pub fn emit(&mut self, packet: Packet, next: NodeId) {
+        self.outbox.put(next, packet, true, false, self.buffers, self.counters);
+    }
+
+    /// Let one packet die beside the vector, for a reason of the running node.
+    pub fn kill(&mut self, mut packet: Packet, reason: impl Reason) {
+        packet.index = reason.number() as u32 | (self.node.0 as u32) << 16;
+        self.emit(packet, crate::node::DROP);
+    }
+
+    /// Tell the control thread; counted when its ring is full.
+    pub fn notify(&mut self, event: Event) {
+        if self.events.put(event).is_err() {
+            self.counters.events_lost.add(1);
+        }
+    }
+
+    /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between
+    /// the two is full, or `worker` is this one or does not exist.
+    pub fn hand_off(&mut self, packet: Packet, worker: WorkerId, next: NodeId) -> Result<(), Packet> {
+        self.handoff.put(worker, packet, next)
+    }
+
+    /// A copy of a packet is traced with the original.
+    pub fn is_traced(packet: &Packet) -> bool {
+        packet.has(PacketFlags::TRACED)
+    }
+}

@@ -1,0 +1,154 @@
+//! Counters: one writer each (a worker), read by anybody, never cleared under the writer.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::ids::{InterfaceId, NodeId};
+
+/// Nodes that a graph can have.
+pub const NODES_MAX: usize = 16_384;
+/// Interfaces that a router can have.
+pub const INTERFACES_MAX: usize = 8_192;
+/// Reasons and events that a node can declare.
+pub const REASONS_PER_NODE_MAX: usize = 32;
+
+/// A count with one writer: an ordinary add, no locked instruction.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// Add; only the one writer may.
+    #[inline(always)]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// Keep the larger.
+    #[inline(always)]
+    pub fn max(&self, n: u64) {
+        if n > self.0.load(Ordering::Relaxed) {
+            self.0.store(n, Ordering::Relaxed);
+        }
+    }
+
+    /// Read.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Set; only the one writer may.
+    #[inline(always)]
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+}
+
+/// A node's work on one worker.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct NodeCounters {
+    /// Times it ran.
+    pub calls: Count,
+    /// Packets it was given.
+    pub vectors: Count,
+    /// Clocks (time stamp counter) it took.
+    pub clocks: Count,
+    /// The most clocks that one call took.
+    pub max_clocks: Count,
+    /// Packets in that call.
+    pub max_vectors: Count,
+}
+
+/// What one worker saw on one interface.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct InterfaceCounters {
+    /// Packets received.
+    pub rx_packets: Count,
+    /// Bytes received, from the first byte of layer 2, without FCS.
+    pub rx_bytes: Count,
+    /// Packets given to the device.
+    pub tx_packets: Count,
+    /// Bytes given to the device.
+    pub tx_bytes: Count,
+    /// Packets received here that died in the graph.
+    pub drops: Count,
+    /// Packets received here that were handed to the control thread or the host.
+    pub punts: Count,
+    /// Frames that the device had and no buffer was free for.
+    pub rx_no_buffer: Count,
+    /// Frames that the device gave and that were not valid.
+    pub rx_errors: Count,
+    /// Packets that the device did not take.
+    pub tx_errors: Count,
+    /// IPv4 packets received.
+    pub ip4: Count,
+    /// IPv6 packets received.
+    pub ip6: Count,
+}
+
+/// All counters that one worker writes.
+pub struct WorkerCounters {
+    nodes: Box<[NodeCounters]>,
+    reasons: Box<[[Count; REASONS_PER_NODE_MAX]]>,
+    interfaces: Box<[InterfaceCounters]>,
+    /// Passes of the loop.
+    pub passes: Count,
+    /// Times the worker slept.
+    pub sleeps: Count,
+    /// Packets that found no free vector.
+    pub no_frame: Count,
+    /// Events to the control thread that found its ring full.
+    pub events_lost: Count,
+}
+
+/// A zeroed slice that costs memory only where it is written.
+fn zeroed<T: Default>(length: usize) -> Box<[T]> {
+    // SAFETY: only called below, for types made of `Count`, for which zero bytes are `default()`;
+    // the layout is that of a slice of T, not of size zero.
+    unsafe {
+        let layout = std::alloc::Layout::array::<T>(length).expect("a small layout");
+        let memory = std::alloc::alloc_zeroed(layout).cast::<T>();
+        if memory.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, length))
+    }
+}
+
+impl Default for WorkerCounters {
+    fn default() -> Self {
+        WorkerCounters {
+            nodes: zeroed(NODES_MAX),
+            reasons: zeroed(NODES_MAX),
+            interfaces: zeroed(INTERFACES_MAX),
+            passes: Count::default(),
+            sleeps: Count::default(),
+            no_frame: Count::default(),
+            events_lost: Count::default(),
+        }
+    }
+}
+
+impl WorkerCounters {
+    /// A node's row.
+    #[inline(always)]
+    pub fn node(&self, node: NodeId) -> &NodeCounters {
+        &self.nodes[node.index() % NODES_MAX]
+    }
+
+    /// A node's reason or event.
+    #[inline]
+    pub fn reason(&self, node: NodeId, number: u16) -> &Count {
+        &self.reasons[node.index() % NODES_MAX][number as usize % REASONS_PER_NODE_MAX]
+    }
+
+    /// An interface's row. What the router made itself is written to the last row, which no
+    /// interface has.
+    #[inline(always)]
+    pub fn interface(&self, interface: InterfaceId) -> &InterfaceCounters {
+        &self.interfaces[interface.index().min(INTERFACES_MAX - 1)]
+    }
+}

@@ -1,0 +1,229 @@
+//! A vector of packets on its way between two nodes, and the loops that run over it.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+
+use crate::ids::NodeId;
+use crate::node::{DROP, Reason};
+use crate::packet::Packet;
+
+/// Packets in a vector at most.
+pub const FRAME_PACKETS_MAX: usize = 256;
+/// How many packets ahead the first lines of packets are asked for.
+pub const PREFETCH_AHEAD: usize = 8;
+
+/// Up to 256 packets, and for each where it goes next.
+#[repr(C, align(64))]
+pub struct Frame {
+    packets: [MaybeUninit<Packet>; FRAME_PACKETS_MAX],
+    next: [NodeId; FRAME_PACKETS_MAX],
+    length: usize,
+    /// At least one packet may be traced.
+    pub(crate) traced: bool,
+    /// All packets came in by the same interface.
+    same_rx: bool,
+}
+
+impl Frame {
+    /// An empty vector.
+    pub fn new() -> Box<Frame> {
+        Box::new(Frame {
+            packets: [const { MaybeUninit::uninit() }; FRAME_PACKETS_MAX],
+            next: [NodeId(0); FRAME_PACKETS_MAX],
+            length: 0,
+            traced: false,
+            same_rx: false,
+        })
+    }
+
+    /// Packets in it.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Nothing in it?
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Room for how many more?
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        FRAME_PACKETS_MAX - self.length
+    }
+
+    /// Did all packets come in by the same interface? Then one look at the first is enough.
+    #[inline(always)]
+    pub fn is_same_rx(&self) -> bool {
+        self.same_rx
+    }
+
+    /// An input says that all packets it put in came by one interface.
+    #[inline(always)]
+    pub fn set_same_rx(&mut self, same: bool) {
+        self.same_rx = same;
+    }
+
+    /// The packets.
+    #[inline(always)]
+    pub fn packets(&self) -> &[Packet] {
+        // SAFETY: the first `length` places are initialised.
+        unsafe { std::slice::from_raw_parts(self.packets.as_ptr().cast(), self.length) }
+    }
+
+    /// The packets, to change.
+    #[inline(always)]
+    pub fn packets_mut(&mut self) -> &mut [Packet] {
+        // SAFETY: the first `length` places are initialised.
+        unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) }
+    }
+
+    /// The packets and the next node of each, for nodes that run loops of their own.
+    #[inline(always)]
+    pub fn split_mut(&mut self) -> (&mut [Packet], &mut [NodeId]) {
+        // SAFETY: the first `length` places are initialised.
+        let packets =
+            unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) };
+        (packets, &mut self.next[..self.length])
+    }
+
+    /// Where each packet goes next.
+    #[inline(always)]
+    pub fn next(&self) -> &[NodeId] {
+        &self.next[..self.length]
+    }
+
+    /// Send all packets to one node.
+    #[inline]
+    pub fn set_all_next(&mut self, next: NodeId) {
+        self.next[..self.length].fill(next);
+    }
+
+    /// Append a packet; it comes back when the vector is full.
+    #[inline(always)]
+    pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
+        if self.length == FRAME_PACKETS_MAX {
+            return Err(packet);
+        }
+        self.packets[self.length].write(packet);
+        self.length += 1;
+        Ok(())
+    }
+
+    /// Take the last packet out.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Packet> {
+        self.length = self.length.checked_sub(1)?;
+        // SAFETY: initialised, and not in the vector any more.
+        Some(unsafe { self.packets[self.length].assume_init_read() })
+    }
+
+    /// Take all packets out, in order. What the iterator does not yield is lost to the balance, so
+    /// exhaust it.
+    #[inline(always)]
+    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Packet> {
+        let length = std::mem::take(&mut self.length);
+        self.traced = false;
+        // SAFETY: each initialised place is read once; the length is zero already.
+        self.packets[..length].iter().map(|p| unsafe { p.assume_init_read() })
+    }
+
+    /// Take the first `count` packets out, in order, and move the rest to the front. Exhaust it.
+    pub fn take_front(&mut self, count: usize, mut each: impl FnMut(Packet)) {
+        let count = count.min(self.length);
+        for place in &self.packets[..count] {
+            // SAFETY: initialised; the places are overwritten or cut off below.
+            each(unsafe { place.assume_init_read() });
+        }
+        // SAFETY: moves initialised places down inside the array.
+        unsafe {
+            let base = self.packets.as_mut_ptr();
+            std::ptr::copy(base.add(count), base, self.length - count);
+        }
+        self.length -= count;
+    }
+
+    /// Move all packets of `other` behind ours. They must fit.
+    #[inline]
+    pub(crate) fn append(&mut self, other: &mut Frame) {
+        assert!(other.length <= self.room());
+        // SAFETY: room was checked; the places move and `other` forgets them.
+        unsafe {
+            let to = self.packets.as_mut_ptr().add(self.length);
+            std::ptr::copy_nonoverlapping(other.packets.as_ptr(), to, other.length);
+        }
+        self.same_rx = self.same_rx
+            && other.same_rx
+            && self.packets().first().map(|p| p.rx) == other.packets().first().map(|p| p.rx);
+        self.length += other.length;
+        self.traced |= other.traced;
+        other.length = 0;
+        other.traced = false;
+    }
+
+    /// The node that all packets go to, if it is one and the same.
+    #[inline]
+    pub(crate) fn common_next(&self) -> Option<NodeId> {
+        let next = self.next();
+        let first = *next.first()?;
+        // Without an early exit, so that the compiler compares 32 at a time.
+        let differing = next.iter().fold(0u16, |all, n| all | (n.0 ^ first.0));
+        (differing == 0).then_some(first)
+    }
+
+    /// Decide for each packet, in order. An error is a drop; its number goes with the packet.
+    #[inline(always)]
+    pub fn route<R: Reason>(&mut self, mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>) {
+        let (packets, next) = self.split_mut();
+        for (packet, next) in packets.iter_mut().zip(next) {
+            *next = settle(decide(packet), packet);
+        }
+    }
+
+    /// As [`route`](Self::route), asking for the first line of the packets to come: for the first
+    /// node that looks into them.
+    #[inline(always)]
+    pub fn route_ahead<R: Reason>(&mut self, mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>) {
+        let (packets, next) = self.split_mut();
+        let length = packets.len();
+        packets[..length.min(PREFETCH_AHEAD)].iter().for_each(Packet::prefetch);
+        let steady = length.saturating_sub(PREFETCH_AHEAD);
+        for i in 0..steady {
+            packets[i + PREFETCH_AHEAD].prefetch();
+            next[i] = settle(decide(&mut packets[i]), &mut packets[i]);
+        }
+        for i in steady..length {
+            next[i] = settle(decide(&mut packets[i]), &mut packets[i]);
+        }
+    }
+
+    /// Decide for up to `N` packets at a time: for look-ups and sums that gain from several at
+    /// once. The closure gets `N` packets, and fewer only in the last group.
+    #[inline(always)]
+    pub fn route_groups<const N: usize>(&mut self, mut decide: impl FnMut(&mut [Packet], &mut [NodeId])) {
+        let (packets, next) = self.split_mut();
+        let mut groups = packets.chunks_exact_mut(N);
+        let mut nexts = next.chunks_exact_mut(N);
+        for (group, next) in (&mut groups).zip(&mut nexts) {
+            decide(group, next);
+        }
+        let rest = groups.into_remainder();
+        if !rest.is_empty() {
+            decide(rest, nexts.into_remainder());
+        }
+    }
+}
+
+/// Write a decision down: the next node, or the drop node with the reason's number in the packet.
+#[inline(always)]
+pub fn settle<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet) -> NodeId {
+    match decision {
+        Ok(next) => next,
+        Err(reason) => {
+            packet.index = reason.number() as u32;
+            DROP
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The declaration of a graph, before it runs: nodes, arcs, features.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::arc::{ARCS_MAX, ArcId, FeatureSpec, order};
+use crate::buffer::{BUFFERS_DEFAULT, BufferPool, DATA_BYTES_DEFAULT, PoolError};
+use crate::builtin;
+use crate::clock::Clock;
+use crate::counters::NODES_MAX;
+use crate::epoch::Epochs;
+use crate::ids::NodeId;
+use crate::memory::PageSize;
+use crate::node::NodeSpec;
+
+/// Workers that a router can have.
+pub const WORKERS_MAX: usize = 64;
+
+/// What must be known before anything is made.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Cores of the workers, one worker each.
+    pub worker_cores: Vec<usize>,
+    /// Core of the control thread.
+    pub main_core: Option<usize>,
+    /// Buffers in the pool.
+    pub buffers: usize,
+    /// Bytes of data in a buffer.
+    pub buffer_data_bytes: usize,
+    /// Pages for the buffers.
+    pub pages: PageSize,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        EngineConfig {
+            worker_cores: vec![1],
+            main_core: None,
+            buffers: BUFFERS_DEFAULT,
+            buffer_data_bytes: DATA_BYTES_DEFAULT,
+            pages: PageSize::Best,
+        }
+    }
+}
+
+/// Why a graph cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The pool.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// Two nodes of one name.
+    #[error("two nodes are called {0}")]
+    NodeTwice(String),
+    /// An edge to nowhere.
+    #[error("node {node} has an edge to {missing}, which is not built in")]
+    EdgeMissing {
+        /// Whose edge.
+        node: String,
+        /// The name that does not exist.
+        missing: String,
+    },
+    /// A feature in no arc.
+    #[error("feature {node} stands in arc {arc}, which does not exist")]
+    ArcMissing {
+        /// The feature.
+        node: &'static str,
+        /// The name that does not exist.
+        arc: &'static str,
+    },
+    /// A feature without a node.
+    #[error("feature {0} in an arc has no node of that name")]
+    FeatureMissing(&'static str),
+    /// Features that wait for each other.
+    #[error("{0}")]
+    Cycle(String),
+    /// Limits.
+    #[error("{0}")]
+    TooMany(String),
+    /// The system refused something.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// An arc with the order of its features resolved.
+#[derive(Clone, Debug)]
+pub struct ArcSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Its features' nodes, in order.
+    pub features: Vec<&'static str>,
+}
+
+/// Collects what drivers and features declare.
+pub struct GraphBuilder {
+    pub(crate) config: EngineConfig,
+    pub(crate) nodes: Vec<NodeSpec>,
+    arcs: Vec<&'static str>,
+    features: Vec<FeatureSpec>,
+    pub(crate) epochs: Arc<Epochs>,
+    pub(crate) pool: Arc<BufferPool>,
+    pub(crate) clock: Clock,
+}
+
+impl GraphBuilder {
+    /// An almost empty graph: where packets die, and the arcs `device-input` and
+    /// `interface-output`.
+    pub fn new(config: EngineConfig, clock: Clock) -> Result<GraphBuilder, BuildError> {
+        if config.worker_cores.is_empty() || config.worker_cores.len() > WORKERS_MAX {
+            return Err(BuildError::TooMany(format!(
+                "cpu: {} workers, but a router has 1 to {WORKERS_MAX}",
+                config.worker_cores.len()
+            )));
+        }
+        let pool = BufferPool::new(config.buffers, config.buffer_data_bytes, config.pages)?;
+        Ok(GraphBuilder {
+            epochs: Epochs::new(config.worker_cores.len()),
+            nodes: builtin::fixed_nodes(),
+            arcs: vec!["device-input", "interface-output"],
+            features: Vec::new(),
+            pool,
+            clock,
+            config,
+        })
+    }
+
+    /// For tables that workers read.
+    pub fn epochs(&self) -> &Arc<Epochs> {
+        &self.epochs
+    }
+
+    /// All buffers.
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.pool
+    }
+
+    /// Workers that the router will have.
+    pub fn workers(&self) -> usize {
+        self.config.worker_cores.len()
+    }
+
+    /// Add a node.
+    pub fn node(&mut self, spec: NodeSpec) -> NodeId {
+        self.nodes.push(spec);
+        NodeId((self.nodes.len() - 1) as u16)
+    }
+
+    /// Add an arc, or get the one that has this name.
+    pub fn arc(&mut self, name: &'static str) -> ArcId {
+        if let Some(index) = self.arcs.iter().position(|a| *a == name) {
+            return ArcId(index as u8);
+        }
+        self.arcs.push(name);
+        ArcId((self.arcs.len() - 1) as u8)
+    }
+
+    /// Add a feature to an arc.
+    pub fn feature(&mut self, spec: FeatureSpec) {
+        self.features.push(spec);
+    }
+
+    /// The number of each name; an error for a name that is there twice.
+    pub(crate) fn names(&self) -> Result<HashMap<String, NodeId>, BuildError> {
+        if self.nodes.len() > NODES_MAX {
+            return Err(BuildError::TooMany(format!("{} nodes, at most {NODES_MAX}", self.nodes.len())));
+        }
+        let mut names = HashMap::new();
+        for (index, spec) in self.nodes.iter().enumerate() {
+            if names.insert(spec.name.clone(), NodeId(index as u16)).is_some() {
+                return Err(BuildError::NodeTwice(spec.name.clone()));
+            }
+        }
+        Ok(names)
+    }
+
+    /// The arcs, their features in order.
+    pub(crate) fn ordered_arcs(&self) -> Result<Vec<ArcSpec>, BuildError> {
+        if self.arcs.len() > ARCS_MAX {
+            return Err(BuildError::TooMany(format!("{} arcs, at most {ARCS_MAX}", self.arcs.len())));
+        }
+        for feature in &self.features {
+            if !self.arcs.contains(&feature.arc) {
+                return Err(BuildError::ArcMissing { node: feature.node, arc: feature.arc });
+            }
+            if !self.nodes.iter().any(|n| n.name == feature.node) {
+                return Err(BuildError::FeatureMissing(feature.node));
+            }
+        }
+        let ordered = self.arcs.iter().map(|&name| {
+            let of_arc: Vec<_> = self.features.iter().filter(|f| f.arc == name).collect();
+            order(&of_arc).map(|features| ArcSpec { name, features }).map_err(BuildError::Cycle)
+        });
+        ordered.collect()
+    }
+}

@@ -1,0 +1,510 @@
+//! Interfaces as the control thread holds them: made, changed and deleted while traffic goes on.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::arc::{ARCS_MAX, ArcId, Chain, FEATURES_PER_CHAIN_MAX};
+use crate::counters::INTERFACES_MAX;
+use crate::device::{Device, RxMode, RxQueue, TxQueue};
+use crate::engine::{Engine, Stalled};
+use crate::epoch::Stamp;
+use crate::graph::BuildError;
+use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::interface::InterfaceRow;
+use crate::worker::{Input, Worker};
+
+/// Characters in an interface's name.
+pub const INTERFACE_NAME_MAX: usize = 63;
+/// Smallest MTU that can be set, bytes (RFC 791 §3.1).
+pub const MTU_BYTES_MIN: u32 = 68;
+/// Largest MTU that can be set, bytes.
+pub const MTU_BYTES_MAX: u32 = 65_535;
+
+/// What a driver says of the interface that it makes.
+pub struct InterfaceSpec {
+    /// Its name, unique in the router.
+    pub name: String,
+    /// The control thread's handle on the device.
+    pub device: Box<dyn Device>,
+    /// Layer 2 address; zero where there is none.
+    pub mac: [u8; 6],
+    /// Largest layer 3 packet, bytes.
+    pub mtu_bytes: u32,
+    /// The node that received packets go to: `ethernet-input`, …
+    pub input: String,
+    /// Has it a link from the start?
+    pub link_up: bool,
+    /// One transmit queue per worker.
+    pub tx: Vec<Box<dyn TxQueue>>,
+}
+
+/// A receive queue as the control thread knows it.
+#[derive(Clone, Debug)]
+pub struct RxPlacement {
+    /// Its number on the interface.
+    pub queue: u16,
+    /// Who serves it.
+    pub worker: WorkerId,
+    /// How.
+    pub mode: RxMode,
+    /// The input node that it is counted under.
+    pub input_node: NodeId,
+}
+
+/// An interface.
+pub struct Interface {
+    /// Its number.
+    pub id: InterfaceId,
+    /// Its name.
+    pub name: String,
+    /// The device.
+    pub device: Box<dyn Device>,
+    /// Set up by the operator?
+    pub admin_up: bool,
+    /// Does the device say that the other side is there?
+    pub link_up: bool,
+    /// Its receive queues.
+    pub rx: Vec<RxPlacement>,
+    row: InterfaceRow,
+}
+
+impl Interface {
+    /// What workers see of it.
+    pub fn row(&self) -> &InterfaceRow {
+        &self.row
+    }
+}
+
+/// What happened to an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterfaceChange {
+    /// It is there.
+    Created,
+    /// It goes away; it still exists while observers hear of it.
+    Deleted,
+    /// Up or down, by the operator or the link.
+    State,
+    /// Its MTU.
+    Mtu,
+    /// Its layer 2 address.
+    Mac,
+}
+
+/// Why something cannot be done to an interface.
+#[derive(Debug, thiserror::Error)]
+pub enum InterfaceError {
+    /// There is one of this name.
+    #[error("interface {0} exists already")]
+    Exists(String),
+    /// A name that cannot be.
+    #[error("interface name `{0}` is not 1 to {INTERFACE_NAME_MAX} characters without spaces")]
+    BadName(String),
+    /// Limits.
+    #[error("there are {INTERFACES_MAX} interfaces already")]
+    TooMany,
+    /// Not there.
+    #[error("there is no such interface")]
+    Unknown,
+    /// A size out of range.
+    #[error("MTU {0} is outside {MTU_BYTES_MIN}..={MTU_BYTES_MAX}")]
+    BadMtu(u32),
+    /// The device refuses.
+    #[error("{0}")]
+    Device(String),
+    /// No such arc or feature.
+    #[error("there is no feature {feature} in arc {arc}; `show features` lists them")]
+    NoFeature {
+        /// What was asked for.
+        feature: String,
+        /// Where.
+        arc: String,
+    },
+    /// Too many features.
+    #[error("{FEATURES_PER_CHAIN_MAX} features are enabled on this interface already")]
+    TooManyFeatures,
+    /// No such worker.
+    #[error("there is no worker {0}")]
+    NoWorker(u16),
+    /// No such queue.
+    #[error("the interface has no receive queue {0}")]
+    NoQueue(u16),
+    /// The queue cannot wake anybody.
+    #[error("this queue has nothing to wake a worker with: only polling works")]
+    CannotSleep,
+    /// The worker serves enough.
+    #[error("worker {0} serves as many receive queues as it can")]
+    QueuesMax(u16),
+    /// The graph refuses.
+    #[error(transparent)]
+    Graph(#[from] BuildError),
+    /// A worker does not answer.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+}
+
+type Observer = Box<dyn FnMut(&mut Engine, InterfaceId, InterfaceChange)>;
+
+/// All interfaces.
+#[derive(Default)]
+pub(crate) struct Interfaces {
+    list: Vec<Option<Interface>>,
+    by_name: HashMap<String, InterfaceId>,
+    free: VecDeque<(Stamp, InterfaceId)>,
+    observers: Vec<Observer>,
+    changes: VecDeque<(InterfaceId, InterfaceChange)>,
+    telling: bool,
+    next_worker: usize,
+}
+
+impl Engine {
+    /// Make an interface. It is down until [`set_admin_up`](Self::set_admin_up).
+    pub fn create_interface(&mut self, spec: InterfaceSpec) -> Result<InterfaceId, InterfaceError> {
+        let name = &spec.name;
+        if name.is_empty() || name.len() > INTERFACE_NAME_MAX || name.contains(char::is_whitespace) {
+            return Err(InterfaceError::BadName(spec.name));
+        }
+        if self.interfaces.by_name.contains_key(name) {
+            return Err(InterfaceError::Exists(spec.name));
+        }
+        let input = self.node_id(&spec.input).ok_or_else(|| BuildError::EdgeMissing {
+            node: spec.name.clone(),
+            missing: spec.input.clone(),
+        })?;
+        let id = self.free_interface_id()?;
+        let tx_instances = spec.tx.into_iter().map(|q| crate::builtin::tx_instance(id, q)).collect();
+        let tx = self.add_node(crate::builtin::tx_node(name), tx_instances)?;
+        let output = self.add_node(crate::builtin::output_node(name, id), Vec::new())?;
+        let row = InterfaceRow {
+            up: false,
+            mac: spec.mac,
+            promiscuous: false,
+            mtu_bytes: spec.mtu_bytes,
+            input,
+            output,
+            tx,
+            chains: [Chain::default(); ARCS_MAX],
+        };
+        self.rows.set(id, Some(row.clone()));
+        self.interfaces.by_name.insert(spec.name.clone(), id);
+        self.clear_interface_baseline(id);
+        self.interfaces.list[id.index()] = Some(Interface {
+            id,
+            name: spec.name,
+            device: spec.device,
+            admin_up: false,
+            link_up: spec.link_up,
+            rx: Vec::new(),
+            row,
+        });
+        self.tell(id, InterfaceChange::Created);
+        Ok(id)
+    }
+
+    fn free_interface_id(&mut self) -> Result<InterfaceId, InterfaceError> {
+        match self.interfaces.free.front() {
+            Some((stamp, id)) if self.epochs.has_passed(*stamp) => {
+                let id = *id;
+                self.interfaces.free.pop_front();
+                Ok(id)
+            }
+            // The last row of the counters belongs to what the router made itself.
+            _ if self.interfaces.list.len() < INTERFACES_MAX - 1 => {
+                self.interfaces.list.push(None);
+                Ok(InterfaceId((self.interfaces.list.len() - 1) as u32))
+            }
+            _ => Err(InterfaceError::TooMany),
+        }
+    }
+
+    /// Delete an interface. Packets under way to it are dropped and counted.
+    pub fn delete_interface(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
+        self.interface(id).ok_or(InterfaceError::Unknown)?;
+        self.tell(id, InterfaceChange::Deleted);
+        self.remove_rx_queues(id)?;
+        let Some(interface) = self.interfaces.list[id.index()].take() else {
+            return Err(InterfaceError::Unknown);
+        };
+        self.interfaces.by_name.remove(&interface.name);
+        self.rows.set(id, None);
+        self.remove_node(interface.row.output);
+        self.remove_node(interface.row.tx);
+        self.interfaces.free.push_back((self.epochs.stamp(), id));
+        Ok(())
+    }
+
+    /// An interface.
+    pub fn interface(&self, id: InterfaceId) -> Option<&Interface> {
+        self.interfaces.list.get(id.index())?.as_ref()
+    }
+
+    /// An interface's device, for its driver's commands.
+    pub fn device<D: 'static>(&mut self, id: InterfaceId) -> Option<&mut D> {
+        let interface = self.interfaces.list.get_mut(id.index())?.as_mut()?;
+        interface.device.as_any().downcast_mut()
+    }
+
+    /// The number of a name.
+    pub fn interface_id(&self, name: &str) -> Option<InterfaceId> {
+        self.interfaces.by_name.get(name).copied()
+    }
+
+    /// The name of a number; `local` for what the router made itself, `interface-N` when it is gone.
+    pub fn interface_name(&self, id: InterfaceId) -> String {
+        match self.interface(id) {
+            Some(interface) => interface.name.clone(),
+            None if id == InterfaceId::NONE => "local".to_owned(),
+            None => format!("interface-{}", id.0),
+        }
+    }
+
+    /// All interfaces, by number.
+    pub fn all_interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.list.iter().flatten()
+    }
+
+    /// Call `observer` after every change of any interface.
+    pub fn on_interface_change(
+        &mut self,
+        observer: impl FnMut(&mut Engine, InterfaceId, InterfaceChange) + 'static,
+    ) {
+        self.interfaces.observers.push(Box::new(observer));
+    }
+
+    fn tell(&mut self, id: InterfaceId, change: InterfaceChange) {
+        self.interfaces.changes.push_back((id, change));
+        if self.interfaces.telling {
+            return; // an observer made this change; it is told when the one under way is done
+        }
+        self.interfaces.telling = true;
+        while let Some((id, change)) = self.interfaces.changes.pop_front() {
+            let mut observers = std::mem::take(&mut self.interfaces.observers);
+            observers.iter_mut().for_each(|observer| observer(self, id, change));
+            observers.append(&mut self.interfaces.observers);
+            self.interfaces.observers = observers;
+        }
+        self.interfaces.telling = false;
+    }
+
+    fn change_row(
+        &mut self,
+        id: InterfaceId,
+        change: impl FnOnce(&mut Interface) -> Result<(), InterfaceError>,
+    ) -> Result<bool, InterfaceError> {
+        let interface = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut);
+        let interface = interface.ok_or(InterfaceError::Unknown)?;
+        let before = interface.row.clone();
+        change(interface)?;
+        interface.row.up = interface.admin_up && interface.link_up;
+        let changed = interface.row != before;
+        if changed {
+            self.rows.set(id, Some(interface.row.clone()));
+        }
+        Ok(changed)
+    }
+
+    fn change_and_tell(
+        &mut self,
+        id: InterfaceId,
+        what: InterfaceChange,
+        change: impl FnOnce(&mut Interface) -> Result<(), InterfaceError>,
+    ) -> Result<(), InterfaceError> {
+        if self.change_row(id, change)? {
+            self.tell(id, what);
+        }
+        Ok(())
+    }
+
+    /// Set an interface up or down.
+    pub fn set_admin_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
+        self.change_and_tell(id, InterfaceChange::State, |interface| {
+            interface.device.set_admin_up(up).map_err(InterfaceError::Device)?;
+            interface.admin_up = up;
+            Ok(())
+        })
+    }
+
+    /// The driver says whether there is a link.
+    pub fn set_link_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
+        self.change_and_tell(id, InterfaceChange::State, |interface| {
+            interface.link_up = up;
+            Ok(())
+        })
+    }
+
+    /// Set the largest layer 3 packet.
+    pub fn set_mtu(&mut self, id: InterfaceId, mtu_bytes: u32) -> Result<(), InterfaceError> {
+        if !(MTU_BYTES_MIN..=MTU_BYTES_MAX).contains(&mtu_bytes) {
+            return Err(InterfaceError::BadMtu(mtu_bytes));
+        }
+        self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
+            interface.row.mtu_bytes = mtu_bytes;
+            Ok(())
+        })
+    }
+
+    /// Set the layer 2 address.
+    pub fn set_mac(&mut self, id: InterfaceId, mac: [u8; 6]) -> Result<(), InterfaceError> {
+        self.change_and_tell(id, InterfaceChange::Mac, |interface| {
+            interface.device.set_mac(mac).map_err(InterfaceError::Device)?;
+            interface.row.mac = mac;
+            Ok(())
+        })
+    }
+
+    /// Receive every frame, or only those for this interface.
+    pub fn set_promiscuous(&mut self, id: InterfaceId, on: bool) -> Result<(), InterfaceError> {
+        self.change_row(id, |interface| {
+            interface.row.promiscuous = on;
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Send received packets to another node (`ethernet-input`, a bridge, …).
+    pub fn set_input_node(&mut self, id: InterfaceId, node: NodeId) -> Result<(), InterfaceError> {
+        self.change_row(id, |interface| {
+            interface.row.input = node;
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Switch a feature on or off on an interface. Its place among the others is fixed by the arc.
+    pub fn set_feature(
+        &mut self,
+        id: InterfaceId,
+        arc: &str,
+        feature: &str,
+        on: bool,
+    ) -> Result<(), InterfaceError> {
+        let unknown = || InterfaceError::NoFeature { feature: feature.to_owned(), arc: arc.to_owned() };
+        let arc_id = self.arc_id(arc).ok_or_else(unknown)?;
+        let node = self.node_id(feature).ok_or_else(unknown)?;
+        let order: Vec<NodeId> =
+            self.arcs[arc_id.0 as usize].features.iter().filter_map(|f| self.node_id(f)).collect();
+        if !order.contains(&node) {
+            return Err(unknown());
+        }
+        self.change_row(id, |interface| {
+            let chain = &mut interface.row.chains[arc_id.0 as usize];
+            let mut enabled: Vec<NodeId> = chain.iter().filter(|n| *n != node).collect();
+            if on {
+                enabled.push(node);
+            }
+            if enabled.len() > FEATURES_PER_CHAIN_MAX {
+                return Err(InterfaceError::TooManyFeatures);
+            }
+            enabled.sort_by_key(|n| order.iter().position(|o| o == n));
+            *chain = Chain::default();
+            chain.nodes.iter_mut().zip(enabled).for_each(|(place, n)| *place = n.0);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The features enabled on an interface in an arc, in order.
+    pub fn features_of(&self, id: InterfaceId, arc: ArcId) -> Vec<String> {
+        let chain = self.interface(id).map(|i| i.row.chains[arc.0 as usize % ARCS_MAX]);
+        chain.iter().flat_map(Chain::iter).map(|n| self.node_name(n)).collect()
+    }
+
+    // Receive queues.
+
+    /// Give a receive queue to a worker (the next in turn when none is named). Returns its number.
+    pub fn add_rx_queue(
+        &mut self,
+        id: InterfaceId,
+        input_node: &str,
+        queue: Box<dyn RxQueue>,
+        mode: RxMode,
+        worker: Option<WorkerId>,
+    ) -> Result<u16, InterfaceError> {
+        let node = self.node_id(input_node).ok_or_else(|| BuildError::EdgeMissing {
+            node: self.interface_name(id),
+            missing: input_node.to_owned(),
+        })?;
+        let workers = self.workers.len();
+        let worker = worker.unwrap_or_else(|| {
+            let turn = self.interfaces.next_worker;
+            self.interfaces.next_worker = (turn + 1) % workers;
+            WorkerId((turn % workers) as u16)
+        });
+        if worker.index() >= workers {
+            return Err(InterfaceError::NoWorker(worker.0));
+        }
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let number = (0..).find(|n| interface.rx.iter().all(|p| p.queue != *n)).unwrap_or(0);
+        let mode = if queue.wake_fd().is_none() { RxMode::Polling } else { mode };
+        let input = Input { queue, node, interface: id, number, mode, empty_passes: 0, asleep: false };
+        self.place_input(worker, input)?;
+        if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
+            interface.rx.push(RxPlacement { queue: number, worker, mode, input_node: node });
+            interface.rx.sort_by_key(|p| p.queue);
+        }
+        Ok(number)
+    }
+
+    fn place_input(&mut self, worker: WorkerId, input: Input) -> Result<(), InterfaceError> {
+        let mut input = Some(input);
+        let refused =
+            self.call(worker, move |w: &mut Worker| input.take().and_then(|i| w.add_input(i).err()))?;
+        if refused.is_some() { Err(InterfaceError::QueuesMax(worker.0)) } else { Ok(()) }
+    }
+
+    fn take_input(
+        &mut self,
+        worker: WorkerId,
+        id: InterfaceId,
+        number: u16,
+    ) -> Result<Option<Input>, InterfaceError> {
+        Ok(self.call(worker, move |w: &mut Worker| w.remove_input(id, number))?)
+    }
+
+    /// Take all receive queues of an interface away from their workers; they are dropped here.
+    pub fn remove_rx_queues(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
+        let placed = match self.interfaces.list.get_mut(id.index()) {
+            Some(Some(interface)) => std::mem::take(&mut interface.rx),
+            _ => return Err(InterfaceError::Unknown),
+        };
+        for placement in placed {
+            drop(self.take_input(placement.worker, id, placement.queue)?);
+        }
+        Ok(())
+    }
+
+    /// Move a receive queue to another worker, or serve it in another way.
+    pub fn set_rx(
+        &mut self,
+        id: InterfaceId,
+        number: u16,
+        worker: Option<WorkerId>,
+        mode: Option<RxMode>,
+    ) -> Result<(), InterfaceError> {
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let placement = interface.rx.iter().find(|p| p.queue == number);
+        let placement = placement.ok_or(InterfaceError::NoQueue(number))?.clone();
+        let worker = worker.unwrap_or(placement.worker);
+        if worker.index() >= self.workers.len() {
+            return Err(InterfaceError::NoWorker(worker.0));
+        }
+        let Some(mut input) = self.take_input(placement.worker, id, number)? else {
+            return Err(InterfaceError::NoQueue(number));
+        };
+        let can_sleep = input.queue.wake_fd().is_some();
+        let refused = mode.is_some_and(|m| m != RxMode::Polling) && !can_sleep;
+        if !refused {
+            input.mode = mode.unwrap_or(input.mode);
+        }
+        input.asleep = false;
+        input.queue.arm(false);
+        let mode = input.mode;
+        let worker = if refused { placement.worker } else { worker };
+        self.place_input(worker, input)?;
+        if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
+            for p in interface.rx.iter_mut().filter(|p| p.queue == number) {
+                p.worker = worker;
+                p.mode = mode;
+            }
+        }
+        if refused { Err(InterfaceError::CannotSleep) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,116 @@
+//! Memory that can be handed to another process: a memfd, in huge pages when the system has some.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+
+/// Bytes of a huge page.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Bytes of an ordinary page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// Which pages a region should use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageSize {
+    /// Huge pages when there are enough of them, else ordinary ones.
+    Best,
+    /// 4 KiB.
+    Small,
+    /// 2 MiB, or refuse.
+    Huge,
+}
+
+/// A shared, zeroed mapping of a memfd. Unmapped on drop.
+pub struct SharedMemory {
+    base: NonNull<u8>,
+    size_bytes: usize,
+    fd: OwnedFd,
+    page_bytes: usize,
+}
+
+// SAFETY: the mapping is plain memory; who may touch which part is decided by its users.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// Map at least `size_bytes`, rounded up to whole pages.
+    pub fn new(name: &str, size_bytes: usize, pages: PageSize) -> io::Result<SharedMemory> {
+        match pages {
+            PageSize::Small => Self::with_pages(name, size_bytes, PAGE_BYTES),
+            PageSize::Huge => Self::with_pages(name, size_bytes, HUGE_PAGE_BYTES),
+            PageSize::Best => Self::with_pages(name, size_bytes, HUGE_PAGE_BYTES)
+                .or_else(|_| Self::with_pages(name, size_bytes, PAGE_BYTES)),
+        }
+    }
+
+    fn with_pages(name: &str, size_bytes: usize, page_bytes: usize) -> io::Result<SharedMemory> {
+        let size_bytes = size_bytes.next_multiple_of(page_bytes);
+        let c_name = std::ffi::CString::new(name)?;
+        let mut flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        if page_bytes == HUGE_PAGE_BYTES {
+            flags |= libc::MFD_HUGETLB | libc::MFD_HUGE_2MB;
+        }
+        // SAFETY: a valid C string; the result is checked.
+        let raw = unsafe { libc::memfd_create(c_name.as_ptr(), flags) };
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `raw` was just created and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+        // SAFETY: a plain system call on our own descriptor.
+        if unsafe { libc::ftruncate(raw, size_bytes as libc::off_t) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // A peer must not be able to shrink the memory under us.
+        // SAFETY: a plain system call on our own descriptor.
+        if unsafe { libc::fcntl(raw, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // MAP_POPULATE reserves the pages now: a page that is missing later would be a SIGBUS.
+        // SAFETY: a fresh shared mapping of our own descriptor; the result is checked.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                raw,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        Ok(SharedMemory { base, size_bytes, fd, page_bytes })
+    }
+
+    /// First byte of the mapping, aligned to a page.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Bytes mapped.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// The memfd, to be sent to a peer.
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by us with this size, and nothing refers to it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.size_bytes) };
+    }
+}

@@ -1,0 +1,224 @@
+//! What a node is: a decision about packets, with a name, named edges and named deaths.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::frame::Frame;
+use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::trace::TraceRecord;
+
+/// The node where packets die, counted by reason: `error-drop`.
+pub const DROP: NodeId = NodeId(0);
+
+/// A step of the graph. Each worker has an instance of its own, so it may keep state.
+pub trait Node: Send {
+    /// Decide where each packet of the vector goes ([`Frame::route`] and its kin), or take packets
+    /// out of it. Whatever stays in the vector goes where its `next` says.
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame);
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Nothing is wrong.
+    Info,
+    /// A packet died.
+    Error,
+}
+
+/// A reason or event as an operator reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReasonText {
+    /// Its short name, as in `show errors`.
+    pub name: &'static str,
+    /// A sentence.
+    pub text: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+}
+
+/// A node's enum of reasons; made by [`reasons!`](crate::reasons).
+pub trait Reason: Copy {
+    /// All, in the order of their numbers.
+    const ALL: &'static [ReasonText];
+    /// Its number in the node.
+    fn number(self) -> u16;
+}
+
+/// A node that never drops.
+#[derive(Clone, Copy)]
+pub enum Never {}
+
+impl Reason for Never {
+    const ALL: &'static [ReasonText] = &[];
+    fn number(self) -> u16 {
+        match self {}
+    }
+}
+
+/// Declare a node's reasons: variant, short name, sentence. `info` before the name marks an event
+/// that is no death.
+///
+/// ```
+/// quiver_core::reasons! {
+///     /// Why `example-input` drops.
+///     pub enum ExampleDrop {
+///         /// The frame ends before its header does.
+///         Truncated = "truncated", "the frame is shorter than its header";
+///         /// A reply was sent.
+///         Replied = info "replied", "replies sent";
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! reasons {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $($info:ident)? $short:literal, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u16)]
+        $vis enum $name { $($(#[$vdoc])* $variant,)* }
+        impl $crate::node::Reason for $name {
+            const ALL: &'static [$crate::node::ReasonText] = &[$($crate::node::ReasonText {
+                name: $short,
+                text: $text,
+                severity: $crate::reasons!(@severity $($info)?),
+            },)*];
+            #[inline(always)]
+            fn number(self) -> u16 { self as u16 }
+        }
+    };
+    (@severity info) => { $crate::node::Severity::Info };
+    (@severity) => { $crate::node::Severity::Error };
+}
+
+/// What a node finds when an instance of it is made for a worker.
+pub struct Wiring<'a> {
+    names: &'a HashMap<String, NodeId>,
+    edges: RefCell<Vec<NodeId>>,
+    missing: RefCell<Vec<String>>,
+    /// The node's own number.
+    pub id: NodeId,
+    /// The worker that the instance is for.
+    pub worker: WorkerId,
+}
+
+impl<'a> Wiring<'a> {
+    pub(crate) fn new(names: &'a HashMap<String, NodeId>, id: NodeId, worker: WorkerId) -> Wiring<'a> {
+        Wiring { names, edges: RefCell::default(), missing: RefCell::default(), id, worker }
+    }
+
+    /// The number of the node called `name`, and an edge to it in `show graph`. A name that does
+    /// not exist is an error at start-up.
+    pub fn node(&self, name: &str) -> NodeId {
+        self.node_if_built(name).unwrap_or_else(|| {
+            self.missing.borrow_mut().push(name.to_owned());
+            DROP
+        })
+    }
+
+    /// As [`node`](Self::node), for a neighbour that may not be built in.
+    pub fn node_if_built(&self, name: &str) -> Option<NodeId> {
+        let id = *self.names.get(name)?;
+        let mut edges = self.edges.borrow_mut();
+        if !edges.contains(&id) {
+            edges.push(id);
+        }
+        Some(id)
+    }
+
+    pub(crate) fn finish(self) -> (Vec<NodeId>, Vec<String>) {
+        (self.edges.into_inner(), self.missing.into_inner())
+    }
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeKind {
+    /// Devices give packets to the graph in its name; it has no vector of its own.
+    Input,
+    /// Between.
+    Internal,
+    /// Packets end here.
+    Sink,
+}
+
+/// Names for numbers, for traces.
+pub trait Names {
+    /// An interface's name.
+    fn interface(&self, id: InterfaceId) -> String;
+    /// A node's name.
+    fn node(&self, id: NodeId) -> String;
+    /// The sentence of a drop reason, as [`Packet::index`](crate::packet::Packet::index) holds it
+    /// in the drop node.
+    fn reason(&self, index: u32) -> String;
+}
+
+/// Makes a worker's instance of a node.
+pub type MakeNode = Arc<dyn Fn(&Wiring<'_>) -> Box<dyn Node> + Send + Sync>;
+/// Says in words what a node saw and decided.
+pub type Describe = Arc<dyn Fn(&TraceRecord, &dyn Names) -> String + Send + Sync>;
+
+/// The declaration of a node.
+#[derive(Clone)]
+pub struct NodeSpec {
+    /// Its name, as in VPP where the meaning is the same.
+    pub name: String,
+    /// A line on what it does, for `show node`.
+    pub help: &'static str,
+    /// Where it stands.
+    pub kind: NodeKind,
+    /// Why packets die in it, and what it counts.
+    pub reasons: &'static [ReasonText],
+    pub(crate) make: Option<MakeNode>,
+    pub(crate) describe: Option<Describe>,
+}
+
+impl NodeSpec {
+    /// A node between others.
+    pub fn new(
+        name: impl Into<String>,
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> Box<dyn Node> + Send + Sync + 'static,
+    ) -> NodeSpec {
+        let make: MakeNode = Arc::new(make);
+        NodeSpec {
+            name: name.into(),
+            help,
+            kind: NodeKind::Internal,
+            reasons: &[],
+            make: Some(make),
+            describe: None,
+        }
+    }
+
+    /// The name under which devices of one kind give packets to the graph.
+    pub fn input(name: impl Into<String>, help: &'static str) -> NodeSpec {
+        NodeSpec { name: name.into(), help, kind: NodeKind::Input, reasons: &[], make: None, describe: None }
+    }
+
+    /// Packets end here.
+    pub fn sink(mut self) -> NodeSpec {
+        self.kind = NodeKind::Sink;
+        self
+    }
+
+    /// Its reasons.
+    pub fn reasons<R: Reason>(mut self) -> NodeSpec {
+        assert!(R::ALL.len() <= crate::counters::REASONS_PER_NODE_MAX, "{}: too many reasons", self.name);
+        self.reasons = R::ALL;
+        self
+    }
+
+    /// Its words in a trace.
+    pub fn describe(
+        mut self,
+        words: impl Fn(&TraceRecord, &dyn Names) -> String + Send + Sync + 'static,
+    ) -> NodeSpec {
+        self.describe = Some(Arc::new(words));
+        self
+    }
+}

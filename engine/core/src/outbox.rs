@@ -1,0 +1,169 @@
+//! Vectors on their way: what nodes have decided and the loop has not yet carried out.
+
+use std::collections::VecDeque;
+
+use crate::buffer::BufferCache;
+use crate::counters::{NODES_MAX, WorkerCounters};
+use crate::frame::{FRAME_PACKETS_MAX, Frame};
+use crate::ids::NodeId;
+use crate::node::DROP;
+use crate::packet::{Packet, PacketFlags};
+
+/// Vectors that a worker has. When all are under way, further packets are dropped and counted.
+pub const FRAMES_PER_WORKER: usize = 256;
+
+/// No vector for this node is waiting to be filled.
+const CLOSED: u64 = u64::MAX;
+
+/// First in, first out; per node, the last vector in the queue stays open for more.
+pub(crate) struct Outbox {
+    queue: VecDeque<(NodeId, Box<Frame>)>,
+    /// The number in the queue, counted from the beginning of time, of a node's open vector.
+    open: Box<[u64]>,
+    taken: u64,
+    unused: Vec<Box<Frame>>,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Outbox {
+        Outbox {
+            queue: VecDeque::with_capacity(FRAMES_PER_WORKER),
+            open: vec![CLOSED; NODES_MAX].into_boxed_slice(),
+            taken: 0,
+            unused: (0..FRAMES_PER_WORKER).map(|_| Frame::new()).collect(),
+        }
+    }
+
+    /// An empty vector.
+    pub(crate) fn frame(&mut self) -> Option<Box<Frame>> {
+        self.unused.pop()
+    }
+
+    /// Give a vector back. It must be empty.
+    pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
+        debug_assert!(frame.is_empty());
+        frame.traced = false;
+        frame.set_same_rx(false);
+        self.unused.push(frame);
+    }
+
+    /// The next vector to run.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(NodeId, Box<Frame>)> {
+        let (node, frame) = self.queue.pop_front()?;
+        if self.open[node.index()] == self.taken {
+            self.open[node.index()] = CLOSED;
+        }
+        self.taken += 1;
+        Some((node, frame))
+    }
+
+    fn open_frame(&mut self, node: NodeId) -> Option<&mut Frame> {
+        let number = self.open[node.index()];
+        if number == CLOSED {
+            return None;
+        }
+        self.queue.get_mut((number - self.taken) as usize).map(|(_, f)| &mut **f)
+    }
+
+    fn enqueue(&mut self, node: NodeId, frame: Box<Frame>) {
+        let number = self.taken + self.queue.len() as u64;
+        self.open[node.index()] = if frame.room() > 0 { number } else { CLOSED };
+        self.queue.push_back((node, frame));
+    }
+
+    /// Carry out what `from` decided about each packet of `frame`.
+    #[inline]
+    pub(crate) fn forward(
+        &mut self,
+        from: NodeId,
+        mut frame: Box<Frame>,
+        buffers: &mut BufferCache,
+        counters: &WorkerCounters,
+    ) {
+        let Some(next) = frame.common_next() else {
+            return self.scatter(from, frame, buffers, counters);
+        };
+        if next == DROP {
+            frame.packets_mut().iter_mut().for_each(|p| name_the_dead(from, p));
+        }
+        if next.index() >= NODES_MAX {
+            frame.drain().for_each(|p| buffers.free(p));
+            return self.recycle(frame);
+        }
+        match self.open_frame(next) {
+            Some(open) if open.room() >= frame.len() => {
+                open.append(&mut frame);
+                if open.room() == 0 {
+                    self.open[next.index()] = CLOSED;
+                }
+                self.recycle(frame);
+            }
+            _ => self.enqueue(next, frame),
+        }
+    }
+
+    #[inline(never)]
+    fn scatter(
+        &mut self,
+        from: NodeId,
+        mut frame: Box<Frame>,
+        buffers: &mut BufferCache,
+        counters: &WorkerCounters,
+    ) {
+        let (traced, same_rx) = (frame.traced, frame.is_same_rx());
+        let mut nexts = [NodeId(0); FRAME_PACKETS_MAX];
+        nexts[..frame.len()].copy_from_slice(frame.next());
+        for (mut packet, next) in frame.drain().zip(nexts) {
+            if next == DROP {
+                name_the_dead(from, &mut packet);
+            }
+            self.put(next, packet, traced, same_rx, buffers, counters);
+        }
+        self.recycle(frame);
+    }
+
+    /// One packet to one node.
+    #[inline]
+    pub(crate) fn put(
+        &mut self,
+        next: NodeId,
+        packet: Packet,
+        look_for_trace: bool,
+        same_rx: bool,
+        buffers: &mut BufferCache,
+        counters: &WorkerCounters,
+    ) {
+        let next = if next.index() < NODES_MAX { next } else { DROP };
+        if self.open_frame(next).is_none() {
+            let Some(mut frame) = self.unused.pop() else {
+                counters.no_frame.add(1);
+                return buffers.free(packet);
+            };
+            frame.set_same_rx(same_rx);
+            self.enqueue(next, frame);
+        }
+        let Some(frame) = self.open_frame(next) else {
+            return buffers.free(packet); // cannot be: it was opened just now
+        };
+        if look_for_trace && packet.has(PacketFlags::TRACED) {
+            frame.traced = true;
+        }
+        if frame.packets().first().is_some_and(|p| p.rx != packet.rx) {
+            frame.set_same_rx(false);
+        }
+        let refused = frame.push(packet).err();
+        if frame.room() == 0 {
+            self.open[next.index()] = CLOSED;
+        }
+        if let Some(packet) = refused {
+            buffers.free(packet); // cannot be: a full vector is never open
+        }
+    }
+}
+
+/// The number of the node goes in front of the number of the reason.
+#[inline(always)]
+fn name_the_dead(from: NodeId, packet: &mut Packet) {
+    packet.index = (packet.index & 0xffff) | (from.0 as u32) << 16;
+}

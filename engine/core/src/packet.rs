@@ -1,0 +1,506 @@
+//! A packet: an owned handle of 32 bytes that travels in the vector. Its buffer's own header line
+//! is touched only off the plain path (chains, traces, offloads).
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+use crate::buffer::{BUFFER_HEADER_BYTES, Buffer, BufferCache, BufferHeader, DATA_OFFSET, Offload};
+use crate::ids::InterfaceId;
+
+/// Recirculations a packet survives: look-ups in further tables, tunnels in tunnels.
+pub const TURNS_MAX: u8 = 16;
+
+/// Facts about a packet, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub struct PacketFlags(u8);
+
+impl PacketFlags {
+    /// Every node that it passes writes down what it saw and decided.
+    pub const TRACED: PacketFlags = PacketFlags(1);
+    /// Its bytes lie in more than one buffer.
+    pub const CHAINED: PacketFlags = PacketFlags(2);
+    /// [`Offload`] in the header line says what is left to do before transmission.
+    pub const OFFLOAD: PacketFlags = PacketFlags(4);
+    /// The router made it; it did not come in.
+    pub const OWN: PacketFlags = PacketFlags(8);
+    /// The device has checked the layer 4 checksum.
+    pub const L4_CHECKSUM_GOOD: PacketFlags = PacketFlags(16);
+    /// It came to the router's own layer 2 address or was broadcast or multicast on layer 2.
+    pub const L2_GROUP: PacketFlags = PacketFlags(32);
+
+    /// Are all of `other` set?
+    #[inline(always)]
+    pub fn has(self, other: PacketFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A packet, owned. Used twice, it does not compile; lost, the buffer balance shows it.
+#[derive(Debug)]
+#[repr(C, align(32))]
+pub struct Packet {
+    buffer: NonNull<BufferHeader>,
+    /// Where the bytes of the first segment begin, counted from the buffer's header.
+    offset: u16,
+    /// Bytes in the first segment.
+    length: u16,
+    flags: PacketFlags,
+    /// Place in the feature arc that it walks.
+    pub(crate) arc_place: u8,
+    turns: u8,
+    /// Bytes of layer 2 header that were in front of the bytes when it was received.
+    pub l2_bytes: u8,
+    /// Where it came in.
+    pub rx: InterfaceId,
+    /// Where it goes out; meaningful behind the node that decided.
+    pub tx: InterfaceId,
+    /// An index whose meaning the node before and the node behind agree on (adjacency, next-hop
+    /// group, drop reason, FIB).
+    pub index: u32,
+    /// The flow hash once computed, or a feature's own word.
+    pub hash: u32,
+}
+
+const _: () = assert!(size_of::<Packet>() == 32);
+
+// SAFETY: a packet owns its buffers.
+unsafe impl Send for Packet {}
+
+impl Packet {
+    /// An empty packet in a fresh buffer.
+    #[inline]
+    pub fn new(buffer: Buffer) -> Packet {
+        Packet {
+            buffer: buffer.0,
+            offset: DATA_OFFSET,
+            length: 0,
+            flags: PacketFlags(0),
+            arc_place: 0,
+            turns: 0,
+            l2_bytes: 0,
+            rx: InterfaceId::NONE,
+            tx: InterfaceId::NONE,
+            index: 0,
+            hash: 0,
+        }
+    }
+
+    /// Give up the packet for its first buffer. Further segments must have been taken care of.
+    #[inline]
+    pub(crate) fn into_buffer(self) -> Buffer {
+        Buffer(self.buffer)
+    }
+
+    #[inline(always)]
+    fn data(&self) -> *mut u8 {
+        // SAFETY: `offset` stays inside the buffer: it begins at DATA_OFFSET, `push` never goes
+        // below the header line and `pull` never beyond `length`.
+        unsafe { self.buffer.as_ptr().cast::<u8>().add(self.offset as usize) }
+    }
+
+    /// The address of the first byte, for prefetching and for drivers.
+    #[inline(always)]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.data()
+    }
+
+    /// Ask for the first cache line of the bytes.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        crate::cpu::prefetch(self.data());
+    }
+
+    /// The bytes of the first segment.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `length` bytes from `data` are in the buffer, and the packet owns it.
+        unsafe { std::slice::from_raw_parts(self.data(), self.length as usize) }
+    }
+
+    /// The bytes of the first segment, to change.
+    #[inline(always)]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`; `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.data(), self.length as usize) }
+    }
+
+    /// Bytes of the first segment.
+    #[inline(always)]
+    pub fn segment_length(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Bytes of all segments.
+    #[inline(always)]
+    pub fn length(&self) -> usize {
+        if self.is_chained() { self.header_line().total_length as usize } else { self.length as usize }
+    }
+
+    /// Bytes that can still be put in front.
+    #[inline(always)]
+    pub fn headroom(&self) -> usize {
+        self.offset as usize - BUFFER_HEADER_BYTES
+    }
+
+    /// Take `count` bytes off the front; false (and nothing changes) when the first segment is
+    /// shorter.
+    #[inline(always)]
+    #[must_use]
+    pub fn pull(&mut self, count: usize) -> bool {
+        if count > self.length as usize {
+            return false;
+        }
+        self.offset += count as u16;
+        self.length -= count as u16;
+        if self.is_chained() {
+            self.header_line_mut().total_length -= count as u32;
+        }
+        true
+    }
+
+    /// Put `count` bytes in front, as they lie there (what was pulled comes back unchanged); false
+    /// (and nothing changes) without headroom.
+    #[inline(always)]
+    #[must_use]
+    pub fn push(&mut self, count: usize) -> bool {
+        if count > self.headroom() || count + self.length as usize > u16::MAX as usize {
+            return false;
+        }
+        self.offset -= count as u16;
+        self.length += count as u16;
+        if self.is_chained() {
+            self.header_line_mut().total_length += count as u32;
+        }
+        true
+    }
+
+    /// Put a header of at most 16 bytes in front: `block` holds it right-aligned, and all 16 bytes
+    /// are written ending where the packet begins (what stood there is headroom). Two instructions
+    /// on the plain path. False without headroom.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_block16(&mut self, block: &[u8; 16], count: usize) -> bool {
+        debug_assert!(count <= 16);
+        if self.headroom() < 16 {
+            return false;
+        }
+        // SAFETY: at least 16 bytes of headroom lie in front of the data.
+        unsafe { self.data().sub(16).cast::<[u8; 16]>().write_unaligned(*block) };
+        self.push(count)
+    }
+
+    /// As [`push_block16`](Self::push_block16), for up to 32 bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_block32(&mut self, block: &[u8; 32], count: usize) -> bool {
+        debug_assert!(count <= 32);
+        if self.headroom() < 32 {
+            return false;
+        }
+        // SAFETY: at least 32 bytes of headroom lie in front of the data.
+        unsafe { self.data().sub(32).cast::<[u8; 32]>().write_unaligned(*block) };
+        self.push(count)
+    }
+
+    /// Room behind the bytes of an unchained packet.
+    #[inline]
+    pub fn tailroom(&self, data_bytes: usize) -> usize {
+        (DATA_OFFSET as usize + data_bytes) - (self.offset as usize + self.length as usize)
+    }
+
+    /// Set the length of an unchained packet; the new bytes are as they lie in the buffer. False
+    /// when the buffer (of `data_bytes`) is too short or the packet is chained.
+    #[inline]
+    #[must_use]
+    pub fn set_length(&mut self, length: usize, data_bytes: usize) -> bool {
+        if self.is_chained() || self.offset as usize + length > DATA_OFFSET as usize + data_bytes {
+            return false;
+        }
+        self.length = length as u16;
+        true
+    }
+
+    /// Cut to `length` bytes in all, giving segments that are not needed back to `cache`.
+    pub fn truncate(&mut self, length: usize, cache: &mut BufferCache) {
+        if length >= self.length() {
+            return;
+        }
+        if !self.is_chained() {
+            self.length = length as u16;
+            return;
+        }
+        let mut left = length.saturating_sub(self.length as usize);
+        self.length = self.length.min(length as u16);
+        self.header_line_mut().total_length = length as u32;
+        let mut segment = self.buffer;
+        while left > 0 {
+            // SAFETY: segments of a packet belong to it.
+            let Some(next) = (unsafe { segment.as_ref().next }) else { break };
+            segment = next;
+            // SAFETY: as above, and `&mut self`.
+            let line = unsafe { segment.as_mut() };
+            line.length = line.length.min(left as u16);
+            left -= line.length as usize;
+        }
+        // SAFETY: as above.
+        let mut rest = unsafe { segment.as_mut().next.take() };
+        while let Some(unused) = rest {
+            // SAFETY: unlinked just now, so ours alone.
+            rest = unsafe { unused.as_ref().next };
+            cache.give(Buffer(unused));
+        }
+        // SAFETY: as above.
+        if unsafe { self.buffer.as_ref().next }.is_none() {
+            self.clear(PacketFlags::CHAINED);
+        }
+    }
+
+    /// Append bytes, chaining further buffers from `cache` as needed; false when the pool is empty
+    /// (the packet then holds the part that fitted).
+    #[must_use]
+    pub fn append(&mut self, mut bytes: &[u8], cache: &mut BufferCache) -> bool {
+        let data_bytes = cache.pool().data_bytes();
+        if !self.is_chained() {
+            let fits = self.tailroom(data_bytes).min(bytes.len());
+            let old = self.length as usize;
+            self.length += fits as u16;
+            self.bytes_mut()[old..].copy_from_slice(&bytes[..fits]);
+            bytes = &bytes[fits..];
+        }
+        while !bytes.is_empty() {
+            let Some(buffer) = cache.take() else { return false };
+            let fits = data_bytes.min(bytes.len());
+            // SAFETY: a fresh buffer of `data_bytes` bytes.
+            unsafe {
+                let data = buffer.0.as_ptr().cast::<u8>().add(DATA_OFFSET as usize);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, fits);
+            }
+            self.chain(buffer, DATA_OFFSET, fits as u16);
+            bytes = &bytes[fits..];
+        }
+        true
+    }
+
+    /// Link one more segment to the end: `length` bytes from `offset` (counted from its header).
+    pub fn chain(&mut self, buffer: Buffer, offset: u16, length: u16) {
+        if !self.is_chained() {
+            let length = self.length as u32;
+            let line = self.header_line_mut();
+            line.total_length = length;
+            line.next = None;
+            self.set(PacketFlags::CHAINED);
+        }
+        self.header_line_mut().total_length += length as u32;
+        let mut last = self.buffer;
+        // SAFETY: segments of a packet belong to it.
+        while let Some(next) = unsafe { last.as_ref().next } {
+            last = next;
+        }
+        let mut segment = buffer.0;
+        // SAFETY: the new segment is ours, and so is the last one.
+        unsafe {
+            let line = segment.as_mut();
+            line.next = None;
+            line.offset = offset;
+            line.length = length;
+            last.as_mut().next = Some(segment);
+        }
+    }
+
+    /// All segments, in order.
+    pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
+        let mut next = if self.is_chained() { self.header_line().next } else { None };
+        std::iter::once(self.bytes()).chain(std::iter::from_fn(move || {
+            // SAFETY: segments of a packet belong to it, and `&self` keeps them.
+            let line = unsafe { next?.as_ref() };
+            let base = next?.as_ptr().cast::<u8>();
+            next = line.next;
+            // SAFETY: offset and length of a segment were checked where it was chained.
+            Some(unsafe { std::slice::from_raw_parts(base.add(line.offset as usize), line.length as usize) })
+        }))
+    }
+
+    /// Copy all bytes behind `into`.
+    pub fn copy_to(&self, into: &mut Vec<u8>) {
+        self.segments().for_each(|s| into.extend_from_slice(s));
+    }
+
+    /// Another packet with the same bytes and metadata; `None` when the pool is empty.
+    #[must_use]
+    pub fn duplicate(&self, cache: &mut BufferCache) -> Option<Packet> {
+        let mut copy = cache.packet()?;
+        for segment in self.segments() {
+            if !copy.append(segment, cache) {
+                cache.free(copy);
+                return None;
+            }
+        }
+        copy.rx = self.rx;
+        copy.tx = self.tx;
+        copy.index = self.index;
+        copy.hash = self.hash;
+        copy.l2_bytes = self.l2_bytes;
+        copy.arc_place = self.arc_place;
+        copy.turns = self.turns;
+        let chained = copy.is_chained();
+        copy.flags = self.flags;
+        copy.clear(PacketFlags::CHAINED);
+        if chained {
+            copy.set(PacketFlags::CHAINED);
+        }
+        if self.has(PacketFlags::OFFLOAD) {
+            *copy.offload_mut() = *self.offload();
+        }
+        if self.has(PacketFlags::TRACED) {
+            copy.header_line_mut().trace = self.header_line().trace;
+        }
+        Some(copy)
+    }
+
+    /// Is `flag` set?
+    #[inline(always)]
+    pub fn has(&self, flag: PacketFlags) -> bool {
+        self.flags.has(flag)
+    }
+
+    /// Set `flag`.
+    #[inline(always)]
+    pub fn set(&mut self, flag: PacketFlags) {
+        self.flags.0 |= flag.0;
+    }
+
+    /// Clear `flag`.
+    #[inline(always)]
+    pub fn clear(&mut self, flag: PacketFlags) {
+        self.flags.0 &= !flag.0;
+    }
+
+    /// Do its bytes lie in more than one buffer?
+    #[inline(always)]
+    pub fn is_chained(&self) -> bool {
+        self.has(PacketFlags::CHAINED)
+    }
+
+    /// Count one more turn through the graph; false when it went round too often.
+    #[inline(always)]
+    #[must_use]
+    pub fn turn(&mut self) -> bool {
+        self.turns += 1;
+        self.turns <= TURNS_MAX
+    }
+
+    /// A packet made in place out of this one (a reply, an error) starts afresh.
+    pub fn become_own(&mut self) {
+        self.turns = 0;
+        self.arc_place = 0;
+        self.hash = 0;
+        self.clear(PacketFlags(PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0));
+        self.set(PacketFlags::OWN);
+    }
+
+    #[inline(always)]
+    pub(crate) fn header_line(&self) -> &BufferHeader {
+        // SAFETY: the packet owns its buffer.
+        unsafe { self.buffer.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn header_line_mut(&mut self) -> &mut BufferHeader {
+        // SAFETY: the packet owns its buffer, and `&mut self`.
+        unsafe { self.buffer.as_mut() }
+    }
+
+    /// What is left to whoever transmits; meaningful with [`PacketFlags::OFFLOAD`].
+    pub fn offload(&self) -> &Offload {
+        &self.header_line().offload
+    }
+
+    /// Set what is left to whoever transmits, and set [`PacketFlags::OFFLOAD`] too.
+    pub fn offload_mut(&mut self) -> &mut Offload {
+        &mut self.header_line_mut().offload
+    }
+
+    /// Where the bytes begin inside `memory` and how many are in the first segment, for a driver
+    /// that shares the pool's memory with a peer.
+    pub fn place_in(&self, memory: &crate::memory::SharedMemory) -> (usize, usize) {
+        (self.data() as usize - memory.base().as_ptr() as usize, self.length as usize)
+    }
+
+    /// For drivers: set where the bytes of a fresh, unchained packet begin (counted from the
+    /// buffer's header) and how many there are; false when that is outside a buffer of
+    /// `data_bytes`.
+    #[must_use]
+    pub fn set_span(&mut self, offset: u16, length: u16, data_bytes: usize) -> bool {
+        let end = offset as usize + length as usize;
+        if (offset as usize) < BUFFER_HEADER_BYTES || end > DATA_OFFSET as usize + data_bytes {
+            return false;
+        }
+        self.offset = offset;
+        self.length = length;
+        true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+    use crate::memory::PageSize;
+
+    fn cache() -> BufferCache {
+        BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache()
+    }
+
+    #[test]
+    fn what_is_pulled_comes_back_when_pushed() {
+        let mut cache = cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert!(packet.append(b"ethernet+ip", &mut cache));
+        assert!(packet.pull(9));
+        assert_eq!(packet.bytes(), b"ip");
+        assert!(packet.push(9));
+        assert_eq!(packet.bytes(), b"ethernet+ip");
+        assert!(!packet.pull(12));
+        assert!(!packet.push(1000));
+        cache.free(packet);
+        cache.report();
+        assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn a_jumbo_packet_is_chained_and_can_be_cut_at_any_length() {
+        let mut cache = cache();
+        let bytes: Vec<u8> = (0..9000).map(|i| i as u8).collect();
+        for cut in [0, 1, 2047, 2048, 2049, 4096, 8999, 9000] {
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(&bytes, &mut cache));
+            assert_eq!(packet.length(), 9000);
+            let copy = packet.duplicate(&mut cache).expect("copy");
+            packet.truncate(cut, &mut cache);
+            assert_eq!(packet.length(), cut);
+            let mut seen = Vec::new();
+            packet.copy_to(&mut seen);
+            assert_eq!(seen, bytes[..cut]);
+            seen.clear();
+            copy.copy_to(&mut seen);
+            assert_eq!(seen, bytes);
+            cache.free(packet);
+            cache.free(copy);
+        }
+        cache.report();
+        assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn an_empty_pool_refuses_and_keeps_what_fitted() {
+        let mut cache = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert!(!packet.append(&vec![7; 2048 * 200], &mut cache));
+        assert_eq!(packet.length(), 2048 * 128);
+        assert!(cache.take().is_none());
+        cache.free(packet);
+        cache.report();
+        assert_eq!(cache.pool().free(), 128);
+    }
+}

@@ -1,0 +1,142 @@
+//! Sampled traces: what each node saw and decided about a packet, written down by the worker as
+//! bytes and put in words by the control thread.
+
+use crate::frame::Frame;
+use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::packet::PacketFlags;
+
+/// Bytes of the packet that a record keeps.
+pub const TRACE_BYTES: usize = 160;
+/// Records that one packet can have on average; more and the trace is cut.
+const RECORDS_PER_PACKET: usize = 24;
+/// Packets that can be traced at a time.
+pub const TRACED_PACKETS_MAX: usize = 4096;
+
+/// One node's line in the story of one packet.
+#[derive(Clone, Debug)]
+pub struct TraceRecord {
+    /// Which packet, counted from 1 on this worker.
+    pub packet: u32,
+    /// The node.
+    pub node: NodeId,
+    /// Where it sent the packet; the drop node for a death, itself for a sink.
+    pub next: NodeId,
+    /// Time stamp counter.
+    pub clocks: u64,
+    /// [`Packet::rx`](crate::packet::Packet::rx) afterwards.
+    pub rx: InterfaceId,
+    /// [`Packet::tx`](crate::packet::Packet::tx) afterwards.
+    pub tx: InterfaceId,
+    /// [`Packet::index`](crate::packet::Packet::index) afterwards.
+    pub index: u32,
+    /// [`Packet::hash`](crate::packet::Packet::hash) afterwards.
+    pub hash: u32,
+    /// Bytes in the packet.
+    pub packet_bytes: u32,
+    /// Bytes of [`data`](Self::data) that are used.
+    pub length: u8,
+    /// Bytes of layer 2 header kept in front of the packet's first byte in `data`.
+    pub data: [u8; TRACE_BYTES],
+}
+
+impl TraceRecord {
+    /// The packet's first bytes as the node left them.
+    pub fn bytes(&self) -> &[u8] {
+        &self.data[..(self.length as usize).min(TRACE_BYTES)]
+    }
+}
+
+/// A finished trace on its way to the operator.
+#[derive(Clone, Debug)]
+pub struct WorkerTrace {
+    /// Whose.
+    pub worker: WorkerId,
+    /// All records, in the order in which they were written.
+    pub records: Vec<TraceRecord>,
+    /// Records that found no room.
+    pub cut: u64,
+}
+
+/// What one worker traces.
+#[derive(Default)]
+pub(crate) struct Tracer {
+    /// How many more packets to mark at which input.
+    pub(crate) wanted: Vec<(NodeId, u32)>,
+    pub(crate) records: Vec<TraceRecord>,
+    pub(crate) cut: u64,
+    packets: u32,
+}
+
+impl Tracer {
+    /// Room for `packets` more; made by the control thread, merged on the worker.
+    pub(crate) fn with_room(node: NodeId, packets: u32) -> Tracer {
+        let packets = packets.min(TRACED_PACKETS_MAX as u32);
+        Tracer {
+            wanted: {
+                let mut wanted = Vec::with_capacity(16);
+                wanted.push((node, packets));
+                wanted
+            },
+            records: Vec::with_capacity(packets as usize * RECORDS_PER_PACKET),
+            cut: 0,
+            packets: 0,
+        }
+    }
+
+    /// Continue `older`'s counts of packets in this newer one.
+    pub(crate) fn continue_from(&mut self, older: &Tracer) {
+        self.packets = older.packets;
+        for wanted in &older.wanted {
+            if self.wanted.len() < self.wanted.capacity() && !self.wanted.iter().any(|w| w.0 == wanted.0) {
+                self.wanted.push(*wanted);
+            }
+        }
+        let room = self.records.capacity() - self.records.len();
+        self.records.extend(older.records.iter().take(room).cloned());
+    }
+
+    /// Mark packets that an input has just received.
+    #[inline]
+    pub(crate) fn mark(&mut self, input: NodeId, frame: &mut Frame) {
+        if let Some(wanted) = self.wanted.iter_mut().find(|w| w.0 == input && w.1 > 0) {
+            let count = (wanted.1 as usize).min(frame.len());
+            wanted.1 -= count as u32;
+            for packet in &mut frame.packets_mut()[..count] {
+                self.packets += 1;
+                packet.set(PacketFlags::TRACED);
+                packet.header_line_mut().trace = self.packets;
+            }
+            frame.traced = true;
+        }
+    }
+
+    /// Write down what `node` did with the traced packets of a vector.
+    #[cold]
+    pub(crate) fn record(&mut self, node: NodeId, frame: &Frame, sink: bool) {
+        for (packet, next) in frame.packets().iter().zip(frame.next()) {
+            if !packet.has(PacketFlags::TRACED) {
+                continue;
+            }
+            if self.records.len() == self.records.capacity() {
+                self.cut += 1;
+                continue;
+            }
+            let mut data = [0; TRACE_BYTES];
+            let length = packet.segment_length().min(TRACE_BYTES);
+            data[..length].copy_from_slice(&packet.bytes()[..length]);
+            self.records.push(TraceRecord {
+                packet: packet.header_line().trace,
+                node,
+                next: if sink { node } else { *next },
+                clocks: crate::cpu::clocks(),
+                rx: packet.rx,
+                tx: packet.tx,
+                index: packet.index,
+                hash: packet.hash,
+                packet_bytes: packet.length() as u32,
+                length: length as u8,
+                data,
+            });
+        }
+    }
+}
