@@ -1,1 +1,36 @@
-//! Quiver's control.
+//! Control: commands that are declared once, the doors through which they come, and the start-up
+//! file.
+//!
+//! A command is declared in the notation of [`syntax`]; that declaration is its parser, its help
+//! and completion, its JSON form and its page of the reference. [`Commands`] holds all of them and
+//! executes lines, files and the JSON form on the control thread.
+
+mod args;
+mod automaton;
+mod complete;
+pub mod error;
+mod grammar;
+mod job;
+mod matcher;
+mod names;
+mod output;
+mod registry;
+mod running;
+mod script;
+pub mod syntax;
+pub mod types;
+mod value;
+pub mod words;
+
+pub use args::Args;
+pub use complete::{Completion, Completions};
+pub use error::Refusal;
+pub use grammar::{Batch, BatchRefusal, Command, Commands};
+pub use job::{Collected, Job, Progress, Sink, Step};
+pub use names::Names;
+pub use output::{Cell, Column, Output, Table};
+pub use registry::{BuiltIn, Registered, Registry};
+pub use running::{ConfigWriter, order};
+pub use script::{Execution, OnRefusal, Started};
+pub use types::ValueType;
+pub use value::{FromValue, IpPrefix, Value};

@@ -1,0 +1,95 @@
+//! What drivers and features register: nodes, commands, parts of the configuration, and what to do
+//! once the engine stands.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use quiver_core::graph::{BuildError, GraphBuilder};
+use quiver_core::{Engine, InterfaceId, NodeId};
+
+use crate::grammar::{Command, Commands};
+use crate::names::Names;
+use crate::running::ConfigWriter;
+
+type Start = Box<dyn FnOnce(&mut Engine)>;
+
+/// Collects what is built in. `bin/quiverd/src/features.rs` is the one list of who registers.
+pub struct Registry {
+    /// Nodes, arcs, features of arcs.
+    pub graph: GraphBuilder,
+    /// Commands, and the parts of `show running-config`.
+    pub commands: Commands<Engine>,
+    starts: Vec<Start>,
+    features: Vec<Registered>,
+}
+
+/// A driver or feature in `show features`.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    /// Its name.
+    pub name: &'static str,
+    /// A line on what it does.
+    pub help: &'static str,
+}
+
+/// What is built in, kept in the engine for `show features`.
+pub struct BuiltIn(pub Vec<Registered>);
+
+impl Registry {
+    /// Nothing but what every router has.
+    pub fn new(graph: GraphBuilder) -> Registry {
+        Registry { graph, commands: Commands::new(), starts: Vec::new(), features: Vec::new() }
+    }
+
+    /// Say who registers; the first thing a driver or feature does.
+    pub fn feature(&mut self, name: &'static str, help: &'static str) {
+        self.features.push(Registered { name, help });
+    }
+
+    /// Add a command.
+    pub fn command(&mut self, command: Command<Engine>) {
+        self.commands.add(command);
+    }
+
+    /// Add a part of `show running-config`.
+    pub fn running_config(
+        &mut self,
+        order: u32,
+        write: impl Fn(&Engine, &mut ConfigWriter) + Send + Sync + 'static,
+    ) {
+        self.commands.contribute(order, write);
+    }
+
+    /// Do something once the graph is built: insert state, observe interfaces, handle events.
+    pub fn on_start(&mut self, start: impl FnOnce(&mut Engine) + 'static) {
+        self.starts.push(Box::new(start));
+    }
+
+    /// Build the engine and run what was asked for at start. Workers do not run yet.
+    pub fn build(self) -> Result<(Engine, Rc<RefCell<Commands<Engine>>>), BuildError> {
+        let mut engine = Engine::build(self.graph)?;
+        engine.insert(BuiltIn(self.features));
+        for start in self.starts {
+            start(&mut engine);
+        }
+        Ok((engine, Rc::new(RefCell::new(self.commands))))
+    }
+}
+
+impl Names for Engine {
+    fn find(&self, kind: &str, name: &str) -> Option<u32> {
+        match kind {
+            "interface" => self.interface_id(name).map(|InterfaceId(id)| id),
+            "node" => self.node_id(name).map(|NodeId(id)| u32::from(id)),
+            _ => None,
+        }
+    }
+
+    fn list(&self, kind: &str) -> Vec<String> {
+        match kind {
+            "interface" => self.all_interfaces().map(|i| i.name.clone()).collect(),
+            "node" => self.all_nodes().map(|(_, n)| n.spec.name.clone()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
