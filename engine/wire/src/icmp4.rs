@@ -106,7 +106,7 @@ pub enum Message {
     },
     /// The packet in the data could not be delivered.
     DestinationUnreachable {
-        /// One of [`unreachable`].
+        /// One of [`mod@unreachable`].
         code: u8,
         /// MTU of the next link in bytes for code 4, otherwise 0.
         next_hop_mtu: u16,

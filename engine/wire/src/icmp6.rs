@@ -128,7 +128,7 @@ pub enum Message<'a> {
     },
     /// The packet could not be delivered.
     DestinationUnreachable {
-        /// One of [`unreachable`].
+        /// One of [`mod@unreachable`].
         code: u8,
         /// The start of the packet.
         packet: &'a [u8],
