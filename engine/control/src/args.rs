@@ -1,0 +1,179 @@
+//! The arguments of a command, typed, as its handler takes them.
+
+use quiver_core::{InterfaceId, NodeId};
+
+use crate::error::{Refusal, either, nearest, shown};
+use crate::names::Names;
+use crate::value::{FromValue, Value};
+
+/// A value with its name and its place in the command.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Slot<'a> {
+    pub(crate) value: Value<'a>,
+    /// Index in the command's names.
+    pub(crate) name: u16,
+    /// The word it was written as, from 0.
+    pub(crate) word: u16,
+}
+
+/// The arguments of one command, or of one repetition of a group in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    pub(crate) names: &'a [&'static str],
+    pub(crate) slots: &'a [Slot<'a>],
+    pub(crate) command: &'a str,
+}
+
+/// How many names a message lists.
+const NAMES_SHOWN_MAX: usize = 8;
+
+impl<'a> Args<'a> {
+    /// The slots of this level, each with its place; what is inside groups is left out.
+    fn level(self) -> impl Iterator<Item = (usize, &'a Slot<'a>)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let slot = self.slots.get(at)?;
+            let here = at;
+            at += 1;
+            if let Value::Group(length) = slot.value {
+                at += length as usize;
+            }
+            Some((here, slot))
+        })
+    }
+
+    #[inline]
+    fn slot(&self, name: &str) -> Option<&'a Slot<'a>> {
+        self.level().find(|(_, slot)| self.names[slot.name as usize] == name).map(|(_, slot)| slot)
+    }
+
+    /// Was this flag, value or group given?
+    #[inline]
+    pub fn has(&self, name: &str) -> bool {
+        self.slot(name).is_some()
+    }
+
+    /// The value of this name.
+    #[inline]
+    pub fn get<T: FromValue<'a>>(&self, name: &str) -> Result<T, Refusal> {
+        match self.slot(name) {
+            Some(slot) => self.convert(slot),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// The value of this name, when it was given.
+    #[inline]
+    pub fn optional<T: FromValue<'a>>(&self, name: &str) -> Result<Option<T>, Refusal> {
+        self.slot(name).map(|slot| self.convert(slot)).transpose()
+    }
+
+    /// The value of this name, or what stands for it.
+    #[inline]
+    pub fn or<T: FromValue<'a>>(&self, name: &str, default: T) -> Result<T, Refusal> {
+        Ok(self.optional(name)?.unwrap_or(default))
+    }
+
+    /// The values of a name that may be repeated.
+    pub fn all<T: FromValue<'a>>(&self, name: &str) -> Result<Vec<T>, Refusal> {
+        let named = |slot: &Slot<'_>| self.names[slot.name as usize] == name;
+        self.level().filter(|(_, slot)| named(slot)).map(|(_, slot)| self.convert(slot)).collect()
+    }
+
+    /// The repetitions of a group, known by its first word.
+    pub fn groups(&self, name: &str) -> impl Iterator<Item = Args<'a>> {
+        let args = *self;
+        self.level().filter_map(move |(at, slot)| match slot.value {
+            Value::Group(length) if args.names[slot.name as usize] == name => {
+                Some(Args { slots: &args.slots[at + 1..at + 1 + length as usize], ..args })
+            }
+            _ => None,
+        })
+    }
+
+    /// The interface of this name, which must exist.
+    #[inline]
+    pub fn interface<N: Names>(&self, names: &N, name: &str) -> Result<InterfaceId, Refusal> {
+        self.named(names, "interface", name).map(InterfaceId)
+    }
+
+    /// The interface of this name, when it was given; then it must exist.
+    pub fn optional_interface<N: Names>(
+        &self,
+        names: &N,
+        name: &str,
+    ) -> Result<Option<InterfaceId>, Refusal> {
+        self.has(name).then(|| self.interface(names, name)).transpose()
+    }
+
+    /// The node of this name, which must exist.
+    pub fn node<N: Names>(&self, names: &N, name: &str) -> Result<NodeId, Refusal> {
+        let number = self.named(names, "node", name)?;
+        u16::try_from(number).map(NodeId).map_err(|_| Refusal::new(format!("node {number} is out of range")))
+    }
+
+    /// The number of the existing thing of `kind` whose name stands under `name`.
+    #[inline]
+    pub fn named<N: Names>(&self, names: &N, kind: &str, name: &str) -> Result<u32, Refusal> {
+        let slot = self.slot(name).ok_or_else(|| self.missing(name))?;
+        let text: &str = self.convert(slot)?;
+        names.find(kind, text).ok_or_else(|| unknown_name(names, kind, text, slot.word))
+    }
+
+    /// Refuse because of the value of `name`: the message points at its word.
+    pub fn refuse(&self, name: &str, what: impl Into<String>) -> Refusal {
+        let refusal = Refusal::new(what);
+        match self.slot(name) {
+            Some(slot) => refusal.at_word(u32::from(slot.word) + 1, &text_of(slot.value)),
+            None => refusal,
+        }
+    }
+
+    /// The command's own words: `set interface state`.
+    pub fn command(&self) -> &'a str {
+        self.command
+    }
+
+    #[inline]
+    fn convert<T: FromValue<'a>>(&self, slot: &Slot<'a>) -> Result<T, Refusal> {
+        T::from_value(slot.value).map_err(|must_be| {
+            let name = self.names[slot.name as usize];
+            Refusal::new(format!("'{}' does not do for {name}", text_of(slot.value)))
+                .at_word(u32::from(slot.word) + 1, &text_of(slot.value))
+                .remedy(format!("it must be {must_be}"))
+        })
+    }
+
+    #[cold]
+    fn missing(&self, name: &str) -> Refusal {
+        Refusal::new(format!("{}: {name} is missing", self.command))
+    }
+}
+
+fn text_of(value: Value<'_>) -> String {
+    match value {
+        Value::Word(word) => word.to_string(),
+        Value::Number(n) => n.to_string(),
+        Value::Real(x) => x.to_string(),
+        Value::Ip4(address) => address.to_string(),
+        Value::Ip6(address) => address.to_string(),
+        Value::Prefix(prefix) => prefix.to_string(),
+        Value::Mac([a, b, c, d, e, f]) => format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"),
+        Value::Range(low, high) => format!("{low}-{high}"),
+        Value::Text(text) => shown(text),
+        Value::Group(_) => String::new(),
+    }
+}
+
+#[cold]
+fn unknown_name(names: &dyn Names, kind: &str, text: &str, word: u16) -> Refusal {
+    let known = names.list(kind);
+    let near = nearest(text, known.iter().map(String::as_str));
+    let remedy = match known.len() {
+        0 => format!("there is no {kind} yet"),
+        _ if !near.is_empty() => format!("did you mean {}?", either(&near)),
+        1..=NAMES_SHOWN_MAX => format!("there is {}", known.join(", ")),
+        count => format!("there are {count}, the first is {}", known[0]),
+    };
+    Refusal::new(format!("no {kind} '{}'", shown(text))).at_word(u32::from(word) + 1, text).remedy(remedy)
+}

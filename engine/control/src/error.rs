@@ -1,0 +1,235 @@
+//! How a command is refused: what was wrong, where, and what would be right, in one line.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// Why a command was not done. Nothing was applied.
+///
+/// It is not a `std::error::Error` itself, so that `?` turns every error of a feature into one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Refusal(Box<Parts>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Parts {
+    what: String,
+    place: Option<Place>,
+    remedy: String,
+    source: Option<(String, u32)>,
+    applied: Option<u64>,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which word, counted from 1.
+    pub word: u32,
+    /// The word as it was written; empty when it is missing.
+    pub text: String,
+}
+
+/// Text of a user that goes into a message is cut after this many characters.
+const QUOTED_CHARS_MAX: usize = 60;
+
+impl Refusal {
+    /// Refuse because of `what`, a sentence without a full stop that names the object.
+    pub fn new(what: impl Into<String>) -> Refusal {
+        Refusal(Box::new(Parts { what: what.into(), ..Parts::default() }))
+    }
+
+    /// Say what would be right.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Refusal {
+        self.0.remedy = remedy.into();
+        self
+    }
+
+    /// Say which word of the command was wrong, counted from 1.
+    pub fn at_word(mut self, word: u32, text: &str) -> Refusal {
+        self.0.place = Some(Place { word, text: shown(text) });
+        self
+    }
+
+    /// Say which file and line (from 1) the command came from.
+    pub fn in_file(mut self, file: impl Into<String>, line: u32) -> Refusal {
+        if self.0.source.is_none() {
+            self.0.source = Some((file.into(), line));
+        }
+        self
+    }
+
+    /// Say how many commands before it were applied; adds to what was said before.
+    pub fn after(mut self, applied: u64) -> Refusal {
+        *self.0.applied.get_or_insert(0) += applied;
+        self
+    }
+
+    /// What was wrong.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// What would be right; may be empty.
+    pub fn remedy_text(&self) -> &str {
+        &self.0.remedy
+    }
+
+    /// Which word was wrong, when one was.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// File and line, when the command came from a file.
+    pub fn source(&self) -> Option<(&str, u32)> {
+        self.0.source.as_ref().map(|(file, line)| (file.as_str(), *line))
+    }
+
+    /// For the JSON API.
+    pub fn to_json(&self) -> Value {
+        let mut out = json!({ "message": self.to_string(), "what": self.0.what });
+        if let Some(place) = &self.0.place {
+            out["word"] = json!(place.word);
+            out["text"] = json!(place.text);
+        }
+        if !self.0.remedy.is_empty() {
+            out["remedy"] = json!(self.0.remedy);
+        }
+        if let Some((file, line)) = &self.0.source {
+            out["file"] = json!(file);
+            out["line"] = json!(line);
+        }
+        if let Some(applied) = self.0.applied {
+            out["applied"] = json!(applied);
+        }
+        out
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = &*self.0;
+        if let Some((file, line)) = &parts.source {
+            write!(f, "{file}:{line}: ")?;
+        }
+        f.write_str(&parts.what)?;
+        if let Some(place) = &parts.place {
+            write!(f, " (word {})", place.word)?;
+        }
+        if !parts.remedy.is_empty() {
+            write!(f, ": {}", parts.remedy)?;
+        }
+        match parts.applied {
+            Some(0) => f.write_str("; nothing was applied"),
+            Some(1) => f.write_str("; 1 command before it was applied"),
+            Some(n) => write!(f, "; {n} commands before it were applied"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Refusal({self})")
+    }
+}
+
+impl<E: std::error::Error> From<E> for Refusal {
+    fn from(error: E) -> Refusal {
+        let mut what = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            what = format!("{what}: {inner}");
+            cause = inner.source();
+        }
+        Refusal::new(what)
+    }
+}
+
+/// Text of a user, safe to print in a message: short, and without control characters.
+pub fn shown(text: &str) -> String {
+    let mut out: String =
+        text.chars().take(QUOTED_CHARS_MAX).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// The words of `known` that `word` could be a slip of the keyboard of, nearest first.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let limit = (word.chars().count() / 3).clamp(1, 3);
+    if word.len() > QUOTED_CHARS_MAX {
+        return Vec::new();
+    }
+    let mut found: Vec<(usize, &str)> = known
+        .into_iter()
+        .filter(|candidate| candidate.len() <= QUOTED_CHARS_MAX)
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .collect();
+    found.sort();
+    found.dedup();
+    found.into_iter().map(|(_, candidate)| candidate).take(3).collect()
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) that lead from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn either<T: AsRef<str>>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_string(),
+        [head @ .., last] => {
+            let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+            format!("{} or {}", head.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_line_that_says_what_where_and_how() {
+        let refusal = Refusal::new("no interface 'e9'")
+            .at_word(4, "e9")
+            .remedy("interfaces are e0 and e1")
+            .in_file("boot.cli", 7)
+            .after(6);
+        assert_eq!(
+            refusal.to_string(),
+            "boot.cli:7: no interface 'e9' (word 4): interfaces are e0 and e1; 6 commands before it were applied"
+        );
+    }
+
+    #[test]
+    fn the_nearest_word_is_found_through_a_swap_of_letters() {
+        assert_eq!(nearest("interafce", ["interface", "ip", "memif"]), ["interface"]);
+        assert!(nearest("zebra", ["interface", "ip"]).is_empty());
+    }
+
+    #[test]
+    fn hostile_text_is_cut_and_cleaned_before_it_is_shown() {
+        let text = shown(&"\x1b[31m".repeat(100));
+        assert!(text.chars().count() <= 61 && !text.contains('\x1b'));
+    }
+}

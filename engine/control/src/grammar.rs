@@ -1,0 +1,327 @@
+//! Commands: one declaration gives a command its parser, help, completion, JSON form and page.
+
+use crate::args::{Args, Slot};
+use crate::automaton;
+use crate::error::Refusal;
+use crate::job::Job;
+use crate::matcher::Matcher;
+use crate::names::Names;
+use crate::output::Output;
+use crate::running::Contributor;
+use crate::syntax::{self, Node};
+use crate::types::{Types, ValueType};
+use crate::words::{self, End, Word};
+
+/// Does what a command says.
+pub type Run<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + Send + Sync>;
+/// Does what many commands of a kind say.
+pub type RunMany<S> = Box<dyn Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal> + Send + Sync>;
+/// Begins what takes a while.
+pub type Begin<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal> + Send + Sync>;
+
+/// A command under declaration; [`Commands::add`] registers it.
+pub struct Command<S> {
+    /// First the main form, then the others.
+    forms: Vec<&'static str>,
+    help: &'static str,
+    details: &'static str,
+    group: &'static str,
+    words: Vec<(&'static str, &'static str)>,
+    examples: Vec<&'static str>,
+    action: Option<Action<S>>,
+    many: Option<RunMany<S>>,
+}
+
+/// What a command leads to.
+pub(crate) enum Action<S> {
+    Run(Run<S>),
+    Begin(Begin<S>),
+    Help,
+    RunningConfig,
+    Exec,
+}
+
+impl<S> Command<S> {
+    /// Declare a command by its syntax, in the notation of [`syntax`](crate::syntax). A `show`
+    /// also takes `json` at its end.
+    pub fn new(syntax: &'static str) -> Command<S> {
+        Command {
+            forms: vec![syntax],
+            help: "",
+            details: "",
+            group: "",
+            words: Vec::new(),
+            examples: Vec::new(),
+            action: None,
+            many: None,
+        }
+    }
+
+    /// Another form of the same command, with the same arguments: `loopback create-interface`, or
+    /// a short word that operators use although it is not a unique prefix.
+    pub fn also(mut self, syntax: &'static str) -> Self {
+        self.forms.push(syntax);
+        self
+    }
+
+    /// One line that says what it does, without a full stop.
+    pub fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// More, for the reference page.
+    pub fn details(mut self, details: &'static str) -> Self {
+        self.details = details;
+        self
+    }
+
+    /// The chapter of the reference page.
+    pub fn group(mut self, group: &'static str) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// Say what a word or value is, for completion and the reference page.
+    pub fn word(mut self, name: &'static str, help: &'static str) -> Self {
+        self.words.push((name, help));
+        self
+    }
+
+    /// A line that shows it in use. It must parse.
+    pub fn example(mut self, line: &'static str) -> Self {
+        self.examples.push(line);
+        self
+    }
+
+    /// What it does.
+    pub fn run(
+        mut self,
+        run: impl Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + Send + Sync + 'static,
+    ) -> Self {
+        self.action = Some(Action::Run(Box::new(run)));
+        self
+    }
+
+    /// What many of it in a row do, as in a file of routes. [`run`](Self::run) must be there too.
+    pub fn run_many(
+        mut self,
+        run: impl Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal> + Send + Sync + 'static,
+    ) -> Self {
+        self.many = Some(Box::new(run));
+        self
+    }
+
+    /// For what takes a while: begin it, and return the rest as a job.
+    pub fn begin(
+        mut self,
+        begin: impl Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal> + Send + Sync + 'static,
+    ) -> Self {
+        self.action = Some(Action::Begin(Box::new(begin)));
+        self
+    }
+
+    pub(crate) fn action(mut self, action: Action<S>) -> Self {
+        self.action = Some(action);
+        self
+    }
+}
+
+/// One form of a registered command: what the user sees of it.
+pub(crate) struct Form {
+    pub(crate) words: Vec<&'static str>,
+    /// `words` in one string.
+    pub(crate) name: String,
+    /// The whole tree.
+    pub(crate) tree: Node,
+    /// Which command it is a form of.
+    pub(crate) command: usize,
+    /// Not the main form.
+    pub(crate) is_alias: bool,
+}
+
+/// A registered command.
+pub(crate) struct Registered<S> {
+    pub(crate) help: &'static str,
+    pub(crate) details: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) words: Vec<(&'static str, &'static str)>,
+    pub(crate) examples: Vec<&'static str>,
+    pub(crate) action: Action<S>,
+    pub(crate) many: Option<RunMany<S>>,
+}
+
+/// All commands of a router whose state is `S`.
+pub struct Commands<S> {
+    pub(crate) types: Types,
+    pub(crate) matcher: Matcher,
+    pub(crate) forms: Vec<Form>,
+    pub(crate) commands: Vec<Registered<S>>,
+    pub(crate) contributors: Vec<Contributor<S>>,
+}
+
+impl<S: Names + 'static> Default for Commands<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Names + 'static> Commands<S> {
+    /// The commands that every router has: `help`, `exec` and `show running-config`.
+    pub fn new() -> Commands<S> {
+        let mut commands = Commands {
+            types: Types::default(),
+            matcher: Matcher::new(true),
+            forms: Vec::new(),
+            commands: Vec::new(),
+            contributors: Vec::new(),
+        };
+        commands.add(
+            Command::new("help [<command:rest>]")
+                .group("Session")
+                .help("Say what commands there are, or how one is written")
+                .example("help set interface")
+                .action(Action::Help),
+        );
+        commands.add(
+            Command::new("exec <file:path>")
+                .group("Session")
+                .help("Execute the commands of a file")
+                .details(
+                    "Stops at the first command that is refused, names the file and the line, and \
+                     says how many commands before it were applied.",
+                )
+                .example("exec /etc/quiver/setup.cli")
+                .action(Action::Exec),
+        );
+        commands.add(
+            Command::new("show running-config")
+                .group("Session")
+                .help("Show the commands that make this router what it is")
+                .details("Executed on a fresh router, they make the same one.")
+                .action(Action::RunningConfig),
+        );
+        commands
+    }
+
+    /// Add a type of value. Do it before the commands that use it.
+    pub fn add_type(&mut self, value_type: ValueType) {
+        self.types.add(value_type);
+    }
+
+    /// Add a command. Panics when the declaration is at fault, or collides with another.
+    pub fn add(&mut self, command: Command<S>) {
+        let syntax = command.forms[0];
+        let action = command.action.unwrap_or_else(|| panic!("nothing runs: {syntax}"));
+        for (index, syntax) in command.forms.iter().enumerate() {
+            let mut tree = syntax::parse(syntax, &self.types);
+            let words = tree.leading_words();
+            assert!(!words.is_empty(), "a command begins with a word: {syntax}");
+            if words[0] == "show" {
+                let json = Node::Literal { word: "json", flag: true };
+                tree = tree.then(Node::Opt(Box::new(json)));
+            }
+            self.matcher.add(&words, automaton::compile(&tree.clone().without_leading_words()));
+            let form = Form {
+                name: words.join(" "),
+                words,
+                tree,
+                command: self.commands.len(),
+                is_alias: index > 0,
+            };
+            self.forms.push(form);
+        }
+        self.commands.push(Registered {
+            help: command.help,
+            details: command.details,
+            group: command.group,
+            words: command.words,
+            examples: command.examples,
+            action,
+            many: command.many,
+        });
+        self.matcher.check();
+    }
+
+    /// Parse a line without doing anything; `then` sees the arguments.
+    pub fn parse<R>(
+        &self,
+        names: &dyn Names,
+        line: &str,
+        then: impl FnOnce(&Args<'_>) -> R,
+    ) -> Result<R, Refusal> {
+        let mut words = Vec::new();
+        let mut slots = Vec::new();
+        let form = self.parse_words(names, line, &mut words, &mut slots)?;
+        Ok(then(&self.args(form, &slots)))
+    }
+
+    pub(crate) fn parse_words<'a>(
+        &self,
+        names: &dyn Names,
+        line: &'a str,
+        words: &mut Vec<Word>,
+        slots: &mut Vec<Slot<'a>>,
+    ) -> Result<usize, Refusal> {
+        words.clear();
+        closed(words::split(line, words)?, words.len())?;
+        Ok(self.matcher.parse(names, line, words, slots)? as usize)
+    }
+
+    pub(crate) fn args<'a>(&'a self, form: usize, slots: &'a [Slot<'a>]) -> Args<'a> {
+        let command = &self.forms[form].name;
+        Args { names: &self.matcher.automata[form].names, slots, command }
+    }
+
+    pub(crate) fn registered(&self, form: usize) -> &Registered<S> {
+        &self.commands[self.forms[form].command]
+    }
+}
+
+/// Refuse braces that are still open.
+pub(crate) fn closed(end: End, words: usize) -> Result<(), Refusal> {
+    match end {
+        End::Complete => Ok(()),
+        End::Open(_) => Err(Refusal::new("a brace is not closed").at_word(words as u32 + 1, "")),
+    }
+}
+
+/// Many invocations of one command.
+pub struct Batch<'a> {
+    pub(crate) names: &'a [&'static str],
+    pub(crate) command: &'a str,
+    pub(crate) slots: Vec<Slot<'a>>,
+    /// Where each invocation's slots end.
+    pub(crate) ends: Vec<u32>,
+}
+
+impl<'a> Batch<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The arguments of each, in the order written.
+    pub fn iter(&self) -> impl Iterator<Item = Args<'_>> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let slots = &self.slots[start..*end as usize];
+            start = *end as usize;
+            Args { names: self.names, slots, command: self.command }
+        })
+    }
+}
+
+/// A batch was refused at one of its invocations; those before it were applied.
+#[derive(Debug)]
+pub struct BatchRefusal {
+    /// How many were applied; the next is refused.
+    pub applied: usize,
+    /// Why it is refused.
+    pub refusal: Refusal,
+}
