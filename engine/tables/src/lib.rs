@@ -10,6 +10,7 @@ pub mod lpm;
 pub mod memory;
 pub mod next_hop_group;
 pub mod prefix;
+pub mod synthetic;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
 pub use next_hop_group::{GroupId, Groups, Hop};

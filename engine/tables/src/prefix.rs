@@ -10,6 +10,7 @@ pub trait Address:
     Copy
     + Ord
     + fmt::Debug
+    + std::hash::Hash
     + Send
     + Sync
     + 'static
