@@ -13,11 +13,11 @@ use crate::types::{Types, ValueType};
 use crate::words::{self, End, Word};
 
 /// Does what a command says.
-pub type Run<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + Send + Sync>;
+pub type Run<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Output, Refusal>>;
 /// Does what many commands of a kind say.
-pub type RunMany<S> = Box<dyn Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal> + Send + Sync>;
+pub type RunMany<S> = Box<dyn Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal>>;
 /// Begins what takes a while.
-pub type Begin<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal> + Send + Sync>;
+pub type Begin<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal>>;
 
 /// A command under declaration; [`Commands::add`] registers it.
 pub struct Command<S> {
@@ -95,10 +95,7 @@ impl<S> Command<S> {
     }
 
     /// What it does.
-    pub fn run(
-        mut self,
-        run: impl Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn run(mut self, run: impl Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + 'static) -> Self {
         self.action = Some(Action::Run(Box::new(run)));
         self
     }
@@ -106,7 +103,7 @@ impl<S> Command<S> {
     /// What many of it in a row do, as in a file of routes. [`run`](Self::run) must be there too.
     pub fn run_many(
         mut self,
-        run: impl Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal> + Send + Sync + 'static,
+        run: impl Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal> + 'static,
     ) -> Self {
         self.many = Some(Box::new(run));
         self
@@ -115,7 +112,7 @@ impl<S> Command<S> {
     /// For what takes a while: begin it, and return the rest as a job.
     pub fn begin(
         mut self,
-        begin: impl Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal> + Send + Sync + 'static,
+        begin: impl Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal> + 'static,
     ) -> Self {
         self.action = Some(Action::Begin(Box::new(begin)));
         self

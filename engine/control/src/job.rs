@@ -7,7 +7,7 @@ use crate::output::Output;
 
 /// A command under way. The control loop calls `step` again and again until it is done; dropping
 /// the job cancels it, which happens when its client leaves.
-pub trait Job<S>: Send {
+pub trait Job<S> {
     /// Do a little (some milliseconds at most) and say when to go on.
     fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal>;
 }

@@ -5,10 +5,12 @@ use std::fmt::{self, Write as _};
 use crate::grammar::Commands;
 use crate::names::Names;
 
+type Write<S> = Box<dyn Fn(&S, &mut ConfigWriter)>;
+
 /// Who writes a part of the configuration, and when: lower numbers first.
 pub(crate) struct Contributor<S> {
     order: u32,
-    write: Box<dyn Fn(&S, &mut ConfigWriter) + Send + Sync>,
+    write: Write<S>,
 }
 
 /// Orders of contributors. What a command names must have been created by one with a lower order.
@@ -55,7 +57,7 @@ impl ConfigWriter {
 
 impl<S: Names + 'static> Commands<S> {
     /// Add a part of `show running-config`. `order` is one of [`order`], or between two of them.
-    pub fn contribute(&mut self, order: u32, write: impl Fn(&S, &mut ConfigWriter) + Send + Sync + 'static) {
+    pub fn contribute(&mut self, order: u32, write: impl Fn(&S, &mut ConfigWriter) + 'static) {
         let at = self.contributors.partition_point(|other| other.order <= order);
         self.contributors.insert(at, Contributor { order, write: Box::new(write) });
     }

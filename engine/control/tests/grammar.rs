@@ -237,3 +237,66 @@ fn a_question_mark_and_help_explain_from_the_declaration() {
     assert!(help("help").contains("set interface state <interface> up|down"));
     assert!(help("help show int").contains("show interface address"));
 }
+
+#[test]
+fn every_declaration_parses_its_own_samples_and_their_abbreviations() {
+    let commands = commands();
+    commands.check().unwrap();
+    let samples = commands.samples();
+    assert!(samples.contains(&"set interface state e0 down".to_string()), "{samples:#?}");
+}
+
+#[test]
+fn the_json_form_is_the_same_command() {
+    let commands = commands();
+    let line = |form: serde_json::Value| match commands.line_of_json(&form) {
+        Ok(line) => line,
+        Err(refusal) => format!("refused: {refusal}"),
+    };
+    assert_eq!(
+        line(json!({"command": "set interface state", "args": {"interface": "e0", "state": "up"}})),
+        "set interface state e0 up"
+    );
+    assert_eq!(
+        line(json!({"command": "ip route", "args": {"add": true, "prefix": "10.0.0.0/8", "via": [
+            {"next-hop": "192.0.2.1", "interface": "e0", "weight": 2}, {"drop": true, "label": [16, 17]}]}})),
+        "ip route add 10.0.0.0/8 via 192.0.2.1 e0 weight 2 via drop out-labels 16 17"
+    );
+    assert_eq!(
+        line(
+            json!({"command": "create interface memif", "args": {"id": 0, "master": true, "secret": "a b"}})
+        ),
+        "create interface memif id 0 master secret \"a b\""
+    );
+    assert_eq!(
+        line(json!({"command": "set interface state", "args": {"interface": "e0"}})),
+        "refused: the argument state is missing: it must be up or down"
+    );
+    assert_eq!(
+        line(
+            json!({"command": "set interface state", "args": {"interface": "e0", "state": "up", "stat": 1}})
+        ),
+        "refused: set interface state: unknown or misplaced argument 'stat': did you mean state?"
+    );
+    assert_eq!(
+        line(json!({"command": "set interface state", "args": {"interface": "e0\"\nexec x", "state": "up"}})),
+        "refused: interface: 'e0\"\u{fffd}exec x' cannot be said in a command: leave out quotation marks and line ends"
+    );
+    assert_eq!(
+        line(json!({"command": "set interface state", "args": {"interface": "e0 up", "state": "up"}})),
+        "set interface state \"e0 up\" up"
+    );
+    assert!(line(json!({"command": "set interface stat"})).contains("did you mean set interface state?"));
+}
+
+#[test]
+fn the_schema_tells_types_and_bounds() {
+    let schema = commands().schema();
+    let memif = schema.as_array().unwrap().iter().find(|c| c["command"] == "create interface memif").unwrap();
+    let args = memif["args"].as_array().unwrap();
+    assert_eq!(
+        args[0],
+        json!({"name": "id", "required": true, "help": "", "type": "number", "min": 0, "max": 4294967295u64})
+    );
+    assert!(args.iter().any(|a| a["name"] == "mode" && a["words"] == json!(["ethernet", "ip"])));
+}
