@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::frame::Frame;
 use crate::ids::InterfaceId;
 use crate::packet::Packet;
+use crate::pcap_file::{LINK_ETHERNET, PcapWriter};
 
 /// Bytes of a packet that are kept.
 pub const SNAP_BYTES: usize = 9216;
@@ -103,24 +104,15 @@ impl Capture {
     }
 }
 
-/// Write captures as one pcap file in the order of time (LINKTYPE_ETHERNET, nanoseconds:
-/// draft-ietf-opsawg-pcap §4); how many packets.
+/// Write captures as one pcap file in the order of time; how many packets.
 pub(crate) fn write_pcap(captures: &[Box<Capture>], out: &mut impl Write) -> io::Result<usize> {
-    out.write_all(&0xa1b2_3c4d_u32.to_le_bytes())?;
-    out.write_all(&2u16.to_le_bytes())?;
-    out.write_all(&4u16.to_le_bytes())?;
-    out.write_all(&[0; 8])?;
-    out.write_all(&(SNAP_BYTES as u32).to_le_bytes())?;
-    out.write_all(&1u32.to_le_bytes())?;
+    let mut file = PcapWriter::new(out, LINK_ETHERNET)?;
     let mut all: Vec<(&Capture, &Entry)> =
         captures.iter().flat_map(|c| c.entries.iter().map(|e| (&**c, e))).collect();
     all.sort_by_key(|(_, e)| e.at_unix_ns);
     for (capture, entry) in &all {
-        out.write_all(&((entry.at_unix_ns / 1_000_000_000) as u32).to_le_bytes())?;
-        out.write_all(&((entry.at_unix_ns % 1_000_000_000) as u32).to_le_bytes())?;
-        out.write_all(&entry.length.to_le_bytes())?;
-        out.write_all(&entry.original.to_le_bytes())?;
-        out.write_all(&capture.bytes[entry.start..entry.start + entry.length as usize])?;
+        let bytes = &capture.bytes[entry.start..entry.start + entry.length as usize];
+        file.write_segments(entry.at_unix_ns, entry.original, std::iter::once(bytes))?;
     }
     Ok(all.len())
 }

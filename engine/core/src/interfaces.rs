@@ -471,6 +471,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Take one receive queue away from its worker; it is dropped here. Nothing happens when there
+    /// is no queue of this number.
+    pub fn remove_rx_queue(&mut self, id: InterfaceId, number: u16) -> Result<(), InterfaceError> {
+        let interface = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut);
+        let interface = interface.ok_or(InterfaceError::Unknown)?;
+        let Some(place) = interface.rx.iter().position(|p| p.queue == number) else { return Ok(()) };
+        let placement = interface.rx.remove(place);
+        drop(self.take_input(placement.worker, id, number)?);
+        Ok(())
+    }
+
     /// Move a receive queue to another worker, or serve it in another way.
     pub fn set_rx(
         &mut self,

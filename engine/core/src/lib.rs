@@ -22,6 +22,7 @@ pub mod memory;
 pub mod node;
 mod outbox;
 pub mod packet;
+pub mod pcap_file;
 pub mod poll;
 pub mod reactor;
 pub mod ring;

@@ -1,0 +1,1 @@
+//! Linux network devices, by packet sockets.

@@ -1,0 +1,1 @@
+//! Network devices that Linux sees, one end of which is ours.
