@@ -1,0 +1,85 @@
+//! The commands of layer 2 patch and cross-connect.
+
+use quiver_control::{Column, Command, Output, Registry, Table};
+use quiver_core::Engine;
+
+use crate::cross::Kind;
+use crate::state::{CrossConnects, connect, disconnect};
+
+const GROUP: &str = "Layer 2";
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface l2 xconnect <interface> <peer:interface>")
+            .group(GROUP)
+            .help("Send every frame that an interface receives out of another")
+            .details("One direction; give the command twice, the second time the other way round, for both.")
+            .example("set interface l2 xconnect memif0/0 memif0/1")
+            .run(|engine: &mut Engine, args| {
+                let (from, to) = (args.interface(engine, "interface")?, args.interface(engine, "peer")?);
+                connect(engine, Kind::Xconnect, from, to)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set interface l3 <interface>")
+            .group(GROUP)
+            .help("End the cross-connect of an interface, and route what it receives")
+            .example("set interface l3 memif0/0")
+            .run(|engine: &mut Engine, args| {
+                let from = args.interface(engine, "interface")?;
+                disconnect(engine, Kind::Xconnect, from)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("test l2patch rx <rx:interface> tx <tx:interface> [del]")
+            .group(GROUP)
+            .help("Send every frame of an interface out of another, before anything looks at it")
+            .example("test l2patch rx memif0/0 tx memif0/1")
+            .run(|engine: &mut Engine, args| {
+                let (from, to) = (args.interface(engine, "rx")?, args.interface(engine, "tx")?);
+                if args.has("del") {
+                    disconnect(engine, Kind::Patch, from)?;
+                } else {
+                    connect(engine, Kind::Patch, from, to)?;
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show l2patch")
+            .group(GROUP)
+            .help("Show which interfaces are patched to which")
+            .run(|engine: &mut Engine, _| Ok(shown(engine, Kind::Patch))),
+    );
+    registry.command(
+        Command::new("show mode [<interface>]")
+            .group(GROUP)
+            .help("Show which interfaces route, and which are cross-connected to which")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                let mut table =
+                    Table::new([Column::left("Mode"), Column::left("Interface"), Column::left("Peer")]);
+                for interface in engine.all_interfaces().filter(|i| only.is_none_or(|id| id == i.id)) {
+                    let peer = engine
+                        .get::<CrossConnects>()
+                        .and_then(|c| c.all(Kind::Xconnect).get(&interface.id))
+                        .map(|peer| engine.interface_name(*peer));
+                    let mode = if peer.is_some() { "l2 xconnect" } else { "l3" };
+                    table.row().cell(mode).cell(interface.name.clone()).cell(peer.unwrap_or_default());
+                }
+                Ok(Output::none().table("interfaces", table))
+            }),
+    );
+}
+
+fn shown(engine: &Engine, kind: Kind) -> Output {
+    let mut table = Table::new([Column::left("Rx"), Column::left("Tx")]);
+    if let Some(crosses) = engine.get::<CrossConnects>() {
+        for (from, to) in crosses.all(kind) {
+            table.row().cell(engine.interface_name(*from)).cell(engine.interface_name(*to));
+        }
+    }
+    Output::none().table("patches", table)
+}

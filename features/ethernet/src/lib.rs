@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod cross;
+mod input;
+mod state;
+
+use quiver_control::{Registry, order};
+use quiver_core::arc::FeatureSpec;
+
+use crate::state::CrossConnects;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("ethernet", "Ethernet frames, layer 2 patch and cross-connect");
+    let crosses = CrossConnects::new(registry.graph.epochs());
+    registry.graph.node(input::spec());
+    registry.graph.node(cross::spec(&crosses, cross::Kind::Patch));
+    registry.graph.node(cross::spec(&crosses, cross::Kind::Xconnect));
+    registry.graph.feature(FeatureSpec { arc: "device-input", node: "l2-patch", before: &[], after: &[] });
+    registry.running_config(order::FEATURES, state::write_config);
+    registry.on_start(move |engine| {
+        engine.insert(crosses);
+        engine.on_interface_change(state::follow_interface);
+    });
+    commands::register(registry);
+}

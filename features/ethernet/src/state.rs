@@ -1,0 +1,155 @@
+//! Which interfaces are patched or cross-connected: the control thread's copy, and what workers see.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use quiver_control::{ConfigWriter, Refusal};
+use quiver_core::epoch::Epochs;
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+
+use crate::cross::Kind;
+
+/// What workers see, replaced whole.
+pub type Published = quiver_core::epoch::Published<Peers>;
+
+/// By receiving interface: where its frames go, patched and cross-connected.
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    patch: Vec<Option<InterfaceId>>,
+    xconnect: Vec<Option<InterfaceId>>,
+}
+
+impl Peers {
+    /// Where frames of `interface` go.
+    #[inline]
+    pub fn peer(&self, kind: Kind, interface: InterfaceId) -> Option<InterfaceId> {
+        let peers = match kind {
+            Kind::Patch => &self.patch,
+            Kind::Xconnect => &self.xconnect,
+        };
+        peers.get(interface.index()).copied().flatten()
+    }
+}
+
+/// The control thread's copy.
+pub struct CrossConnects {
+    patch: BTreeMap<InterfaceId, InterfaceId>,
+    xconnect: BTreeMap<InterfaceId, InterfaceId>,
+    published: Arc<Published>,
+}
+
+fn by_index(map: &BTreeMap<InterfaceId, InterfaceId>) -> Vec<Option<InterfaceId>> {
+    let length = map.keys().next_back().map_or(0, |last| last.index() + 1);
+    let mut peers = vec![None; length];
+    for (from, to) in map {
+        peers[from.index()] = Some(*to);
+    }
+    peers
+}
+
+impl CrossConnects {
+    pub(crate) fn new(epochs: &Arc<Epochs>) -> CrossConnects {
+        CrossConnects {
+            patch: BTreeMap::new(),
+            xconnect: BTreeMap::new(),
+            published: Arc::new(Published::new(epochs, Peers::default())),
+        }
+    }
+
+    pub(crate) fn published(&self) -> &Arc<Published> {
+        &self.published
+    }
+
+    /// All connections of a kind, by receiving interface.
+    pub fn all(&self, kind: Kind) -> &BTreeMap<InterfaceId, InterfaceId> {
+        match kind {
+            Kind::Patch => &self.patch,
+            Kind::Xconnect => &self.xconnect,
+        }
+    }
+
+    fn all_mut(&mut self, kind: Kind) -> &mut BTreeMap<InterfaceId, InterfaceId> {
+        match kind {
+            Kind::Patch => &mut self.patch,
+            Kind::Xconnect => &mut self.xconnect,
+        }
+    }
+
+    fn publish(&self) {
+        self.published.publish(Peers { patch: by_index(&self.patch), xconnect: by_index(&self.xconnect) });
+    }
+}
+
+/// Send every frame that `from` receives out of `to`.
+pub fn connect(engine: &mut Engine, kind: Kind, from: InterfaceId, to: InterfaceId) -> Result<(), Refusal> {
+    if from == to {
+        return Err(Refusal::new(format!("{} cannot be connected to itself", engine.interface_name(from))));
+    }
+    engine.with(|engine, crosses: &mut CrossConnects| {
+        crosses.all_mut(kind).insert(from, to);
+        crosses.publish();
+        direct(engine, kind, from, true)
+    })
+}
+
+/// End what [`connect`] began.
+pub fn disconnect(engine: &mut Engine, kind: Kind, from: InterfaceId) -> Result<(), Refusal> {
+    engine.with(|engine, crosses: &mut CrossConnects| {
+        if crosses.all_mut(kind).remove(&from).is_none() {
+            let remedy = match kind {
+                Kind::Patch => "`show l2patch` lists what is",
+                Kind::Xconnect => "`show mode` lists what is",
+            };
+            let name = engine.interface_name(from);
+            return Err(Refusal::new(format!("{name} is not connected by {}", kind.node())).remedy(remedy));
+        }
+        direct(engine, kind, from, false)?;
+        crosses.publish();
+        Ok(())
+    })
+}
+
+/// Let the interface's frames take the way of `kind`, or the usual one.
+fn direct(engine: &mut Engine, kind: Kind, from: InterfaceId, on: bool) -> Result<(), Refusal> {
+    match kind {
+        Kind::Patch => engine.set_feature(from, "device-input", kind.node(), on)?,
+        Kind::Xconnect => {
+            let name = if on { kind.node() } else { "ethernet-input" };
+            let node = engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?;
+            engine.set_input_node(from, node)?;
+        }
+    }
+    Ok(())
+}
+
+/// An interface that goes takes its connections along.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change != InterfaceChange::Deleted {
+        return;
+    }
+    for kind in [Kind::Patch, Kind::Xconnect] {
+        let Some(crosses) = engine.get::<CrossConnects>() else { return };
+        let ended: Vec<InterfaceId> = crosses
+            .all(kind)
+            .iter()
+            .filter(|(from, to)| **from == id || **to == id)
+            .map(|(f, _)| *f)
+            .collect();
+        for from in ended {
+            // It was in the map a moment ago, so the only refusal possible is that `from` is gone.
+            let _ = disconnect(engine, kind, from);
+        }
+    }
+}
+
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(crosses) = engine.get::<CrossConnects>() else { return };
+    let name = |id: &InterfaceId| engine.interface_name(*id);
+    for (from, to) in &crosses.xconnect {
+        config.command(format_args!("set interface l2 xconnect {} {}", name(from), name(to)));
+    }
+    for (from, to) in &crosses.patch {
+        config.command(format_args!("test l2patch rx {} tx {}", name(from), name(to)));
+    }
+}
