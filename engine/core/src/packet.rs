@@ -221,6 +221,33 @@ impl Packet {
         true
     }
 
+    /// Cut bytes off the end without giving segments back: padding behind a layer 3 packet. A
+    /// chained packet keeps segments that are now empty.
+    pub fn trim(&mut self, length: usize) {
+        if length >= self.length() {
+            return;
+        }
+        if self.is_chained() {
+            self.header_line_mut().total_length = length as u32;
+            let mut left = length.saturating_sub(self.length as usize);
+            let mut next = self.header_line().next;
+            while let Some(mut segment) = next {
+                // SAFETY: segments of a packet belong to it, and `&mut self`.
+                let line = unsafe { segment.as_mut() };
+                line.length = line.length.min(left as u16);
+                left -= line.length as usize;
+                next = line.next;
+            }
+        }
+        self.length = self.length.min(length as u16);
+    }
+
+    /// Begin to walk an arc.
+    #[inline(always)]
+    pub fn arc_restart(&mut self) {
+        self.arc_place = 0;
+    }
+
     /// Cut to `length` bytes in all, giving segments that are not needed back to `cache`.
     pub fn truncate(&mut self, length: usize, cache: &mut BufferCache) {
         if length >= self.length() {

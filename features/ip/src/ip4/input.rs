@@ -1,0 +1,126 @@
+//! `ip4-input`: is this an IPv4 packet that may go on (RFC 1812 §5.2.2)?
+
+use quiver_core::arc::ArcId;
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::Header;
+use quiver_wire::ip4::{self, Ip4Bad, Ip4Header};
+
+quiver_core::reasons! {
+    /// Why `ip4-input` drops; the first ones in the order of [`Ip4Bad`].
+    pub enum Ip4InputDrop {
+        /// See [`Ip4Bad`].
+        Truncated = "truncated", "fewer bytes than an IPv4 header";
+        /// See [`Ip4Bad`].
+        BadVersion = "bad-version", "IP version is not 4";
+        /// See [`Ip4Bad`].
+        HeaderTooShort = "bad-header-length", "IPv4 header length below 20 bytes or beyond the packet";
+        /// See [`Ip4Bad`].
+        LengthTooShort = "length-too-short", "IPv4 total length below the header's";
+        /// See [`Ip4Bad`].
+        LengthBeyondPacket = "length-beyond-packet", "IPv4 total length beyond the packet";
+        /// See [`Ip4Bad`].
+        BadChecksum = "bad-checksum", "IPv4 header checksum wrong";
+        /// See [`Ip4Bad`].
+        SourceIsMulticast = "source-multicast", "IPv4 source is a multicast group";
+        /// See [`Ip4Bad`].
+        SourceIsBroadcast = "source-broadcast", "IPv4 source is the broadcast address";
+        /// See [`Ip4Bad`].
+        SourceIsLoopback = "source-loopback", "IPv4 source is a loopback address";
+        /// See [`Ip4Bad`].
+        SourceIsThisNetwork = "source-this-network", "IPv4 source is in network 0";
+        /// See [`Ip4Bad`].
+        SourceIsReserved = "source-reserved", "IPv4 source is reserved (240.0.0.0/4)";
+        /// See [`Ip4Bad`].
+        DestinationIsLoopback = "destination-loopback", "IPv4 destination is a loopback address";
+        /// See [`Ip4Bad`].
+        DestinationIsThisNetwork = "destination-this-network", "IPv4 destination is in network 0";
+        /// See [`Ip4Bad`].
+        DestinationIsReserved = "destination-reserved", "IPv4 destination is reserved (240.0.0.0/4)";
+        /// RFC 1122 §3.3.6.
+        UnicastInGroupFrame = "unicast-in-l2-group", "unicast IPv4 destination in a broadcast or multicast frame";
+    }
+}
+
+/// Numbers of [`Ip4InputDrop`] that are those of [`Ip4Bad`].
+const BAD: [Ip4InputDrop; Ip4Bad::ALL.len()] = [
+    Ip4InputDrop::Truncated,
+    Ip4InputDrop::BadVersion,
+    Ip4InputDrop::HeaderTooShort,
+    Ip4InputDrop::LengthTooShort,
+    Ip4InputDrop::LengthBeyondPacket,
+    Ip4InputDrop::BadChecksum,
+    Ip4InputDrop::SourceIsMulticast,
+    Ip4InputDrop::SourceIsBroadcast,
+    Ip4InputDrop::SourceIsLoopback,
+    Ip4InputDrop::SourceIsThisNetwork,
+    Ip4InputDrop::SourceIsReserved,
+    Ip4InputDrop::DestinationIsLoopback,
+    Ip4InputDrop::DestinationIsThisNetwork,
+    Ip4InputDrop::DestinationIsReserved,
+];
+
+struct Ip4Input {
+    arc: ArcId,
+    lookup: NodeId,
+}
+
+/// One packet's part of the node, callable from a fused pass. Leaves the packet exactly as long as
+/// its header says.
+#[inline(always)]
+pub(crate) fn check(packet: &mut Packet) -> Result<(), Ip4InputDrop> {
+    let available = packet.length();
+    let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4InputDrop::Truncated)?;
+    let plain = ip4::is_plain(header, available);
+    let exact = usize::from(header.total_length()) == available;
+    if plain & exact & !packet.has(PacketFlags::L2_GROUP) { Ok(()) } else { look_closer(packet, available) }
+}
+
+/// Options, padding behind the packet, limited broadcast, or something wrong.
+#[cold]
+#[inline(never)]
+fn look_closer(packet: &mut Packet, available: usize) -> Result<(), Ip4InputDrop> {
+    let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
+    let (total, destination) = (usize::from(header.total_length()), header.destination());
+    if packet.has(PacketFlags::L2_GROUP) && !destination.is_multicast() && !may_be_broadcast(destination) {
+        return Err(Ip4InputDrop::UnicastInGroupFrame);
+    }
+    packet.trim(total);
+    Ok(())
+}
+
+/// Could this be a broadcast address? Only the interface knows its subnets; a host part of all ones
+/// in the last two bits is what every subnet's broadcast address has.
+fn may_be_broadcast(destination: std::net::Ipv4Addr) -> bool {
+    destination.to_bits() & 3 == 3
+}
+
+impl Node for Ip4Input {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        match frame.packets().first().map(|p| p.rx) {
+            Some(rx) if frame.is_same_rx() => {
+                cx.interface_counters(rx).ip4.add(frame.len() as u64);
+                let next = cx.interface(rx).map_or(self.lookup, |row| row.first(self.arc, self.lookup));
+                frame.route_ahead(|packet| {
+                    packet.arc_restart();
+                    check(packet).map(|()| next)
+                });
+            }
+            _ => frame.route_ahead(|packet| {
+                cx.interface_counters(packet.rx).ip4.add(1);
+                check(packet)?;
+                Ok(cx.enter_arc(self.arc, packet.rx, packet, self.lookup))
+            }),
+        }
+    }
+}
+
+/// The declaration. `arc` is `ip4-unicast`.
+pub(crate) fn spec(arc: ArcId) -> NodeSpec {
+    NodeSpec::new("ip4-input", "Checks IPv4 headers", move |wiring| {
+        Box::new(Ip4Input { arc, lookup: wiring.node("ip4-lookup") })
+    })
+    .reasons::<Ip4InputDrop>()
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+}
