@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
+from pydantic import BaseModel
 from rich.console import Console
 
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios, run_all
@@ -124,7 +125,7 @@ def schema(
     what: Annotated[str, typer.Argument(help="scenario or results.")] = "scenario",
 ) -> None:
     """Print the JSON schema of a scenario or of a results file."""
-    models = {"scenario": Scenario, "results": Results}
+    models: dict[str, type[BaseModel]] = {"scenario": Scenario, "results": Results}
     if what not in models:
         _fail(f"{what!r} has no schema; there are: {', '.join(models)}", 2)
     console.print_json(json.dumps(models[what].model_json_schema()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from quiver_lab.host import BUSY_BEFORE_MAX
 from quiver_lab.results import Mark, ScenarioResult
 from quiver_lab.search.mrr import MrrResult
@@ -10,6 +13,27 @@ from quiver_lab.search.pdr_finder import PdrInterval
 
 STALL_RATIO = 2.0
 """PDR above this many times NDR says that something stands still now and then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One mark and every scenario that has it."""
+
+    kind: str
+    about: str
+    where: str
+
+
+def notes(results: Sequence[ScenarioResult]) -> list[Note]:
+    """All marks of a run, each said once."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        for mark in result.marks:
+            titles.setdefault((mark.kind, mark.about), []).append(result.title)
+    return [
+        Note(kind, about, "everywhere" if len(at) == len(results) > 1 else "; ".join(at))
+        for (kind, about), at in titles.items()
+    ]
 
 
 def marks(result: ScenarioResult) -> list[Mark]:
@@ -61,7 +85,7 @@ def _of_pdr_finder(result: PdrInterval) -> list[Mark]:
     if not (result.lower_measured and result.upper_measured):
         found.append(Mark(kind="irregular", about="PDR finder: the answer lies at the edge of its window"))
     if result.unsettled:
-        found.append(Mark(kind="irregular", about=f"PDR finder: {result.unsettled} rates stayed noisy"))
+        found.append(Mark(kind="irregular", about="PDR finder: a rate stayed noisy to the last repetition"))
     return found
 
 
@@ -69,9 +93,9 @@ def _of_host(result: ScenarioResult) -> list[Mark]:
     found = []
     disturbed = sum(record.disturbed for record in result.trials)
     if disturbed:
-        about = f"{disturbed} of {len(result.trials)} trials: the hypervisor took CPU time"
+        about = "the hypervisor took CPU time during trials (they are marked in the results file)"
         found.append(Mark(kind="host-disturbed", about=about))
     if result.busy_before > BUSY_BEFORE_MAX:
-        about = f"{result.busy_before:.0%} of the CPUs were busy before the scenario began"
+        about = "other programs used the CPUs before the scenario began"
         found.append(Mark(kind="host-disturbed", about=about))
     return found

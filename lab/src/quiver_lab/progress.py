@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from quiver_lab.marks import notes
 from quiver_lab.report.figures import clocks_of
 from quiver_lab.results import ScenarioResult, TrialRecord
 from quiver_lab.scenario import Scenario
@@ -89,44 +91,42 @@ class RunProgress:
 
 
 def result_table(results: Sequence[ScenarioResult]) -> Table:
-    """The figures of a run in a terminal."""
-    table = Table(header_style="bold", border_style="dim", pad_edge=False)
+    """The figures of a run in a terminal of 80 columns; marks are letters, explained by `print_notes`."""
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Scenario", no_wrap=True)
-    for title in ("MRR", "NDR", "PDR", "PDR finder", "clocks", "p50", "p99", "p99.9"):
+    for title in ("MRR", "NDR", "PDR", "finder", "clocks", "p50", "p99", "p99.9"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("marks")
+    table.add_column("", style="yellow", no_wrap=True)
     for result in results:
-        if result.status == "failed" and result.mrr is None:
-            table.add_row(result.title, *["–"] * 8, "[red]failed[/red]")
-            continue
-        half = next((row.latency for row in result.latency if row.percent_of_pdr == 50), None)
-        finder = result.pdr_finder
+        letters = "".join(dict.fromkeys(mark.kind[0] for mark in result.marks))
+        if result.status == "failed":
+            letters = f"[red]failed[/red] {letters}"
+        half = result.latency_at(50)
         cost = sum(clocks for _, clocks in clocks_of(result.telemetry)) if result.telemetry else None
-        kinds = list(dict.fromkeys(mark.kind for mark in result.marks))
         table.add_row(
             result.title,
             mpps(result.mrr.mean_pps if result.mrr else None),
             mpps(result.ndr_pps),
             mpps(result.pdr_pps),
-            f"{mpps(finder.lower_pps)}–{mpps(finder.upper_pps)}" if finder else "–",
+            mpps(result.pdr_finder.lower_pps if result.pdr_finder else None),
             f"{cost:.0f}" if cost else "–",
             micros(half.p50_ns if half else None),
             micros(half.p99_ns if half else None),
             micros(half.p99_9_ns if half else None),
-            ("[red]failed[/red] " if result.status == "failed" else "") + ", ".join(kinds),
+            letters,
         )
-    table.caption = (
-        "rates in Mpps, both directions together; clocks per packet over all nodes; "
-        "latency in µs at 50 % of PDR"
-    )
+    table.caption = "Mpps both ways together · clocks per packet · latency in µs at half of PDR"
     return table
 
 
 def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: float) -> None:
     """What must be known before the figures are believed, and what went wrong."""
+    for note in notes(results):
+        line = f"[yellow]{note.kind[0]}[/yellow] {note.kind}: {note.about} ({note.where})"
+        console.print(line, highlight=False)
     for result in results:
-        for mark in result.marks:
-            console.print(f"[yellow]{mark.kind}[/yellow] {result.title}: {mark.about}", highlight=False)
         if result.error:
-            console.print(f"[red]failed[/red] {result.title}: {result.error}", highlight=False, markup=True)
+            console.print(
+                f"failed {result.title}: {result.error}", style="red", highlight=False, markup=False
+            )
     console.print(f"measured in {seconds(took_s)}", style="dim", highlight=False)

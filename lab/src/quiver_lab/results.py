@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quiver_lab import __version__
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.host import HostFacts
-from quiver_lab.measurement import Trial
+from quiver_lab.measurement import Latency, Trial
 from quiver_lab.search.latency import LatencyAtLoad
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
@@ -93,6 +93,11 @@ class ScenarioResult(Record):
     def pdr_pps(self) -> float | None:
         """PDR's lower bound."""
         return self.ndrpdr.pdr.lower_pps if self.ndrpdr else None
+
+    def latency_at(self, percent_of_pdr: float) -> Latency | None:
+        """Latency at one of the loads that were asked for."""
+        rows = (row.latency for row in self.latency if row.percent_of_pdr == percent_of_pdr)
+        return next(rows, None)
 
 
 class Results(Record):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -42,8 +42,9 @@ def parse_yaml(text: str, model: type[ModelT], name: str) -> ModelT:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
         raise YamlError([f"{name}:{line}: not YAML: {error.problem or error.context}"]) from error
-    except ValueError as error:
-        raise YamlError([f"{name}:1: not YAML: {error}"]) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise YamlError([f"{name}:1: not YAML: {reason}"]) from error
     if not isinstance(tree, CommentedMap):
         right = ", ".join(sorted(model.model_fields))
         raise YamlError([f"{name}:1: a mapping is expected here, with the keys {right}"])

@@ -1,22 +1,16 @@
-"""The figures of a report: pure functions from results to Plotly specifications."""
+"""Figures of what was found: pure functions from results to Plotly specifications."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quiver_lab.measurement import Trial
 from quiver_lab.report.style import (
-    BAD,
-    GOOD,
     INK,
     LOAD_COLOURS,
     MRR_COLOUR,
     NDR_COLOUR,
     NODE_COLOURS,
-    PARTIAL,
     PDR_COLOUR,
-    QUIET,
-    SCENARIO_COLOURS,
     Spec,
     axis,
     grid,
@@ -24,12 +18,10 @@ from quiver_lab.report.style import (
     layout,
 )
 from quiver_lab.results import ScenarioResult, Telemetry
-from quiver_lab.search.ndrpdr import PDR_LOSS_RATIO, RateInterval
+from quiver_lab.search.ndrpdr import RateInterval
 
 COLUMNS = 3
 NODES_SHOWN_MAX = len(NODE_COLOURS) - 1
-ZERO_LOSS_PERCENT = 1e-4
-"""Where "nothing lost" is drawn on a logarithmic axis."""
 
 
 def rates(results: Sequence[ScenarioResult]) -> Spec | None:
@@ -42,16 +34,21 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
     def bar(
         name: str, colour: str, values: list[float | None], plus: list[float], minus: list[float]
     ) -> Spec:
+        hatched = ["/" if _generator_bound(result, name) else "" for result in shown]
         return {
             "type": "bar",
             "name": name,
             "x": titles,
             "y": values,
-            "marker": {"color": colour},
+            "marker": {
+                "color": colour,
+                "pattern": {"shape": hatched, "fgcolor": "rgba(255,255,255,.55)", "size": 6},
+            },
             "text": ["" if value is None else f"{value:.1f}" for value in values],
-            "textposition": "outside",
-            "textfont": {"size": 11, "color": QUIET},
-            "cliponaxis": False,
+            "textposition": "inside",
+            "insidetextanchor": "end",
+            "textangle": 0,
+            "textfont": {"size": 11, "color": INK if colour == MRR_COLOUR else "#fff"},
             "error_y": {
                 "type": "data",
                 "symmetric": False,
@@ -92,6 +89,13 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
             yaxis=axis("Mpps, both directions together", rangemode="tozero"),
         ),
     }
+
+
+def _generator_bound(result: ScenarioResult, name: str) -> bool:
+    """Whether a bar says more about the generator than about the forwarder."""
+    if name == "MRR":
+        return result.mrr is not None and result.mrr.limited_by_generator
+    return result.ndrpdr is not None and result.ndrpdr.limited_by_generator
 
 
 def clocks_of(telemetry: Telemetry) -> list[tuple[str, float]]:
@@ -211,160 +215,3 @@ def latency(results: Sequence[ScenarioResult]) -> Spec | None:
             **axes,
         ),
     }
-
-
-def throughput(results: Sequence[ScenarioResult]) -> Spec | None:
-    """What came back against what was offered, every paced trial of every scenario."""
-    traces: list[Spec] = []
-    highest = 0.0
-    for index, result in enumerate(results):
-        points = sorted(
-            (record.trial.load, record.trial.received_pps, record.trial.delivery_ratio)
-            for record in result.trials
-            if not isinstance(record.trial.load, str)
-        )
-        if not points:
-            continue
-        highest = max(highest, points[-1][0])
-        colour = SCENARIO_COLOURS[index % len(SCENARIO_COLOURS)]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": result.title,
-                "x": [load / 1e6 for load, _, _ in points],
-                "y": [received / 1e6 for _, received, _ in points],
-                "customdata": [100.0 * ratio for _, _, ratio in points],
-                "marker": {
-                    "color": colour,
-                    "size": 8,
-                    "opacity": 0.75,
-                    "line": {"color": "#fff", "width": 1},
-                },
-                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>received %{{y:.3f}} "
-                "Mpps<br>delivery ratio %{customdata:.3f} %<extra></extra>",
-            }
-        )
-    if not traces:
-        return None
-    diagonal: Spec = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "nothing lost",
-        "x": [0, highest / 1e6],
-        "y": [0, highest / 1e6],
-        "line": {"color": "#98a2b3", "width": 1, "dash": "dot"},
-        "hoverinfo": "skip",
-    }
-    return {
-        "data": [diagonal, *traces],
-        "layout": layout(
-            400,
-            xaxis=axis("offered, Mpps", rangemode="tozero"),
-            yaxis=axis("received, Mpps", rangemode="tozero"),
-        ),
-    }
-
-
-def _colour(trial: Trial) -> str:
-    if trial.loss_ratio == 0.0:
-        return GOOD
-    return PARTIAL if trial.loss_ratio <= PDR_LOSS_RATIO else BAD
-
-
-def _level(value_pps: float | None, colour: str, suffix: str, vertical: bool) -> list[Spec]:
-    """A line at a rate that was found."""
-    if value_pps is None:
-        return []
-    at = value_pps / 1e6
-    along: Spec = (
-        {"x0": at, "x1": at, "y0": 0, "y1": 1, "xref": f"x{suffix}", "yref": f"y{suffix} domain"}
-        if vertical
-        else {"y0": at, "y1": at, "x0": 0, "x1": 1, "yref": f"y{suffix}", "xref": f"x{suffix} domain"}
-    )
-    return [{"type": "line", "line": {"color": colour, "width": 1.3, "dash": "dash"}, **along}]
-
-
-def loss(results: Sequence[ScenarioResult]) -> Spec | None:
-    """Loss against load: every paced trial of a scenario, what was found drawn in."""
-    return _by_trial(results, evolution=False)
-
-
-def evolution(results: Sequence[ScenarioResult]) -> Spec | None:
-    """How the searches closed in: load of each trial over time, coloured by what was lost."""
-    return _by_trial(results, evolution=True)
-
-
-def _by_trial(results: Sequence[ScenarioResult], evolution: bool) -> Spec | None:
-    symbols = {"NDR, PDR": "circle", "PDR finder": "diamond", "latency": "square"}
-    shown = [result for result in results if any(not isinstance(r.trial.load, str) for r in result.trials)]
-    if not shown:
-        return None
-    traces: list[Spec] = []
-    annotations: list[Spec] = []
-    shapes: list[Spec] = []
-    axes: Spec = {}
-    for index, (result, (x, y)) in enumerate(
-        zip(shown, grid(len(shown), COLUMNS, row_gap=0.24), strict=True)
-    ):
-        suffix = "" if index == 0 else str(index + 1)
-        annotations.append(heading(result.title, x["domain"], y["domain"]))
-        first = index % COLUMNS == 0
-        below = index + COLUMNS >= len(shown)
-        if evolution:
-            axes[f"xaxis{suffix}"] = axis("seconds" if below else "", **x, anchor=f"y{suffix}")
-            axes[f"yaxis{suffix}"] = axis(
-                "offered, Mpps" if first else "", **y, anchor=f"x{suffix}", rangemode="tozero"
-            )
-        else:
-            axes[f"xaxis{suffix}"] = axis(
-                "offered, Mpps" if below else "", **x, anchor=f"y{suffix}", rangemode="tozero"
-            )
-            axes[f"yaxis{suffix}"] = axis(
-                "lost" if first else "", **y, anchor=f"x{suffix}", type="log", range=[-4.3, 2.2],
-                tickvals=[ZERO_LOSS_PERCENT, 1e-2, 1, 100], ticktext=["none", "0.01 %", "1 %", "100 %"],
-            )  # fmt: skip
-        shapes += _level(result.ndr_pps, NDR_COLOUR, suffix, vertical=not evolution)
-        shapes += _level(result.pdr_pps, PDR_COLOUR, suffix, vertical=not evolution)
-        for phase, symbol in symbols.items():
-            records = [r for r in result.trials if r.phase == phase and not isinstance(r.trial.load, str)]
-            loads = [float(record.trial.load) / 1e6 for record in records]
-            lost = [100.0 * record.trial.loss_ratio for record in records]
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": phase,
-                    "legendgroup": phase,
-                    "showlegend": index == 0,
-                    "x": [record.at_s for record in records] if evolution else loads,
-                    "y": loads if evolution else [max(value, ZERO_LOSS_PERCENT) for value in lost],
-                    "xaxis": f"x{suffix}",
-                    "yaxis": f"y{suffix}",
-                    "customdata": [
-                        [load, percent, record.trial.duration_s]
-                        for load, percent, record in zip(loads, lost, records, strict=True)
-                    ],
-                    "marker": {
-                        "symbol": symbol,
-                        "size": 8,
-                        "color": [_colour(record.trial) for record in records],
-                        "line": {"color": "#fff", "width": 1},
-                    },
-                    "hovertemplate": f"<b>{phase}</b><br>offered %{{customdata[0]:.3f}} Mpps for "
-                    "%{customdata[2]:.2f} s<br>lost %{customdata[1]:.4f} %<extra></extra>",
-                }
-            )
-    rows = -(-len(shown) // COLUMNS)
-    return {
-        "data": traces,
-        "layout": layout(
-            70 + 230 * rows,
-            annotations=annotations,
-            shapes=shapes,
-            legend={"orientation": "h", "y": 1.0 + 0.28 / rows, "yanchor": "top", "x": 0,
-                    "itemsizing": "constant"},
-            margin={"l": 62, "r": 16, "t": 66, "b": 44},
-            **axes,
-        ),
-    }  # fmt: skip

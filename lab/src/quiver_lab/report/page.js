@@ -3,7 +3,8 @@ for (const [key, spec] of Object.entries(SPECS)) {
   Plotly.newPlot("figure-" + key, spec.data, spec.layout, {
     responsive: true,
     displaylogo: false,
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    displayModeBar: true,
+    modeBarButtons: [["toImage"]],
     toImageButtonOptions: { format: "png", scale: 2, filename: "quiver-" + key },
   });
 }

@@ -10,7 +10,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from quiver_lab.report import figures
+from quiver_lab.marks import notes
+from quiver_lab.report import figures, trial_figures
 from quiver_lab.report.style import Spec
 from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.words import micros, mpps, percent, seconds
@@ -40,20 +41,20 @@ def _figures(scenarios: list[ScenarioResult]) -> list[Figure]:
         ("rates", "Packet rates", figures.rates(scenarios),
          "Maximum receive rate whatever is lost, and the highest rates at which at most 0.5 % (PDR) and "
          "nothing (NDR) was lost. The whisker on NDR and PDR is what the search left of its interval; on "
-         "MRR it is one standard deviation."),
+         "MRR it is one standard deviation. Hatched: the generator was at its end, not the forwarder."),
         ("clocks", "Where the clocks go", figures.clocks(scenarios),
          "Time-stamp-counter clocks per packet at the maximum rate, by node of the packet graph. A node "
          "that only some packets visit counts by its share of them."),
         ("latency", "Latency under load", figures.latency(scenarios),
          "From the generator and back through the forwarder, by percentile, at shares of PDR. "
          "Logarithmic, the same scale everywhere."),
-        ("throughput", "Throughput against offered load", figures.throughput(scenarios),
+        ("throughput", "Throughput against offered load", trial_figures.throughput(scenarios),
          "Every trial at a paced rate. On the dotted line nothing is lost; where the points leave it, "
          "the forwarder is full."),
-        ("loss", "Loss against load", figures.loss(scenarios),
+        ("loss", "Loss against load", trial_figures.loss(scenarios),
          "The same trials by what they lost. Green: nothing, amber: at most 0.5 %, red: more. Dashed: NDR "
          "(dark) and PDR (light)."),
-        ("evolution", "How the searches closed in", figures.evolution(scenarios),
+        ("evolution", "How the searches closed in", trial_figures.evolution(scenarios),
          "Each trial's load in the order in which the searches asked for it. A search that jumps between "
          "red and green at one rate met a forwarder, or a host, that is not steady."),
     ]  # fmt: skip
@@ -96,6 +97,12 @@ def _findings(scenarios: list[ScenarioResult]) -> list[Finding]:
     return found
 
 
+def _goals(scenarios: list[ScenarioResult]) -> dict[str, float] | None:
+    """The goals of the first scenario that searched: those of a run are the same as a rule."""
+    found = (s.scenario.get("search", {}).get("ndrpdr") for s in scenarios)
+    return next((goals for goals in found if goals), None)
+
+
 def _plotly() -> Markup:
     """The drawing library, to be put into the page. It is a script: `</script` must not end it early."""
     source = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
@@ -123,7 +130,10 @@ def render(results: Results) -> str:
         results=results,
         host=asdict(results.host),
         findings=_findings(results.scenarios),
+        notes=notes(results.scenarios),
         figures=shown,
+        latency_at=ScenarioResult.latency_at,
+        goals=_goals(results.scenarios),
         specs=_json({figure.key: figure.spec for figure in shown}),
         total_clocks={
             s.name: sum(c for _, c in figures.clocks_of(s.telemetry))

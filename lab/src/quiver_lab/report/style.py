@@ -48,6 +48,12 @@ def layout(height: int, **more: Any) -> Spec:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": 56, "r": 16, "t": 24, "b": 44},
         "hoverlabel": {"font": {"family": FONT, "size": 12}},
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": "#c0c7d2",
+            "activecolor": NDR_COLOUR,
+            "orientation": "v",
+        },
         "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
         **more,
     }

@@ -1,0 +1,215 @@
+"""Figures of how it was found: every trial, as a Plotly specification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from quiver_lab.measurement import Trial
+from quiver_lab.report.style import (
+    BAD,
+    GOOD,
+    NDR_COLOUR,
+    PARTIAL,
+    PDR_COLOUR,
+    QUIET,
+    SCENARIO_COLOURS,
+    Spec,
+    axis,
+    grid,
+    heading,
+    layout,
+)
+from quiver_lab.results import ScenarioResult, TrialRecord
+from quiver_lab.search.ndrpdr import PDR_LOSS_RATIO
+
+COLUMNS = 3
+ZERO_LOSS_PERCENT = 1e-4
+"""Where "nothing lost" is drawn on a logarithmic axis."""
+SYMBOLS = {"NDR, PDR": "circle", "PDR finder": "diamond"}
+"""The searches that are drawn, by their phase."""
+
+View = Literal["loss", "evolution"]
+
+
+def _load_mpps(record: TrialRecord) -> float | None:
+    """The load of a paced trial."""
+    load = record.trial.load
+    return None if isinstance(load, str) else load / 1e6
+
+
+def throughput(results: Sequence[ScenarioResult]) -> Spec | None:
+    """What came back against what was offered, every paced trial of every scenario."""
+    traces: list[Spec] = []
+    highest = 0.0
+    for index, result in enumerate(results):
+        points = sorted(
+            (load, record.trial.received_pps / 1e6, 100.0 * record.trial.delivery_ratio)
+            for record in result.trials
+            if (load := _load_mpps(record)) is not None
+        )
+        if not points:
+            continue
+        highest = max(highest, points[-1][0])
+        colour = SCENARIO_COLOURS[index % len(SCENARIO_COLOURS)]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": result.title,
+                "x": [load for load, _, _ in points],
+                "y": [received for _, received, _ in points],
+                "customdata": [ratio for _, _, ratio in points],
+                "marker": {
+                    "color": colour,
+                    "size": 8,
+                    "opacity": 0.75,
+                    "line": {"color": "#fff", "width": 1},
+                },
+                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>received %{{y:.3f}} "
+                "Mpps<br>delivery ratio %{customdata:.3f} %<extra></extra>",
+            }
+        )
+    if not traces:
+        return None
+    diagonal: Spec = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "nothing lost",
+        "x": [0, highest],
+        "y": [0, highest],
+        "line": {"color": "#98a2b3", "width": 1, "dash": "dot"},
+        "hoverinfo": "skip",
+    }
+    return {
+        "data": [diagonal, *traces],
+        "layout": layout(
+            420,
+            legend={"x": 0.02, "y": 0.98, "yanchor": "top", "bgcolor": "rgba(255,255,255,.8)"},
+            xaxis=axis("offered, Mpps", rangemode="tozero"),
+            yaxis=axis("received, Mpps", rangemode="tozero"),
+        ),
+    }
+
+
+def loss(results: Sequence[ScenarioResult]) -> Spec | None:
+    """Loss against load, the searches' trials, with what they found drawn in."""
+    return _small_multiples(results, "loss")
+
+
+def evolution(results: Sequence[ScenarioResult]) -> Spec | None:
+    """How the searches closed in: load of each trial over time, coloured by what was lost."""
+    return _small_multiples(results, "evolution")
+
+
+def _small_multiples(results: Sequence[ScenarioResult], view: View) -> Spec | None:
+    shown = [result for result in results if any(record.phase in SYMBOLS for record in result.trials)]
+    if not shown:
+        return None
+    traces: list[Spec] = []
+    annotations: list[Spec] = []
+    shapes: list[Spec] = []
+    axes: Spec = {}
+    for index, (result, (x, y)) in enumerate(
+        zip(shown, grid(len(shown), COLUMNS, row_gap=0.24), strict=True)
+    ):
+        suffix = "" if index == 0 else str(index + 1)
+        annotations.append(heading(result.title, x["domain"], y["domain"]))
+        below = index + COLUMNS >= len(shown)
+        across, up = _axes(view, first=index % COLUMNS == 0, below=below)
+        axes[f"xaxis{suffix}"] = {**across, **x, "anchor": f"y{suffix}"}
+        axes[f"yaxis{suffix}"] = {**up, **y, "anchor": f"x{suffix}"}
+        shapes += _level(result.ndr_pps, NDR_COLOUR, suffix, view)
+        shapes += _level(result.pdr_pps, PDR_COLOUR, suffix, view)
+        traces += [_points(result, phase, suffix, view) for phase in SYMBOLS]
+    rows = -(-len(shown) // COLUMNS)
+    return {
+        "data": [*_legend(), *traces],
+        "layout": layout(
+            70 + 230 * rows,
+            annotations=annotations,
+            shapes=shapes,
+            legend={"orientation": "h", "y": 1.0 + 0.28 / rows, "yanchor": "top", "x": 0},
+            margin={"l": 62, "r": 16, "t": 66, "b": 44},
+            **axes,
+        ),
+    }
+
+
+def _axes(view: View, first: bool, below: bool) -> tuple[Spec, Spec]:
+    """Axes of one small plot; only the outer ones have titles."""
+    if view == "evolution":
+        return axis("seconds" if below else ""), axis("offered, Mpps" if first else "")
+    ticks = {ZERO_LOSS_PERCENT: "none", 1e-2: "0.01 %", 1.0: "1 %", 100.0: "100 %"}
+    up = axis(
+        "lost" if first else "",
+        type="log",
+        range=[-4.3, 2.2],
+        tickvals=list(ticks),
+        ticktext=list(ticks.values()),
+    )
+    return axis("offered, Mpps" if below else ""), up
+
+
+def _points(result: ScenarioResult, phase: str, suffix: str, view: View) -> Spec:
+    """One search's trials in one small plot."""
+    records = [r for r in result.trials if r.phase == phase and _load_mpps(r) is not None]
+    loads = [_load_mpps(record) or 0.0 for record in records]
+    lost = [100.0 * record.trial.loss_ratio for record in records]
+    hover = zip(loads, lost, [record.trial.duration_s for record in records], strict=True)
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": phase,
+        "showlegend": False,
+        "x": loads if view == "loss" else [record.at_s for record in records],
+        "y": [max(value, ZERO_LOSS_PERCENT) for value in lost] if view == "loss" else loads,
+        "xaxis": f"x{suffix}",
+        "yaxis": f"y{suffix}",
+        "customdata": [list(row) for row in hover],
+        "marker": {
+            "symbol": SYMBOLS[phase],
+            "size": 8,
+            "color": [_colour(record.trial) for record in records],
+            "line": {"color": "#fff", "width": 1},
+        },
+        "hovertemplate": f"<b>{phase}</b><br>offered %{{customdata[0]:.3f}} Mpps for "
+        "%{customdata[2]:.2f} s<br>lost %{customdata[1]:.4f} %<extra></extra>",
+    }
+
+
+def _colour(trial: Trial) -> str:
+    if trial.loss_ratio == 0.0:
+        return GOOD
+    return PARTIAL if trial.loss_ratio <= PDR_LOSS_RATIO else BAD
+
+
+def _legend() -> list[Spec]:
+    """Entries for the shapes and for the colours, apart from the points, which have both."""
+    shapes = [(name, symbol, QUIET) for name, symbol in SYMBOLS.items()]
+    colours = [("nothing lost", GOOD), ("at most 0.5 %", PARTIAL), ("more", BAD)]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": [None],
+            "y": [None],
+            "marker": {"symbol": symbol, "color": colour, "size": 9},
+            "hoverinfo": "skip",
+        }
+        for name, symbol, colour in [*shapes, *((name, "square", colour) for name, colour in colours)]
+    ]
+
+
+def _level(value_pps: float | None, colour: str, suffix: str, view: View) -> list[Spec]:
+    """A line at a rate that was found: upright where loads lie on the x axis."""
+    if value_pps is None:
+        return []
+    at = value_pps / 1e6
+    line = {"type": "line", "line": {"color": colour, "width": 1.3, "dash": "dash"}}
+    if view == "loss":
+        return [
+            {**line, "x0": at, "x1": at, "y0": 0, "y1": 1, "xref": f"x{suffix}", "yref": f"y{suffix} domain"}
+        ]
+    return [{**line, "y0": at, "y1": at, "x0": 0, "x1": 1, "yref": f"y{suffix}", "xref": f"x{suffix} domain"}]

@@ -1,0 +1,48 @@
+"""What several tests need: the fakes' folder, and forwarders with known answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from quiver_lab.scenario import Scenario
+
+FAKES = Path(__file__).parent / "fakes"
+
+SHORT_SEARCH = {
+    "mrr": {"trials": 2, "duration_s": 0.1},
+    "telemetry": {"duration_s": 0.1},
+    "ndrpdr": {
+        "initial_trial_duration_s": 0.05,
+        "trial_duration_s": 0.1,
+        "duration_sum_s": 0.3,
+        "relative_width": 0.02,
+        "warmup_s": 0,
+    },
+    "pdr_finder": {"trial_duration_s": 0.1},
+    "latency": {"duration_s": 0.1},
+}
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """quiverd and quiver-tg are the fakes."""
+    monkeypatch.setenv("QUIVER_BIN_DIR", str(FAKES))
+    cpus = os.sched_getaffinity(0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: cpus if len(cpus) > 1 else {0, 1})
+    return FAKES
+
+
+def scenario(**changes: object) -> Scenario:
+    """A short IPv4 scenario, changed as the test needs."""
+    base: dict[str, object] = {
+        "question": "Does this test pass?",
+        "title": "IPv4, 1 route",
+        "forwarder": {"kind": "quiver"},
+        "path": "ip4",
+        "table": {"kind": "consecutive", "count": 1},
+        "search": SHORT_SEARCH,
+    }
+    return Scenario.model_validate(base | changes)

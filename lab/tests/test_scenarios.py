@@ -1,0 +1,145 @@
+"""Scenario files: what is right is read, what is wrong is named with its line and its remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from conftest import scenario
+from quiver_lab.demo import demo_scenario_paths
+from quiver_lab.naming import ENCAPSULATION, TestName, scale_number, scale_text
+from quiver_lab.scenario import Scenario, read_scenario
+from quiver_lab.yaml_reading import YamlError, parse_yaml
+
+GOOD = """\
+question: How fast is it?
+title: IPv4
+forwarder: {kind: quiver, workers: 1}
+path: ip4
+frame: 64
+table:
+  kind: internet
+  count: 100000
+search:
+  ndrpdr:
+    relative_width: 0.01
+"""
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(YamlError) as caught:
+        parse_yaml(text, Scenario, "a.yaml")
+    return caught.value.problems
+
+
+def test_the_demo_asks_the_five_questions() -> None:
+    names = [str(read_scenario(path).name) for path in demo_scenario_paths()]
+    assert names == [
+        "64b-1t1c-memif-eth-l2xcbase-ndrpdr",
+        "64b-1t1c-memif-ethip4-ip4base-ndrpdr",
+        "64b-1t1c-memif-ethip4-ip4scale1m-inet-zipf-ndrpdr",
+        "78b-1t1c-memif-ethip6-ip6base-ndrpdr",
+        "78b-1t1c-memif-ethip6-ip6scale200k-inet-rnd-ndrpdr",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "line", "words"),
+    [
+        ("count: 100000", "cuont: 100000", 8, ["table.cuont", "did you mean count?"]),
+        ("count: 100000", "count: 12", 8, ["table.count", "greater than or equal to 1000", "it is 12"]),
+        ("path: ip4", "path: ipv4", 4, ["path", "'ip4'"]),
+        ("kind: internet", "kind: random", 6, ["'internet'", "'consecutive'"]),
+        ("workers: 1", "workers: many", 3, ["forwarder.workers", "valid integer", "'many'"]),
+        ("workers: 1", "wrokers: 1", 3, ["forwarder.wrokers", "did you mean workers?"]),
+        ("relative_width: 0.01", "relative_width: 2", 11, ["search.ndrpdr.relative_width", "less than 1"]),
+        ("relative_width: 0.01", "zzz: 2", 11, ["search.ndrpdr.zzz", "known here", "relative_width"]),
+        ("frame: 64", "frame: 32", 1, ["60 to 9000", "32"]),
+        ("path: ip4", "path: ip6", 1, ["78 to 9000"]),
+        ("path: ip4", "path: l2xc", 1, ["looks nothing up", "leave table out"]),
+        ("title: IPv4\n", "", 1, ["title: is missing"]),
+        ("frame: 64", "frame: [", 7, ["not YAML"]),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_what_would_be_right(
+    wrong: str, right: str, line: int, words: list[str]
+) -> None:
+    problems = problems_of(GOOD.replace(wrong, right))
+    text = "\n".join(problems)
+    assert any(problem.startswith(f"a.yaml:{line}: ") for problem in problems), text
+    for word in words:
+        assert word in text
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    text = GOOD.replace("workers: 1", "workers: 0").replace("count: 100000", "count: -1")
+    assert len(problems_of(text)) == 2
+
+
+def test_a_search_whose_durations_shrink_is_refused() -> None:
+    text = GOOD.replace("relative_width: 0.01", "trial_duration_s: 30")
+    assert "initial_trial_duration_s ≤ trial_duration_s ≤ duration_sum_s" in problems_of(text)[0]
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "just words", "a: b: c", "\t{"])
+def test_what_is_no_mapping_is_no_scenario(text: str) -> None:
+    assert problems_of(text)[0].startswith("a.yaml:1: ")
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
+    with pytest.raises(YamlError):
+        parse_yaml(text, Scenario, "a.yaml")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(YamlError, match=r"none\.yaml: cannot be read"):
+        read_scenario(tmp_path / "none.yaml")
+
+
+def test_a_ring_that_is_no_power_of_two_is_told_its_neighbours() -> None:
+    with pytest.raises(ValidationError, match="512 or 1024, not 1000"):
+        scenario(link={"kind": "memif", "ring_size": 1000})
+
+
+NAMES = st.builds(
+    TestName,
+    frame_bytes=st.none() | st.integers(60, 9000),
+    threads=st.integers(1, 64),
+    cores=st.integers(1, 64),
+    link=st.sampled_from(["memif", "veth", "vhost"]),
+    function=st.sampled_from(sorted(ENCAPSULATION)),
+    scale=st.integers(1, 16_000_000),
+    internet=st.booleans(),
+    order=st.sampled_from(["seq", "rnd", "zipf"]),
+    search=st.sampled_from(["mrr", "ndrpdr", "soak", "reconf"]),
+)
+
+
+@given(NAMES)
+def test_a_name_printed_and_parsed_is_the_same(name: TestName) -> None:
+    assert TestName.parse(str(name)) == name
+
+
+def test_the_name_of_csit_is_parsed() -> None:
+    text = "64b-1t1c-memif-ethip4-ip4scale200k-rnd-ndrpdr"
+    name = TestName.parse(text)
+    assert (name.frame_bytes, name.scale, name.order) == (64, 200_000, "rnd")
+    assert str(name) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "64b", "64b-1t1c-memif-ethip6-ip4base-mrr", "64b-1t1c-memif-eth-l2xc-mrr"]
+)
+def test_what_is_no_name_is_refused_with_the_form(text: str) -> None:
+    with pytest.raises(ValueError, match="the form is"):
+        TestName.parse(text)
+
+
+@given(st.integers(1, 16_000_000))
+def test_a_scale_is_written_and_read_back(count: int) -> None:
+    assert scale_number(scale_text(count)) == count
