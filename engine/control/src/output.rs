@@ -15,10 +15,22 @@ pub struct Output {
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Line(String),
-    Field { key: String, label: String, cell: Cell },
-    Table { key: String, table: Table },
-    Json { key: String, value: Value },
+    Field {
+        key: String,
+        label: String,
+        cell: Cell,
+    },
+    Table {
+        key: String,
+        table: Table,
+    },
+    Json {
+        key: String,
+        value: Value,
+    },
     Whole(Value),
+    /// An answer of the API that is nothing but JSON.
+    Bare(Value),
 }
 
 impl Output {
@@ -69,6 +81,19 @@ impl Output {
         self
     }
 
+    /// An answer of the API that is nothing but JSON.
+    pub(crate) fn bare(value: Value) -> Output {
+        Output { parts: vec![Part::Bare(value)], as_json: false }
+    }
+
+    /// The JSON of such an answer.
+    pub(crate) fn bare_json(&self) -> Option<&Value> {
+        match self.parts.as_slice() {
+            [Part::Bare(value)] => Some(value),
+            _ => None,
+        }
+    }
+
     /// Is there nothing to print?
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
@@ -105,7 +130,7 @@ impl Output {
                     let _ = writeln!(out, "{label:width$} {}", cell.text);
                 }
                 Part::Table { table, .. } => table.render(&mut out),
-                Part::Json { .. } | Part::Whole(_) => {}
+                Part::Json { .. } | Part::Whole(_) | Part::Bare(_) => {}
             }
         }
         out
@@ -122,7 +147,7 @@ impl Output {
                 return json!({ "text": lines.concat() });
             }
             [Part::Table { table, .. }] => return table.to_json(),
-            [Part::Whole(value)] => return value.clone(),
+            [Part::Whole(value) | Part::Bare(value)] => return value.clone(),
             _ => {}
         }
         let mut out = Map::new();
@@ -131,7 +156,7 @@ impl Output {
                 Part::Field { key, cell, .. } => (key, cell.json.clone()),
                 Part::Table { key, table } => (key, table.to_json()),
                 Part::Json { key, value } => (key, value.clone()),
-                Part::Line(_) | Part::Whole(_) => continue,
+                Part::Line(_) | Part::Whole(_) | Part::Bare(_) => continue,
             };
             out.insert(key.clone(), value);
         }

@@ -52,6 +52,16 @@ enum Kind<S> {
     Script(Box<Script<S>>),
 }
 
+impl<S> Execution<S> {
+    /// Count the lines of a script from `line` on.
+    pub(crate) fn starting_at_line(mut self, line: u32) -> Execution<S> {
+        if let Kind::Script(script) = &mut self.0 {
+            script.line = line;
+        }
+        self
+    }
+}
+
 impl<S: Names + 'static> Execution<S> {
     /// Do a little.
     pub fn step(

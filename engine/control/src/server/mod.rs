@@ -1,0 +1,296 @@
+//! The doors of a running router: a socket for plain command lines, and one for JSON-RPC.
+//!
+//! One thread of its own moves bytes and never waits for a client; commands go through a channel to
+//! the [`Desk`] on the control thread, one at a time per client. A client that sends what is not
+//! text, or too much of it, or that does not read its answers, is dropped, and what it began is
+//! cancelled.
+
+mod client;
+mod desk;
+mod plain;
+mod rpc;
+mod socket;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use serde_json::Value as Json;
+
+use crate::error::Refusal;
+use crate::job::Progress;
+use crate::output::Output;
+use client::{Client, Protocol};
+pub use desk::Desk;
+
+/// Where the router listens, and how much it bears.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Socket for plain command lines.
+    pub cli_socket: Option<PathBuf>,
+    /// Socket for JSON-RPC 2.0, one message a line.
+    pub api_socket: Option<PathBuf>,
+    /// Group that may use the sockets besides the owner.
+    pub group: Option<String>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// What one router bears of its clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Clients at once, over both sockets. The next one is told so and dropped.
+    pub clients_max: usize,
+    /// Longest plain command, in bytes, with the lines it goes on in.
+    pub command_bytes_max: usize,
+    /// Longest JSON message, in bytes.
+    pub message_bytes_max: usize,
+    /// A client with so many bytes of answers unread is dropped when the next answer comes.
+    pub unread_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            clients_max: 64,
+            command_bytes_max: 256 * 1024,
+            message_bytes_max: 4 * 1024 * 1024,
+            unread_bytes_max: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// How long the server waits after a client could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+/// From the server to the control thread.
+pub(crate) struct Request {
+    pub(crate) client: u64,
+    pub(crate) ask: Ask,
+}
+
+/// What a client asks for.
+pub(crate) enum Ask {
+    /// Plain lines, each answered, also after one was refused.
+    Lines(String),
+    /// One line.
+    Line(String),
+    /// Many lines, up to the first that is refused. Messages call them `name`; the first is `line`.
+    Script { text: String, name: Option<String>, line: u32 },
+    /// The JSON form of a command.
+    Command(Json),
+    /// What could stand at the cursor.
+    Complete { line: String, cursor: usize },
+    /// The page of a command, or the list of all.
+    Help(String),
+    /// The schema of all commands.
+    Schema,
+    /// Nothing any more: the client is gone.
+    Gone,
+}
+
+/// From the control thread to a client.
+pub(crate) enum Answer {
+    /// A part of the answer, while the command goes on.
+    Part(Output),
+    /// How far it is.
+    Progress(Progress),
+    /// One of many commands was refused.
+    Refused(Refusal),
+    /// The end.
+    Done(Result<Output, Refusal>),
+}
+
+/// A flag that wakes a thread which polls: written by one, read by the other.
+#[derive(Clone)]
+pub(crate) struct Bell(Arc<OwnedFd>);
+
+impl Bell {
+    fn new() -> io::Result<Bell> {
+        Ok(Bell(Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
+    }
+
+    /// Wake the other side. It is awake already when its counter is full.
+    pub(crate) fn ring(&self) {
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Forget that it rang.
+    pub(crate) fn silence(&self) {
+        let _ = rustix::io::read(&*self.0, &mut [0u8; 8]);
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The server thread. Dropping it closes the sockets and removes their files.
+pub struct Server {
+    stop: Arc<AtomicBool>,
+    bell: Bell,
+    thread: Option<JoinHandle<()>>,
+    paths: Vec<PathBuf>,
+}
+
+impl Server {
+    /// Listen, and start to serve. The desk belongs to the control thread.
+    pub fn start<S>(config: &ServerConfig) -> Result<(Server, Desk<S>), Refusal> {
+        let mut listeners = Vec::new();
+        let mut paths = Vec::new();
+        let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
+        for (path, protocol) in doors {
+            if let Some(path) = path {
+                listeners.push((socket::listen(path, config.group.as_deref())?, protocol));
+                paths.push(path.clone());
+            }
+        }
+        let (bell, desk_bell) = (Bell::new()?, Bell::new()?);
+        let (requests, requested) = channel();
+        let (answers, answered) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let serving = Serving {
+            listeners,
+            limits: config.limits,
+            clients: BTreeMap::new(),
+            next_client: 0,
+            requests,
+            answered,
+            bell: bell.clone(),
+            desk_bell: desk_bell.clone(),
+            stop: stop.clone(),
+        };
+        let thread =
+            std::thread::Builder::new().name("quiver-server".into()).spawn(move || serving.serve())?;
+        let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths };
+        Ok((server, Desk::new(requested, answers, desk_bell, bell)))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.bell.ring();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        for path in &self.paths {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What the server thread owns.
+struct Serving {
+    listeners: Vec<(UnixListener, Protocol)>,
+    limits: Limits,
+    clients: BTreeMap<u64, Client>,
+    next_client: u64,
+    requests: Sender<Request>,
+    answered: Receiver<(u64, Answer)>,
+    bell: Bell,
+    desk_bell: Bell,
+    stop: Arc<AtomicBool>,
+}
+
+impl Serving {
+    fn serve(mut self) {
+        while !self.stop.load(Ordering::Acquire) {
+            let ready = match self.wait() {
+                Ok(ready) => ready,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => {
+                    tracing::error!("the command server stops: poll: {error}");
+                    return;
+                }
+            };
+            self.bell.silence();
+            while let Ok((client, answer)) = self.answered.try_recv() {
+                if let Some(client) = self.clients.get_mut(&client) {
+                    client.answer(answer, &self.limits);
+                }
+            }
+            for (id, flags) in ready {
+                if let Some(client) = self.clients.get_mut(&id) {
+                    client.ready(flags, &self.limits);
+                }
+            }
+            self.accept();
+            self.go_on();
+        }
+    }
+
+    /// Wait until somebody has something. Returns the clients that do.
+    fn wait(&self) -> Result<Vec<(u64, PollFlags)>, rustix::io::Errno> {
+        let mut fds = vec![PollFd::new(&self.bell, PollFlags::IN)];
+        fds.extend(self.listeners.iter().map(|(listener, _)| PollFd::new(listener, PollFlags::IN)));
+        let others = fds.len();
+        fds.extend(self.clients.values().map(|c| PollFd::new(c.stream(), c.interest(&self.limits))));
+        poll(&mut fds, None)?;
+        let ready = self.clients.keys().copied().zip(fds[others..].iter().map(PollFd::revents));
+        Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
+    }
+
+    fn accept(&mut self) {
+        for (listener, protocol) in &self.listeners {
+            loop {
+                let stream = match listener.accept() {
+                    Ok((stream, _)) => stream,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => {
+                        // Out of descriptors: the listener stays readable, so breathe.
+                        tracing::warn!("a client cannot be accepted: {error}");
+                        std::thread::sleep(ACCEPT_PAUSE);
+                        break;
+                    }
+                };
+                if stream.set_nonblocking(true).is_err() {
+                    continue;
+                }
+                let mut client = Client::new(stream, *protocol);
+                if self.clients.len() < self.limits.clients_max {
+                    self.clients.insert(self.next_client, client);
+                    self.next_client += 1;
+                } else {
+                    client.refuse_and_close(&Refusal::new("too many clients").remedy("try again later"));
+                    client.flush();
+                }
+            }
+        }
+    }
+
+    /// Write what can be written, begin what can begin, and bury who is gone.
+    fn go_on(&mut self) {
+        let mut gone = Vec::new();
+        for (id, client) in &mut self.clients {
+            client.flush();
+            while let Some(ask) = client.next(&self.limits) {
+                if self.requests.send(Request { client: *id, ask }).is_err() {
+                    client.refuse_and_close(&Refusal::new("the router is stopping"));
+                }
+                self.desk_bell.ring();
+            }
+            client.flush();
+            if client.is_gone() {
+                gone.push((*id, client.is_busy()));
+            }
+        }
+        for (id, busy) in gone {
+            self.clients.remove(&id);
+            if busy {
+                let _ = self.requests.send(Request { client: id, ask: Ask::Gone });
+                self.desk_bell.ring();
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The API socket: JSON-RPC 2.0 (jsonrpc.org, 2013), one message a line.
+//!
+//! | method | params | result |
+//! | --- | --- | --- |
+//! | `cli` | `line` | `text`, `json` |
+//! | `script` | `text`, `name`, `line` | `text`, `json` |
+//! | `command` | `command`, `args` | `text`, `json` |
+//! | `complete` | `line`, `cursor` | `start`, `candidates`, `can_end` |
+//! | `help` | `command` | `text`, `json` |
+//! | `commands` | | the schema of all commands |
+//!
+//! While a command runs, notifications `output` (`text`, `json`) and `progress` (`what`, `done`,
+//! `total`) may come before its response, each with the `id` of its request. A client that leaves
+//! cancels what it began. Messages are handled in order; arrays of messages are not accepted.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Answer, Ask};
+use crate::error::Refusal;
+use crate::output::Output;
+
+/// Not JSON.
+const PARSE_ERROR: i32 = -32700;
+/// JSON, but not a request.
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+/// The router refused; `data` says what, where and what would be right.
+const REFUSED: i32 = -32000;
+
+/// A request that was understood.
+pub(crate) struct Call {
+    /// None: a notification, which gets no answer.
+    pub(crate) id: Option<Json>,
+    pub(crate) ask: Ask,
+}
+
+/// Read one line. An empty one is nothing; the error is the response to send.
+pub(crate) fn parse(line: &[u8]) -> Result<Option<Call>, String> {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    let message: Json = serde_json::from_slice(line)
+        .map_err(|fault| error(&Json::Null, PARSE_ERROR, &format!("not JSON: {fault}"), None))?;
+    let invalid = |what: &str| error(&Json::Null, INVALID_REQUEST, what, None);
+    let object = message.as_object().ok_or_else(|| invalid("a request is an object"))?;
+    let id = object.get("id").cloned();
+    if !matches!(id, None | Some(Json::Null | Json::String(_) | Json::Number(_))) {
+        return Err(invalid("an id is a text or a number"));
+    }
+    if object.get("jsonrpc") != Some(&json!("2.0")) {
+        return Err(error(id_of(&id), INVALID_REQUEST, "the member jsonrpc must be \"2.0\"", None));
+    }
+    let Some(method) = object.get("method").and_then(Json::as_str) else {
+        return Err(error(id_of(&id), INVALID_REQUEST, "the member method is missing", None));
+    };
+    let none = Map::new();
+    let params = match object.get("params") {
+        None | Some(Json::Null) => &none,
+        Some(Json::Object(params)) => params,
+        Some(_) => return Err(error(id_of(&id), INVALID_PARAMS, "params must be an object", None)),
+    };
+    match ask(method, params) {
+        Ok(ask) => Ok(Some(Call { id, ask })),
+        Err((code, what)) => Err(error(id_of(&id), code, &what, None)),
+    }
+}
+
+fn id_of(id: &Option<Json>) -> &Json {
+    id.as_ref().unwrap_or(&Json::Null)
+}
+
+fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
+    let text = |name: &str| -> Result<Option<String>, (i32, String)> {
+        match params.get(name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(Json::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err((INVALID_PARAMS, format!("{method}: {name} must be a text"))),
+        }
+    };
+    let required =
+        |name: &str| text(name)?.ok_or_else(|| (INVALID_PARAMS, format!("{method}: {name} is missing")));
+    let number = |name: &str| params.get(name).and_then(Json::as_u64);
+    Ok(match method {
+        "cli" => Ask::Line(required("line")?),
+        "script" => Ask::Script {
+            text: required("text")?,
+            name: text("name")?,
+            line: number("line").and_then(|line| u32::try_from(line).ok()).unwrap_or(1),
+        },
+        "command" => Ask::Command(Json::Object(params.clone())),
+        "complete" => {
+            let line = required("line")?;
+            let cursor = number("cursor").map_or(line.len(), |cursor| cursor.min(line.len() as u64) as usize);
+            Ask::Complete { line, cursor }
+        }
+        "help" => Ask::Help(text("command")?.unwrap_or_default()),
+        "commands" => Ask::Schema,
+        _ => {
+            let what = "there is no such method; there are cli, script, command, complete, help and commands";
+            return Err((METHOD_NOT_FOUND, what.into()));
+        }
+    })
+}
+
+/// The message that carries an answer to request `id`.
+pub(crate) fn message(id: &Json, answer: &Answer) -> String {
+    let notify = |method: &str, mut params: Json| {
+        params["id"] = id.clone();
+        line(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    };
+    match answer {
+        Answer::Part(output) if output.is_empty() => String::new(),
+        Answer::Part(output) => notify("output", both(output)),
+        Answer::Progress(progress) => {
+            notify("progress", json!({"what": progress.what, "done": progress.done, "total": progress.total}))
+        }
+        Answer::Refused(refusal) => notify("refused", refusal.to_json()),
+        Answer::Done(Ok(output)) => {
+            let result = output.bare_json().cloned().unwrap_or_else(|| both(output));
+            line(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+        }
+        Answer::Done(Err(refusal)) => error(id, REFUSED, &refusal.to_string(), Some(refusal)),
+    }
+}
+
+fn both(output: &Output) -> Json {
+    json!({"text": output.to_text(), "json": output.to_json()})
+}
+
+/// An error response.
+pub(crate) fn error(id: &Json, code: i32, message: &str, refusal: Option<&Refusal>) -> String {
+    let mut error = json!({"code": code, "message": message});
+    if let Some(refusal) = refusal {
+        error["data"] = refusal.to_json();
+    }
+    line(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
+}
+
+fn line(message: &Json) -> String {
+    let mut text = message.to_string();
+    text.push('\n');
+    text
+}

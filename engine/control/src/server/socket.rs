@@ -1,0 +1,76 @@
+//! Sockets in the file system.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use crate::error::Refusal;
+
+/// Owner and group may talk to the router, others may not.
+const SOCKET_MODE: u32 = 0o660;
+
+/// Listen at `path`. A socket that a router left behind is replaced; one that answers is not.
+pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, Refusal> {
+    let name = path.display();
+    let failed = |what: &str, error: io::Error| Refusal::new(format!("cannot {what} {name}: {error}"));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(Refusal::new(format!("{name} exists and is not a socket"))
+                .remedy("remove it, or listen elsewhere"));
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            return Err(Refusal::new(format!("another router answers at {name}"))
+                .remedy("stop it, or listen elsewhere (unix { cli-listen PATH runtime-dir PATH })"));
+        }
+        Ok(_) => fs::remove_file(path).map_err(|error| failed("replace", error))?,
+        Err(_) => {}
+    }
+    let listener = UnixListener::bind(path).map_err(|error| failed("listen at", error))?;
+    listener.set_nonblocking(true)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))
+        .map_err(|error| failed("set the permissions of", error))?;
+    if let Some(group) = group {
+        let id = group_id(group)?;
+        chown(path, None, Some(id)).map_err(|error| failed("give to its group", error))?;
+    }
+    Ok(listener)
+}
+
+/// The number of a group, by number or by name.
+fn group_id(group: &str) -> Result<u32, Refusal> {
+    if let Ok(id) = group.parse() {
+        return Ok(id);
+    }
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    let found = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    });
+    found.ok_or_else(|| {
+        Refusal::new(format!("no group '{group}'")).remedy("`getent group` lists the groups of this machine")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_left_behind_is_replaced_and_one_that_answers_is_not() {
+        let path = std::env::temp_dir().join(format!("quiver-socket-{}", std::process::id()));
+        let first = listen(&path, None).unwrap();
+        let refused = listen(&path, None).unwrap_err();
+        assert!(refused.to_string().starts_with("another router answers"), "{refused}");
+        drop(first);
+        drop(listen(&path, None).unwrap());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "text").unwrap();
+        assert!(listen(&path, None).unwrap_err().to_string().contains("is not a socket"));
+        fs::remove_file(&path).unwrap();
+    }
+}
