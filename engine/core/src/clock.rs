@@ -34,9 +34,16 @@ impl Clock {
     /// Nanoseconds.
     #[inline]
     pub fn now_ns(&self) -> u64 {
+        self.at_ns(clocks())
+    }
+
+    /// Nanoseconds when the time stamp counter stood at `clocks`; a clock that is moved by hand
+    /// knows only now.
+    #[inline]
+    pub fn at_ns(&self, clocks: u64) -> u64 {
         match self {
             Clock::Tsc { start, ratio } => {
-                ((clocks().wrapping_sub(*start) as u128 * *ratio as u128) >> 32) as u64
+                ((clocks.wrapping_sub(*start) as u128 * *ratio as u128) >> 32) as u64
             }
             Clock::Manual(time) => time.load(Ordering::Relaxed),
         }

@@ -23,7 +23,7 @@ use crate::outbox::Outbox;
 use crate::poll::{Bell, Poll};
 use crate::reactor::Reactor;
 use crate::ring::{Consumer, Producer, ring};
-use crate::trace::Tracer;
+use crate::trace::{TraceRecord, Tracer};
 use crate::worker::{Errand, Installed, RX_QUEUES_PER_WORKER_MAX, Shared, Worker};
 
 /// Errands under way to one worker at most; further ones wait in the control thread.
@@ -42,6 +42,13 @@ pub struct NodeInfo {
     pub spec: NodeSpec,
     /// Where it can send packets, as wired.
     pub edges: Vec<NodeId>,
+}
+
+impl NodeInfo {
+    /// What the node saw and decided, in its own words; `None` when it has none.
+    pub fn describe(&self, record: &TraceRecord, names: &dyn Names) -> Option<String> {
+        self.spec.describe.as_ref().map(|words| words(record, names))
+    }
 }
 
 /// The control thread's side of one worker.
@@ -163,6 +170,7 @@ impl Engine {
             Some((stamp, id)) if self.epochs.has_passed(*stamp) => {
                 let id = *id;
                 self.free_nodes.pop_front();
+                self.clear_node_baseline(id);
                 id
             }
             _ if self.nodes.len() < NODES_MAX => {
@@ -361,6 +369,11 @@ impl Engine {
     /// Nanoseconds since some moment before the start.
     pub fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    /// When the time stamp counter stood at `clocks`, on the scale of [`now_ns`](Self::now_ns).
+    pub fn clocks_to_ns(&self, clocks: u64) -> u64 {
+        self.clock.at_ns(clocks)
     }
 
     /// The number of a node.

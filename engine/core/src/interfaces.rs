@@ -50,6 +50,18 @@ pub struct RxPlacement {
     pub input_node: NodeId,
 }
 
+/// What the operator wants of an interface's receive queues, of those too that come later (a peer
+/// that connects brings its queues).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxWish {
+    /// Which queue; `None` for all that have no wish of their own.
+    pub queue: Option<u16>,
+    /// Who is to serve it.
+    pub worker: Option<WorkerId>,
+    /// How.
+    pub mode: Option<RxMode>,
+}
+
 /// An interface.
 pub struct Interface {
     /// Its number.
@@ -64,6 +76,8 @@ pub struct Interface {
     pub link_up: bool,
     /// Its receive queues.
     pub rx: Vec<RxPlacement>,
+    /// What the operator wants of them.
+    pub rx_wishes: Vec<RxWish>,
     row: InterfaceRow,
 }
 
@@ -71,6 +85,22 @@ impl Interface {
     /// What workers see of it.
     pub fn row(&self) -> &InterfaceRow {
         &self.row
+    }
+
+    /// A new wish takes the place of what it contradicts.
+    fn remember(&mut self, wish: RxWish) {
+        for old in self.rx_wishes.iter_mut().filter(|w| wish.queue.is_none() || w.queue == wish.queue) {
+            old.worker = old.worker.filter(|_| wish.worker.is_none());
+            old.mode = old.mode.filter(|_| wish.mode.is_none());
+        }
+        self.rx_wishes.push(wish);
+        self.rx_wishes.retain(|w| w.worker.is_some() || w.mode.is_some());
+    }
+
+    /// The first that its wishes say of a queue, its own before those for all.
+    fn wish<T>(&self, queue: u16, of: impl Fn(&RxWish) -> Option<T>) -> Option<T> {
+        let own = self.rx_wishes.iter().filter(|w| w.queue == Some(queue)).find_map(&of);
+        own.or_else(|| self.rx_wishes.iter().filter(|w| w.queue.is_none()).find_map(&of))
     }
 }
 
@@ -193,6 +223,7 @@ impl Engine {
             admin_up: false,
             link_up: spec.link_up,
             rx: Vec::new(),
+            rx_wishes: Vec::new(),
             row,
         });
         self.tell(id, InterfaceChange::Created);
@@ -422,6 +453,10 @@ impl Engine {
             node: self.interface_name(id),
             missing: input_node.to_owned(),
         })?;
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let number = (0..).find(|n| interface.rx.iter().all(|p| p.queue != *n)).unwrap_or(0);
+        let worker = interface.wish(number, |w| w.worker).or(worker);
+        let mode = interface.wish(number, |w| w.mode).unwrap_or(mode);
         let workers = self.workers.len();
         let worker = worker.unwrap_or_else(|| {
             let turn = self.interfaces.next_worker;
@@ -431,8 +466,6 @@ impl Engine {
         if worker.index() >= workers {
             return Err(InterfaceError::NoWorker(worker.0));
         }
-        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
-        let number = (0..).find(|n| interface.rx.iter().all(|p| p.queue != *n)).unwrap_or(0);
         let mode = if queue.wake_fd().is_none() { RxMode::Polling } else { mode };
         let input = Input { queue, node, interface: id, number, mode, empty_passes: 0, asleep: false };
         self.place_input(worker, input)?;
@@ -479,6 +512,32 @@ impl Engine {
         let Some(place) = interface.rx.iter().position(|p| p.queue == number) else { return Ok(()) };
         let placement = interface.rx.remove(place);
         drop(self.take_input(placement.worker, id, number)?);
+        Ok(())
+    }
+
+    /// Serve one receive queue, or all, by another worker or in another way, and those that come
+    /// later too. When one queue refuses, nothing has changed.
+    pub fn wish_rx(&mut self, id: InterfaceId, wish: RxWish) -> Result<(), InterfaceError> {
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        if let Some(worker) = wish.worker.filter(|w| w.index() >= self.workers.len()) {
+            return Err(InterfaceError::NoWorker(worker.0));
+        }
+        let concerned = |p: &&RxPlacement| wish.queue.is_none_or(|queue| queue == p.queue);
+        let placed: Vec<RxPlacement> = interface.rx.iter().filter(concerned).cloned().collect();
+        if let (Some(queue), true, false) = (wish.queue, placed.is_empty(), interface.rx.is_empty()) {
+            return Err(InterfaceError::NoQueue(queue));
+        }
+        for (done, placement) in placed.iter().enumerate() {
+            if let Err(error) = self.set_rx(id, placement.queue, wish.worker, wish.mode) {
+                for before in &placed[..done] {
+                    self.set_rx(id, before.queue, Some(before.worker), Some(before.mode))?;
+                }
+                return Err(error);
+            }
+        }
+        if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
+            interface.remember(wish);
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::capture::{Capture, CaptureSpec};
-use crate::counters::InterfaceCounters;
+use crate::counters::{InterfaceCounters, REASONS_PER_NODE_MAX};
 use crate::engine::{Engine, Stalled};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::Severity;
@@ -226,6 +226,18 @@ impl Engine {
         }
     }
 
+    /// A new node takes over the number of one that is gone, and its counters: count from here.
+    pub(crate) fn clear_node_baseline(&mut self, node: NodeId) {
+        for worker in (0..self.worker_count()).map(|w| WorkerId(w as u16)) {
+            let now = self.raw_node(worker, node);
+            self.baselines.nodes.insert((worker, node), now);
+        }
+        for number in 0..REASONS_PER_NODE_MAX as u16 {
+            let now = self.raw_reason(node, number);
+            self.baselines.reasons.insert((node, number), now);
+        }
+    }
+
     fn raw_loop(&self, worker: WorkerId) -> LoopTotals {
         let Some(counters) = self.worker_counters(worker) else { return LoopTotals::default() };
         LoopTotals {
@@ -270,8 +282,10 @@ impl Engine {
     /// Trace the next `packets` packets that `input` receives, on each worker.
     pub fn trace_add(&mut self, input: NodeId, packets: u32) -> Result<(), Stalled> {
         for worker in 0..self.worker_count() {
-            let mut tracer = Tracer::with_room(input, packets);
-            self.call(WorkerId(worker as u16), move |w: &mut Worker| {
+            let id = WorkerId(worker as u16);
+            let kept = self.call(id, |w: &mut Worker| w.tracer.records_wanted())?;
+            let mut tracer = Tracer::with_room(input, packets, kept);
+            self.call(id, move |w: &mut Worker| {
                 tracer.continue_from(&w.tracer);
                 std::mem::swap(&mut w.tracer, &mut tracer);
             })?;

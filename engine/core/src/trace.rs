@@ -68,19 +68,28 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Room for `packets` more; made by the control thread, merged on the worker.
-    pub(crate) fn with_room(node: NodeId, packets: u32) -> Tracer {
+    /// Room for `packets` more beside `kept` records; made by the control thread, merged on the
+    /// worker.
+    pub(crate) fn with_room(node: NodeId, packets: u32, kept: usize) -> Tracer {
         let packets = packets.min(TRACED_PACKETS_MAX as u32);
+        let records =
+            (kept + packets as usize * RECORDS_PER_PACKET).min(TRACED_PACKETS_MAX * RECORDS_PER_PACKET);
         Tracer {
             wanted: {
                 let mut wanted = Vec::with_capacity(16);
                 wanted.push((node, packets));
                 wanted
             },
-            records: Vec::with_capacity(packets as usize * RECORDS_PER_PACKET),
+            records: Vec::with_capacity(records),
             cut: 0,
             packets: 0,
         }
+    }
+
+    /// Records that there are, and those that packets still to come may need.
+    pub(crate) fn records_wanted(&self) -> usize {
+        let packets: usize = self.wanted.iter().map(|w| w.1 as usize).sum();
+        self.records.len() + packets * RECORDS_PER_PACKET
     }
 
     /// Continue `older`'s counts of packets in this newer one.
