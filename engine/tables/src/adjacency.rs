@@ -27,8 +27,6 @@ pub enum AdjacencyKind {
     Incomplete = 2,
     /// A connected subnet: whom to ask stands in the packet.
     Glean = 3,
-    /// A group address: the last bytes of the destination MAC come from the packet.
-    Multicast = 4,
 }
 
 /// An adjacency, one cache line.
@@ -205,6 +203,14 @@ impl AdjacencySlots {
                 memory.release(range);
             }
         });
+    }
+
+    /// Is there surely room for `count` more?
+    pub fn has_room(&mut self, count: usize) -> bool {
+        if self.slots.headroom() < count {
+            self.reclaim();
+        }
+        self.slots.headroom() >= count
     }
 
     /// Adjacencies in use, without the drop adjacency.

@@ -4,10 +4,12 @@
 //! Whoever reads does so inside a pass ([`quiver_core::epoch`]) and keeps no index across passes.
 
 pub mod adjacency;
+pub mod fib;
 pub mod ip4_lpm;
 pub mod ip6_lpm;
 pub mod lpm;
 pub mod memory;
+pub mod neighbour;
 pub mod next_hop_group;
 pub mod prefix;
 pub mod synthetic;

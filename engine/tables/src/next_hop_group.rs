@@ -25,7 +25,7 @@ pub const PATHS_MAX: usize = 64;
 pub struct GroupId(pub u32);
 
 /// Where a packet goes next, and the index (adjacency, table, …) that the node there needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hop {
     /// The next node.
     pub next: NodeId,

@@ -220,6 +220,68 @@ impl<A: Address> fmt::Debug for Prefix<A> {
     }
 }
 
+/// A prefix of either family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum IpPrefix {
+    /// IPv4.
+    V4(Ip4Prefix),
+    /// IPv6.
+    V6(Ip6Prefix),
+}
+
+impl IpPrefix {
+    /// The prefix of `address` with `len` bits; what is longer than an address counts as one.
+    pub fn new(address: IpAddr, len: u8) -> Self {
+        match address {
+            IpAddr::V4(address) => IpPrefix::V4(Prefix::new(address.to_bits(), len)),
+            IpAddr::V6(address) => IpPrefix::V6(Prefix::new(address.to_bits(), len)),
+        }
+    }
+
+    /// The prefix of one address.
+    pub fn host(address: IpAddr) -> Self {
+        IpPrefix::new(address, u8::MAX)
+    }
+
+    /// The length in bits.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> u8 {
+        match self {
+            IpPrefix::V4(prefix) => prefix.len(),
+            IpPrefix::V6(prefix) => prefix.len(),
+        }
+    }
+
+    /// Is it IPv6?
+    pub fn is_ip6(self) -> bool {
+        matches!(self, IpPrefix::V6(_))
+    }
+
+    /// Is `address` of this family and inside?
+    pub fn contains(self, address: IpAddr) -> bool {
+        match (self, address) {
+            (IpPrefix::V4(prefix), IpAddr::V4(address)) => prefix.contains(address.to_bits()),
+            (IpPrefix::V6(prefix), IpAddr::V6(address)) => prefix.contains(address.to_bits()),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for IpPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IpPrefix::V4(prefix) => prefix.fmt(f),
+            IpPrefix::V6(prefix) => prefix.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for IpPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// A map from prefixes, ordered by address, then shorter before longer. About 25 (IPv4) and 50
 /// (IPv6) bytes a prefix with values of 8.
 pub struct PrefixMap<A: Address, V> {
@@ -264,6 +326,21 @@ impl<A: Address, V> PrefixMap<A, V> {
         let old = self.map.insert(prefix.key(), value);
         self.by_len[usize::from(prefix.len)] += u32::from(old.is_none());
         old
+    }
+
+    /// Set the value of `prefix` unless it has one: then that comes back.
+    pub fn insert_if_absent(&mut self, prefix: Prefix<A>, value: V) -> Option<V>
+    where
+        V: Copy,
+    {
+        match self.map.entry(prefix.key()) {
+            std::collections::btree_map::Entry::Occupied(old) => Some(*old.get()),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(value);
+                self.by_len[usize::from(prefix.len)] += 1;
+                None
+            }
+        }
     }
 
     /// Remove `prefix`.

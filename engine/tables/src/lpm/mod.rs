@@ -20,4 +20,4 @@ mod writer;
 
 pub use memory::{ENTRIES_MAX, NODES_MAX, SKIPS_MAX, TrieUse};
 pub use reader::Lpm;
-pub use writer::{Bulk, LpmError, LpmSpace, LpmWriter, Route};
+pub use writer::{Bulk, LpmError, LpmSpace, LpmWriter, Route, TABLES_MAX};

@@ -382,6 +382,19 @@ impl<A: Address> Bulk<'_, A> {
         Ok(old)
     }
 
+    /// Set what `prefix` leads to, unless it leads somewhere already: then that comes back.
+    pub fn insert_if_absent(&mut self, prefix: Prefix<A>, route: Route) -> Result<Option<Route>, LpmError> {
+        assert!(route.group.0 != 0 && route.group.0 <= INDEX_MASK, "{:?} is no leaf", route.group);
+        self.prepare(prefix)?;
+        let count = self.writer.table(self.table).prefixes.len();
+        self.writer.fit_root(self.table, count + 1)?;
+        let old = self.writer.table(self.table).prefixes.insert_if_absent(prefix, route);
+        if old.is_none() {
+            self.change(prefix, route.group);
+        }
+        Ok(old)
+    }
+
     /// Remove `prefix`; its value comes back.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Result<Option<Route>, LpmError> {
         if self.writer.table(self.table).prefixes.get(prefix).is_none() {

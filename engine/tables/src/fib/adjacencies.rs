@@ -1,0 +1,163 @@
+//! Which adjacency stands for which neighbour or subnet, and who uses it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_core::epoch::Epochs;
+use quiver_core::{InterfaceId, NodeId};
+
+use super::interfaces::Interface;
+use super::path::Family;
+use super::{FibNodes, InterfaceInfo};
+use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
+use crate::memory::MemoryError;
+use crate::neighbour::Neighbours;
+use crate::next_hop_group::{GroupId, Hop};
+
+/// What an adjacency is for: packets of one family, to a next hop on an interface, or (without) to
+/// whoever is on that interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AdjacencyKey {
+    /// The interface that sends.
+    pub interface: InterfaceId,
+    /// The family of the packets, which the frame's type field tells.
+    pub payload: Family,
+    /// The next hop; of either family.
+    pub next_hop: Option<IpAddr>,
+}
+
+struct Record {
+    content: Adjacency,
+    hop: Hop,
+    users: BTreeSet<GroupId>,
+}
+
+pub(super) struct AdjacencyBook {
+    slots: AdjacencySlots,
+    records: BTreeMap<AdjacencyKey, Record>,
+}
+
+/// Everything an adjacency's content follows from.
+pub(super) struct Surroundings<'a> {
+    pub nodes: &'a FibNodes,
+    pub interfaces: &'a BTreeMap<InterfaceId, Interface>,
+    pub neighbours: &'a Neighbours,
+}
+
+impl Surroundings<'_> {
+    /// What `key` is now, and the node that handles it. `None` if the interface cannot send.
+    fn content(&self, key: AdjacencyKey) -> Option<(Adjacency, NodeId)> {
+        let info = &self.interfaces.get(&key.interface)?.info;
+        if !info.up {
+            return None;
+        }
+        let nodes = self.nodes.of(key.payload);
+        let unspecified = match key.payload {
+            Family::Ip4 => IpAddr::from([0; 4]),
+            Family::Ip6 => IpAddr::from([0; 16]),
+        };
+        let next_hop = key.next_hop.unwrap_or(unspecified);
+        let make = |kind, rewrite: &[u8]| {
+            Adjacency::new(kind, info.id, info.output, info.mtu_bytes, next_hop, rewrite)
+        };
+        let Some(own) = info.mac else {
+            return Some((make(AdjacencyKind::Complete, &[]), nodes.rewrite));
+        };
+        let Some(address) = key.next_hop else {
+            return Some((make(AdjacencyKind::Glean, &[]), nodes.glean));
+        };
+        match self.neighbours.get(key.interface, address) {
+            Some(neighbour) => {
+                let rewrite = ethernet_rewrite(info, own.0, neighbour.mac.0, key.payload);
+                Some((make(AdjacencyKind::Complete, &rewrite), nodes.rewrite))
+            }
+            None => Some((make(AdjacencyKind::Incomplete, &[]), nodes.incomplete)),
+        }
+    }
+}
+
+/// Destination, source, the interface's VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
+fn ethernet_rewrite(info: &InterfaceInfo, own: [u8; 6], peer: [u8; 6], payload: Family) -> Vec<u8> {
+    let ether_type: [u8; 2] = match payload {
+        Family::Ip4 => [0x08, 0x00],
+        Family::Ip6 => [0x86, 0xdd],
+    };
+    [&peer[..], &own[..], &info.vlan_tags[..], &ether_type[..]].concat()
+}
+
+impl AdjacencyBook {
+    pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
+        Ok(AdjacencyBook { slots: AdjacencySlots::new(epochs)?, records: BTreeMap::new() })
+    }
+
+    pub fn slots(&mut self) -> &mut AdjacencySlots {
+        &mut self.slots
+    }
+
+    pub fn table(&self) -> &Arc<crate::adjacency::Adjacencies> {
+        self.slots.table()
+    }
+
+    /// The hop for `key`; the adjacency is made if it is not there. `None` if the interface cannot
+    /// send, or there is no slot left.
+    pub fn hop(&mut self, key: AdjacencyKey, around: &Surroundings) -> Option<Hop> {
+        if let Some(record) = self.records.get(&key) {
+            return around.interfaces.get(&key.interface).filter(|on| on.info.up).map(|_| record.hop);
+        }
+        let (content, next) = around.content(key)?;
+        let hop = Hop { next, index: self.slots.add(content)? };
+        self.records.insert(key, Record { content, hop, users: BTreeSet::new() });
+        Some(hop)
+    }
+
+    pub fn add_user(&mut self, key: AdjacencyKey, user: GroupId) {
+        if let Some(record) = self.records.get_mut(&key) {
+            record.users.insert(user);
+        }
+    }
+
+    pub fn remove_user(&mut self, key: AdjacencyKey, user: GroupId) {
+        if let Some(record) = self.records.get_mut(&key) {
+            record.users.remove(&user);
+        }
+        self.drop_unused(key);
+    }
+
+    /// Retire the adjacency of `key` if nobody uses it.
+    pub fn drop_unused(&mut self, key: AdjacencyKey) {
+        if let Some(record) = self.records.get(&key)
+            && record.users.is_empty()
+        {
+            self.slots.retire(record.hop.index);
+            self.records.remove(&key);
+        }
+    }
+
+    /// Keys on `interface`.
+    pub fn on(&self, interface: InterfaceId) -> Vec<AdjacencyKey> {
+        let first = AdjacencyKey { interface, payload: Family::Ip4, next_hop: None };
+        let all = self.records.range(first..).map(|(key, _)| *key);
+        all.take_while(|key| key.interface == interface).collect()
+    }
+
+    /// If what `key` should be is not what it is, take another slot for it. Returns the slot to
+    /// retire once the users point at the new one, and the users.
+    pub fn refresh(&mut self, key: AdjacencyKey, around: &Surroundings) -> Option<(u32, Vec<GroupId>)> {
+        let record = self.records.get_mut(&key)?;
+        let (content, next) = around.content(key)?;
+        if content == record.content && next == record.hop.next {
+            return None;
+        }
+        // Room was checked. Should there be none all the same, the old content stays.
+        let index = self.slots.add(content)?;
+        let old = std::mem::replace(&mut record.hop, Hop { next, index });
+        record.content = content;
+        Some((old.index, record.users.iter().copied().collect()))
+    }
+
+    /// All, in order of interface.
+    pub fn iter(&self) -> impl Iterator<Item = (AdjacencyKey, Hop, &Adjacency)> {
+        self.records.iter().map(|(key, record)| (*key, record.hop, &record.content))
+    }
+}

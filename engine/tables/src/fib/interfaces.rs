@@ -1,0 +1,272 @@
+//! Interfaces and their addresses, as far as forwarding follows from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use quiver_core::InterfaceId;
+
+use super::path::{Family, Path, Source, Target};
+use super::routes::{is_link_local, is_unicast};
+use super::{Fib, FibError, InterfaceInfo};
+use crate::next_hop_group::GroupId;
+use crate::prefix::IpPrefix;
+
+pub(super) struct Interface {
+    pub info: InterfaceInfo,
+    pub addresses: BTreeSet<(IpAddr, u8)>,
+    /// The table of its link-local addresses, once it speaks IPv6.
+    pub link_local_table: Option<u32>,
+}
+
+impl InterfaceInfo {
+    pub(super) fn table(&self, family: Family) -> u32 {
+        match family {
+            Family::Ip4 => self.ip4_table,
+            Family::Ip6 => self.ip6_table,
+        }
+    }
+}
+
+/// Connected routes, by table and prefix.
+type Connected = BTreeMap<(u32, IpPrefix), Path>;
+
+impl Interface {
+    /// The table that holds `address` of this interface.
+    pub fn table_of(&self, address: IpAddr) -> u32 {
+        match self.link_local_table {
+            Some(table) if is_link_local(address) => table,
+            _ => self.info.table(Family::of(address)),
+        }
+    }
+
+    /// Is `address` on a subnet of this interface?
+    pub fn connects(&self, address: IpAddr) -> bool {
+        is_link_local(address) && self.link_local_table.is_some()
+            || self.addresses.iter().any(|(own, len)| IpPrefix::new(*own, *len).contains(address))
+    }
+
+    /// The routes that follow from the addresses.
+    fn connected(&self) -> Connected {
+        let mut routes = Connected::new();
+        let attached = Path::new(Target::Attached(self.info.id));
+        for (address, len) in &self.addresses {
+            let table = self.table_of(*address);
+            let subnet = IpPrefix::new(*address, *len);
+            let bits = if address.is_ipv4() { 32 } else { 128 };
+            if *len < bits {
+                routes.insert((table, subnet), attached);
+            }
+            // The subnet's number and its broadcast address (RFC 1812 §4.2.3.1, RFC 2644); a /31
+            // has neither (RFC 3021).
+            if let (IpPrefix::V4(subnet), ..=30) = (subnet, *len) {
+                for end in [subnet.first(), subnet.last()] {
+                    let end = IpPrefix::V4(crate::prefix::Prefix::host(end));
+                    routes.entry((table, end)).or_insert(Path::new(Target::Drop));
+                }
+            }
+        }
+        for (address, _) in &self.addresses {
+            routes.insert((self.table_of(*address), IpPrefix::host(*address)), Path::new(Target::Local));
+        }
+        routes
+    }
+}
+
+impl Fib {
+    /// Tell the FIB of an interface, or of a change to it. Addresses keep it in its tables.
+    pub fn set_interface(&mut self, info: InterfaceInfo) -> Result<(), FibError> {
+        for family in [Family::Ip4, Family::Ip6] {
+            let table = info.table(family);
+            if !self.families.exists(family, table) {
+                return Err(FibError::NoTableIndex { family, index: table });
+            }
+            if let Some(old) = self.interfaces.get(&info.id)
+                && old.info.table(family) != table
+                && old.addresses.iter().any(|(address, _)| Family::of(*address) == family)
+            {
+                let table = old.info.table(family);
+                return Err(FibError::InterfaceHasAddresses { interface: info.id, family, table });
+            }
+        }
+        let keys = self.adjacencies.on(info.id);
+        if !self.adjacencies.slots().has_room(keys.len()) {
+            return Err(FibError::AdjacenciesFull);
+        }
+        let id = info.id;
+        match self.interfaces.get_mut(&id) {
+            Some(known) => known.info = info,
+            None => {
+                let new = Interface { info, addresses: BTreeSet::new(), link_local_table: None };
+                self.interfaces.insert(id, new);
+            }
+        }
+        self.refresh_adjacencies(&keys);
+        self.resolve_again(self.lists.on(id));
+        Ok(())
+    }
+
+    /// Forget an interface: its addresses, its neighbours, and every path that names it.
+    pub fn remove_interface(&mut self, id: InterfaceId) -> Result<(), FibError> {
+        let Some(interface) = self.interfaces.get(&id) else {
+            return Err(FibError::NoInterface { asked: "delete".into(), interface: id });
+        };
+        for (address, len) in interface.addresses.clone() {
+            self.remove_address(id, address, len)?;
+        }
+        let neighbours: Vec<_> = self.neighbours.on(id).map(|(address, _)| address).collect();
+        for address in neighbours {
+            self.remove_neighbour(id, address)?;
+        }
+        self.remove_paths_on(id)?;
+        let link_local = self.interfaces.remove(&id).and_then(|interface| interface.link_local_table);
+        self.resolve_again(self.lists.on(id));
+        if let Some(table) = link_local {
+            self.drop_table(Family::Ip6, table);
+        }
+        Ok(())
+    }
+
+    fn remove_paths_on(&mut self, id: InterfaceId) -> Result<(), FibError> {
+        let naming: BTreeMap<GroupId, Vec<Path>> = self
+            .lists
+            .iter()
+            .filter(|(_, list)| list.key.paths.iter().any(|path| path.names(id)))
+            .map(|(group, list)| {
+                (group, list.key.paths.iter().filter(|path| !path.names(id)).copied().collect())
+            })
+            .collect();
+        if naming.is_empty() {
+            return Ok(());
+        }
+        let holds = |group| naming.contains_key(&group);
+        let ip4 = self.families.ip4.holders(holds).into_iter().map(|(t, p, s)| (t, IpPrefix::V4(p), s));
+        let ip6 = self.families.ip6.holders(holds).into_iter().map(|(t, p, s)| (t, IpPrefix::V6(p), s));
+        let held: Vec<_> = ip4.chain(ip6).collect();
+        for (table, prefix, source) in held {
+            let left = self.said(table, prefix, source).and_then(|group| naming.get(&group));
+            match left {
+                Some(paths) if !paths.is_empty() => self.replace_route(table, prefix, source, paths)?,
+                _ => self.remove_route(table, prefix, source)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What the FIB knows of an interface.
+    pub fn interface(&self, id: InterfaceId) -> Option<&InterfaceInfo> {
+        self.interfaces.get(&id).map(|interface| &interface.info)
+    }
+
+    /// The addresses of an interface, with their prefix lengths.
+    pub fn addresses(&self, id: InterfaceId) -> impl Iterator<Item = (IpAddr, u8)> {
+        self.interfaces.get(&id).into_iter().flat_map(|interface| interface.addresses.iter().copied())
+    }
+
+    /// The small number of the IPv6 table for link-local destinations on an interface.
+    pub fn link_local_table(&self, id: InterfaceId) -> Option<u32> {
+        self.interfaces.get(&id)?.link_local_table
+    }
+
+    fn known(&mut self, id: InterfaceId, asked: impl FnOnce() -> String) -> Result<&mut Interface, FibError> {
+        match self.interfaces.get_mut(&id) {
+            Some(interface) => Ok(interface),
+            None => Err(FibError::NoInterface { asked: asked(), interface: id }),
+        }
+    }
+
+    /// Give an interface an address: local, its subnet connected.
+    pub fn add_address(&mut self, id: InterfaceId, address: IpAddr, len: u8) -> Result<(), FibError> {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        if !is_unicast(address) || len > bits || len == 0 {
+            return Err(FibError::BadAddress(address));
+        }
+        let interface = self.known(id, || format!("address {address}/{len}"))?;
+        if interface.addresses.contains(&(address, len)) {
+            return Err(FibError::AddressExists(address, len, id));
+        }
+        if address.is_ipv6() {
+            self.enable_ip6(id)?;
+        }
+        self.change_addresses(id, |addresses| {
+            addresses.insert((address, len));
+        })
+    }
+
+    /// Take an address from an interface.
+    pub fn remove_address(&mut self, id: InterfaceId, address: IpAddr, len: u8) -> Result<(), FibError> {
+        let interface = self.known(id, || format!("address {address}/{len}"))?;
+        if !interface.addresses.contains(&(address, len)) {
+            return Err(FibError::NoAddress(address, len, id));
+        }
+        self.change_addresses(id, |addresses| {
+            addresses.remove(&(address, len));
+        })
+    }
+
+    /// Let an interface have a table for link-local destinations, with fe80::/64 connected
+    /// (RFC 4291 §2.5.6). Its first IPv6 address does this, too.
+    pub fn enable_ip6(&mut self, id: InterfaceId) -> Result<u32, FibError> {
+        if let Some(table) = self.known(id, || "IPv6".into())?.link_local_table {
+            return Ok(table);
+        }
+        let table = self.families.ip6.add(None)?;
+        let prefix = IpPrefix::new(IpAddr::from([0xfe80, 0, 0, 0, 0, 0, 0, 0]), 64);
+        let attached = Path::new(Target::Attached(id));
+        if let Err(error) = self.replace_route(table, prefix, Source::Interface, &[attached]) {
+            self.drop_table(Family::Ip6, table);
+            return Err(error);
+        }
+        self.known(id, String::new)?.link_local_table = Some(table);
+        Ok(table)
+    }
+
+    /// Change the set of addresses, and make the connected routes follow.
+    fn change_addresses(
+        &mut self,
+        id: InterfaceId,
+        change: impl FnOnce(&mut BTreeSet<(IpAddr, u8)>),
+    ) -> Result<(), FibError> {
+        let interface = self.known(id, String::new)?;
+        let (old_addresses, before) = (interface.addresses.clone(), interface.connected());
+        change(&mut interface.addresses);
+        let after = interface.connected();
+        let link_local_subnet = |prefix: IpPrefix| match prefix {
+            IpPrefix::V6(prefix) => {
+                is_link_local(IpAddr::from(prefix.first().to_be_bytes())) && prefix.len() < 128
+            }
+            IpPrefix::V4(_) => false,
+        };
+        // fe80::/64 is connected for as long as the interface speaks IPv6.
+        let differs = |other: &Connected, (place, path): &(&(u32, IpPrefix), &Path)| {
+            other.get(place) != Some(path) && !link_local_subnet(place.1)
+        };
+        let own = |place: &(u32, IpPrefix)| before.contains_key(place);
+        let added: Vec<_> = after.iter().filter(|route| differs(&before, route)).collect();
+        let taken = added.iter().find(|((table, prefix), _)| {
+            !own(&(*table, *prefix)) && self.said(*table, *prefix, Source::Interface).is_some()
+        });
+        if let Some(((_, prefix), _)) = taken {
+            let error = FibError::SubnetConnected(*prefix);
+            self.known(id, String::new)?.addresses = old_addresses;
+            return Err(error);
+        }
+        for (done, ((table, prefix), path)) in added.iter().enumerate() {
+            if let Err(error) = self.replace_route(*table, *prefix, Source::Interface, &[**path]) {
+                for (place, _) in &added[..done] {
+                    let _ = match before.get(place) {
+                        Some(path) => self.replace_route(place.0, place.1, Source::Interface, &[*path]),
+                        None => self.remove_route(place.0, place.1, Source::Interface),
+                    };
+                }
+                self.known(id, String::new)?.addresses = old_addresses;
+                return Err(error);
+            }
+        }
+        for ((table, prefix), _) in before.iter().filter(|(place, _)| !after.contains_key(place)) {
+            if !link_local_subnet(*prefix) {
+                self.remove_route(*table, *prefix, Source::Interface)?;
+            }
+        }
+        self.refresh_neighbour_routes(id)
+    }
+}

@@ -1,0 +1,425 @@
+//! The FIB, control side: routes from several sources become path lists, path lists become next-hop
+//! groups, and what groups say follows interfaces, neighbours and other routes.
+//!
+//! ```text
+//! prefix ──► group ──► hop: node + adjacency        what workers follow
+//!    │         │              │
+//!  sources  path list      interface, neighbour     what this module keeps
+//! ```
+//!
+//! A change is checked first and then made; a refused one changes nothing. Whatever follows from a
+//! change (a neighbour's new address, a covering route) is resolved anew before the call returns.
+
+mod adjacencies;
+mod error;
+mod interfaces;
+mod neighbours;
+mod path;
+mod path_list;
+mod resolve;
+mod routes;
+mod tables;
+mod view;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_core::epoch::Epochs;
+use quiver_core::{InterfaceId, NodeId};
+use quiver_wire::MacAddress;
+
+use crate::adjacency::Adjacencies;
+use crate::ip4_lpm::Ip4Tables;
+use crate::ip6_lpm::Ip6Tables;
+use crate::neighbour::Neighbours;
+use crate::next_hop_group::{GroupId, GroupSlots, Groups, Hop};
+use crate::prefix::{Address, IpPrefix};
+
+use adjacencies::{AdjacencyBook, Surroundings};
+use interfaces::Interface;
+use path_list::{ListKey, PathLists};
+use resolve::Resolver;
+use tables::FamilyTables;
+
+pub use adjacencies::AdjacencyKey;
+pub use error::FibError;
+pub use path::{Family, Path, Source, Target};
+pub use resolve::RECURSION_MAX;
+pub use view::{AdjacencyView, GroupView, RouteView};
+
+/// The nodes that a family's hops name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyNodes {
+    /// Writes a complete adjacency's rewrite; index: adjacency.
+    pub rewrite: NodeId,
+    /// Packets for the router itself; index: 0.
+    pub local: NodeId,
+    /// Asks for a neighbour's address (ARP, ND); index: the incomplete adjacency.
+    pub incomplete: NodeId,
+    /// A connected subnet: makes the packet's destination a neighbour; index: the glean adjacency.
+    pub glean: NodeId,
+    /// Packets for nobody; index: 0.
+    pub drop: NodeId,
+    /// Packets for the control plane; index: 0.
+    pub punt: NodeId,
+    /// Looks up in another table; index: the table's small number.
+    pub lookup: NodeId,
+}
+
+/// The nodes that hops name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FibNodes {
+    /// For IPv4 packets.
+    pub ip4: FamilyNodes,
+    /// For IPv6 packets.
+    pub ip6: FamilyNodes,
+    /// Looks a link-local destination up in the receiving interface's own table
+    /// ([`Fib::link_local_table`]); index: 0.
+    pub ip6_link_local: NodeId,
+}
+
+impl FibNodes {
+    fn of(&self, family: Family) -> &FamilyNodes {
+        match family {
+            Family::Ip4 => &self.ip4,
+            Family::Ip6 => &self.ip6,
+        }
+    }
+}
+
+/// What the FIB must know of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceInfo {
+    /// Its number.
+    pub id: InterfaceId,
+    /// Its output node.
+    pub output: NodeId,
+    /// Its MAC address; none where frames have no Ethernet header (then there are no neighbours).
+    pub mac: Option<MacAddress>,
+    /// VLAN tags of what it sends, as on the wire, at most 8 bytes.
+    pub vlan_tags: Vec<u8>,
+    /// Its L3 MTU in bytes.
+    pub mtu_bytes: u16,
+    /// May it send and receive?
+    pub up: bool,
+    /// Small number of its IPv4 table.
+    pub ip4_table: u32,
+    /// Small number of its IPv6 table.
+    pub ip6_table: u32,
+}
+
+/// Both families' tables.
+pub(crate) struct Families {
+    ip4: FamilyTables<u32>,
+    ip6: FamilyTables<u128>,
+}
+
+impl Families {
+    fn cover(&self, table: u32, address: IpAddr) -> Option<GroupId> {
+        match address {
+            IpAddr::V4(address) => self.ip4.cover(table, address.to_bits()).map(|(_, route)| route.group),
+            IpAddr::V6(address) => self.ip6.cover(table, address.to_bits()).map(|(_, route)| route.group),
+        }
+    }
+
+    fn exists(&self, family: Family, table: u32) -> bool {
+        match family {
+            Family::Ip4 => self.ip4.exists(table),
+            Family::Ip6 => self.ip6.exists(table),
+        }
+    }
+}
+
+/// An address whose family has tables.
+trait Side: Address {
+    const FAMILY: Family;
+    fn tables(families: &Families) -> &FamilyTables<Self>;
+    fn tables_mut(families: &mut Families) -> &mut FamilyTables<Self>;
+    fn ip_prefix(prefix: crate::prefix::Prefix<Self>) -> IpPrefix;
+}
+
+impl Side for u32 {
+    const FAMILY: Family = Family::Ip4;
+    fn tables(families: &Families) -> &FamilyTables<u32> {
+        &families.ip4
+    }
+    fn tables_mut(families: &mut Families) -> &mut FamilyTables<u32> {
+        &mut families.ip4
+    }
+    fn ip_prefix(prefix: crate::prefix::Ip4Prefix) -> IpPrefix {
+        IpPrefix::V4(prefix)
+    }
+}
+
+impl Side for u128 {
+    const FAMILY: Family = Family::Ip6;
+    fn tables(families: &Families) -> &FamilyTables<u128> {
+        &families.ip6
+    }
+    fn tables_mut(families: &mut Families) -> &mut FamilyTables<u128> {
+        &mut families.ip6
+    }
+    fn ip_prefix(prefix: crate::prefix::Ip6Prefix) -> IpPrefix {
+        IpPrefix::V6(prefix)
+    }
+}
+
+/// The FIB of the router. One, on the control thread.
+pub struct Fib {
+    nodes: FibNodes,
+    families: Families,
+    lists: PathLists,
+    groups: GroupSlots,
+    adjacencies: AdjacencyBook,
+    interfaces: BTreeMap<InterfaceId, Interface>,
+    neighbours: Neighbours,
+}
+
+impl Fib {
+    /// A FIB with table 0 of each family.
+    pub fn new(epochs: &Arc<Epochs>, nodes: FibNodes) -> Result<Fib, FibError> {
+        let mut groups = GroupSlots::new(epochs)?;
+        let drop = |next| [(Hop { next, index: 0 }, 1)];
+        groups.add(&drop(nodes.ip4.drop))?; // group 0, where a wrong index ends
+        let miss4 = groups.add(&drop(nodes.ip4.drop))?;
+        let miss6 = groups.add(&drop(nodes.ip6.drop))?;
+        let families =
+            Families { ip4: FamilyTables::new(epochs, miss4)?, ip6: FamilyTables::new(epochs, miss6)? };
+        let mut fib = Fib {
+            nodes,
+            families,
+            lists: PathLists::default(),
+            groups,
+            adjacencies: AdjacencyBook::new(epochs)?,
+            interfaces: BTreeMap::new(),
+            neighbours: Neighbours::default(),
+        };
+        fib.add_special_routes(Family::Ip4, 0)?;
+        fib.add_special_routes(Family::Ip6, 0)?;
+        Ok(fib)
+    }
+
+    /// The IPv4 tables, for workers.
+    pub fn ip4_tables(&self) -> &Arc<Ip4Tables> {
+        self.families.ip4.lpm.space()
+    }
+
+    /// The IPv6 tables, for workers.
+    pub fn ip6_tables(&self) -> &Arc<Ip6Tables> {
+        self.families.ip6.lpm.space()
+    }
+
+    /// The next-hop groups, for workers.
+    pub fn groups(&self) -> &Arc<Groups> {
+        self.groups.table()
+    }
+
+    /// The adjacencies, for workers.
+    pub fn adjacencies(&self) -> &Arc<Adjacencies> {
+        self.adjacencies.table()
+    }
+
+    /// Make free what no worker sees any more. The control thread calls this on every turn of its
+    /// loop.
+    pub fn collect(&mut self) {
+        self.families.ip4.lpm.collect();
+        self.families.ip6.lpm.collect();
+        self.groups.reclaim();
+        self.adjacencies.slots().reclaim();
+    }
+
+    /// What the router's own tables must say before anybody adds a route.
+    fn add_special_routes(&mut self, family: Family, table: u32) -> Result<(), FibError> {
+        let prefix = |text: &str, len| IpPrefix::new(text.parse().expect("a literal address"), len);
+        let link_local = Target::Feature(Hop { next: self.nodes.ip6_link_local, index: 0 });
+        let routes = match family {
+            // RFC 5771 §3, RFC 1112 §4, RFC 919 §7: routed by other means or not at all.
+            Family::Ip4 => {
+                vec![(prefix("224.0.0.0", 4), Target::Drop), (prefix("240.0.0.0", 4), Target::Drop)]
+            }
+            // RFC 4291 §2.5.6 and §2.7: link-local destinations mean nothing without an interface;
+            // link-local groups are the router's to hear.
+            Family::Ip6 => vec![
+                (prefix("fe80::", 10), link_local),
+                (prefix("ff00::", 8), Target::Drop),
+                (prefix("ff02::", 16), Target::Local),
+            ],
+        };
+        for (prefix, target) in routes {
+            self.replace_route(table, prefix, Source::Special, &[Path::new(target)])?;
+        }
+        Ok(())
+    }
+
+    /// Add a table with the operator's number `id`; returns its small number.
+    pub fn add_table(&mut self, family: Family, id: u32) -> Result<u32, FibError> {
+        self.make_table(family, Some(id))
+    }
+
+    fn make_table(&mut self, family: Family, id: Option<u32>) -> Result<u32, FibError> {
+        let index = match family {
+            Family::Ip4 => self.families.ip4.add(id)?,
+            Family::Ip6 => self.families.ip6.add(id)?,
+        };
+        if let Err(error) = self.add_special_routes(family, index) {
+            self.drop_table(family, index);
+            return Err(error);
+        }
+        Ok(index)
+    }
+
+    /// Delete a table with all its routes. Interfaces must have left it, and no route of another
+    /// table may look up in it.
+    pub fn delete_table(&mut self, family: Family, id: u32) -> Result<(), FibError> {
+        let index = self.table_index(family, id).ok_or(FibError::NoTable { family, id })?;
+        let in_use = |user: String| FibError::TableInUse { family, id, user };
+        if index == 0 {
+            return Err(in_use("the router itself, as the default".into()));
+        }
+        let bound = |on: &&Interface| index == on.info.table(family);
+        if let Some(on) = self.interfaces.values().find(bound) {
+            return Err(in_use(format!("interface number {}", on.info.id.0)));
+        }
+        let here = Target::LookupIn { family, table: index };
+        if self.lists.iter().any(|(_, list)| list.key.paths.iter().any(|path| path.target == here)) {
+            return Err(in_use("a route that looks up in it".into()));
+        }
+        self.drop_table(family, index);
+        Ok(())
+    }
+
+    fn drop_table(&mut self, family: Family, index: u32) {
+        let held = match family {
+            Family::Ip4 => self.families.ip4.delete(index),
+            Family::Ip6 => self.families.ip6.delete(index),
+        };
+        held.into_iter().for_each(|group| self.lists.release(group));
+        self.sweep();
+    }
+
+    /// The small number of the operator's table `id`.
+    pub fn table_index(&self, family: Family, id: u32) -> Option<u32> {
+        match family {
+            Family::Ip4 => self.families.ip4.index_of(id),
+            Family::Ip6 => self.families.ip6.index_of(id),
+        }
+    }
+
+    /// The operator's number of the table with this small number.
+    pub fn table_id(&self, family: Family, index: u32) -> Option<u32> {
+        match family {
+            Family::Ip4 => self.families.ip4.id_of(index),
+            Family::Ip6 => self.families.ip6.id_of(index),
+        }
+    }
+
+    /// The operator's tables: their numbers, and their small numbers.
+    pub fn tables(&self, family: Family) -> Vec<(u32, u32)> {
+        match family {
+            Family::Ip4 => self.families.ip4.ids().collect(),
+            Family::Ip6 => self.families.ip6.ids().collect(),
+        }
+    }
+
+    /// The group for these paths, made if there is none yet. A new one lives until the next
+    /// [`sweep`](Self::sweep) unless a route takes it.
+    fn list(&mut self, payload: Family, table: u32, paths: &[Path]) -> Result<GroupId, FibError> {
+        let mut paths = paths.to_vec();
+        paths.sort_unstable();
+        paths.dedup_by_key(|path| (path.preference, path.target));
+        let recursive = paths.iter().any(Path::is_recursive);
+        let key = ListKey { payload, table: if recursive { table } else { 0 }, paths };
+        if let Some(group) = self.lists.find(&key) {
+            return Ok(group);
+        }
+        if !self.adjacencies.slots().has_room(key.paths.len()) {
+            return Err(FibError::AdjacenciesFull);
+        }
+        let (mut resolver, _) = self.resolver();
+        let hops = resolver.hops(&key, None);
+        let dependencies = resolver.dependencies;
+        let group = match self.groups.add(&hops) {
+            Ok(group) => group,
+            Err(error) => {
+                dependencies.adjacencies.iter().for_each(|key| self.adjacencies.drop_unused(*key));
+                return Err(error.into());
+            }
+        };
+        self.lists.add(group, Arc::new(key), hops);
+        self.follow(group, dependencies);
+        Ok(group)
+    }
+
+    /// A resolver, and beside it the groups, which it does not touch.
+    fn resolver(&mut self) -> (Resolver<'_>, &mut GroupSlots) {
+        let around =
+            Surroundings { nodes: &self.nodes, interfaces: &self.interfaces, neighbours: &self.neighbours };
+        let resolver = Resolver::new(around, &self.families, &self.lists, &mut self.adjacencies);
+        (resolver, &mut self.groups)
+    }
+
+    /// Enter what `group` follows from now.
+    fn follow(&mut self, group: GroupId, now: path_list::Dependencies) {
+        let Some(list) = self.lists.get_mut(group) else { return };
+        let before = std::mem::replace(&mut list.dependencies, now.clone());
+        if before == now {
+            return;
+        }
+        self.lists.depend(group, &before, &now);
+        now.adjacencies
+            .difference(&before.adjacencies)
+            .for_each(|key| self.adjacencies.add_user(*key, group));
+        before
+            .adjacencies
+            .difference(&now.adjacencies)
+            .for_each(|key| self.adjacencies.remove_user(*key, group));
+    }
+
+    /// Resolve these lists anew and publish what changed.
+    fn resolve_again(&mut self, groups: Vec<GroupId>) {
+        for group in groups {
+            let Some(key) = self.lists.get(group).map(|list| list.key.clone()) else { continue };
+            let (mut resolver, _) = self.resolver();
+            let hops = resolver.hops(&key, Some(group));
+            let dependencies = resolver.dependencies;
+            let Some(list) = self.lists.get_mut(group) else { continue };
+            if list.hops != hops {
+                if self.groups.replace(group, &hops).is_err() {
+                    // No buckets left: better one of the paths than an old one that is gone.
+                    self.groups.replace_single(group, hops[0].0);
+                }
+                list.hops = hops;
+            }
+            self.follow(group, dependencies);
+        }
+    }
+
+    /// Let go of path lists that no route holds.
+    fn sweep(&mut self) {
+        while let Some((group, list)) = self.lists.take_orphan() {
+            let nothing = path_list::Dependencies::default();
+            self.lists.depend(group, &list.dependencies, &nothing);
+            list.dependencies.adjacencies.iter().for_each(|key| self.adjacencies.remove_user(*key, group));
+            self.groups.retire(group);
+        }
+    }
+
+    /// See that the adjacencies of `keys` are as interfaces and neighbours say; whoever uses one
+    /// that changes moves to its new slot by a store per group.
+    fn refresh_adjacencies(&mut self, keys: &[AdjacencyKey]) {
+        let around =
+            Surroundings { nodes: &self.nodes, interfaces: &self.interfaces, neighbours: &self.neighbours };
+        let (mut old, mut users) = (Vec::new(), Vec::new());
+        for key in keys {
+            if let Some((index, who)) = self.adjacencies.refresh(*key, &around) {
+                old.push(index);
+                users.extend(who);
+            }
+        }
+        users.sort_unstable();
+        users.dedup();
+        self.resolve_again(users);
+        old.into_iter().for_each(|index| self.adjacencies.slots().retire(index));
+    }
+}

@@ -1,0 +1,140 @@
+//! What a route says: its paths, and who it comes from.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use quiver_core::InterfaceId;
+
+use crate::next_hop_group::Hop;
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// IPv4.
+    Ip4,
+    /// IPv6.
+    Ip6,
+}
+
+impl Family {
+    /// The family of an address.
+    pub fn of(address: IpAddr) -> Family {
+        if address.is_ipv4() { Family::Ip4 } else { Family::Ip6 }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Family::Ip4 => "IPv4",
+            Family::Ip6 => "IPv6",
+        })
+    }
+}
+
+/// Who a route comes from. When several give the same prefix, the first of this list wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Source {
+    /// The router's own: multicast, limited broadcast.
+    Special = 0,
+    /// An interface's address: connected and local.
+    Interface = 1,
+    /// A feature (SRv6, MPLS, VXLAN, …).
+    Feature = 2,
+    /// Configured by the operator.
+    Static = 3,
+    /// Learned from a routing protocol (the Linux mirror).
+    Dynamic = 4,
+    /// A neighbour on a connected subnet.
+    Neighbour = 5,
+}
+
+impl Source {
+    pub(super) fn from_number(number: u32) -> Source {
+        const ALL: [Source; 6] = [
+            Source::Special,
+            Source::Interface,
+            Source::Feature,
+            Source::Static,
+            Source::Dynamic,
+            Source::Neighbour,
+        ];
+        ALL[(number as usize).min(ALL.len() - 1)]
+    }
+}
+
+/// Where a path leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Target {
+    /// To a next hop; without an interface the FIB itself says how to reach it.
+    Via {
+        /// The next hop's address, of either family (RFC 8950 lets IPv4 go via IPv6).
+        next_hop: IpAddr,
+        /// The interface, if given.
+        interface: Option<InterfaceId>,
+    },
+    /// To hosts on this interface directly.
+    Attached(InterfaceId),
+    /// To the router itself.
+    Local,
+    /// To nobody.
+    Drop,
+    /// To the control plane.
+    Punt,
+    /// Look the destination up in another table.
+    LookupIn {
+        /// That table's family.
+        family: Family,
+        /// Its small number.
+        table: u32,
+    },
+    /// A feature's own node, with what it needs.
+    Feature(Hop),
+}
+
+/// One path of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path {
+    /// Paths with the lowest number that can be used share the traffic; others wait.
+    pub preference: u8,
+    /// Where to.
+    pub target: Target,
+    /// Its share of the traffic, relative to the others (1 or more).
+    pub weight: u32,
+}
+
+impl Path {
+    /// A path of weight 1 and preference 0.
+    pub fn new(target: Target) -> Path {
+        Path { preference: 0, target, weight: 1 }
+    }
+
+    /// A path to a next hop.
+    pub fn via(next_hop: impl Into<IpAddr>, interface: Option<InterfaceId>) -> Path {
+        Path::new(Target::Via { next_hop: next_hop.into(), interface })
+    }
+
+    /// With another weight.
+    pub fn weight(self, weight: u32) -> Path {
+        Path { weight, ..self }
+    }
+
+    /// With another preference.
+    pub fn preference(self, preference: u8) -> Path {
+        Path { preference, ..self }
+    }
+
+    /// Does the path name this interface?
+    pub(super) fn names(&self, interface: InterfaceId) -> bool {
+        match self.target {
+            Target::Via { interface: on, .. } => on == Some(interface),
+            Target::Attached(on) => on == interface,
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_recursive(&self) -> bool {
+        matches!(self.target, Target::Via { interface: None, .. })
+    }
+}

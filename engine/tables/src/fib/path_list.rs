@@ -1,0 +1,165 @@
+//! Path lists: routes with the same paths share one, and with it one next-hop group.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use quiver_core::InterfaceId;
+
+use super::adjacencies::AdjacencyKey;
+use super::path::{Family, Path};
+use crate::next_hop_group::{GroupId, Hop};
+
+/// What makes two path lists the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ListKey {
+    /// The family of the packets.
+    pub payload: Family,
+    /// Where next hops without an interface are looked up; 0 if there are none.
+    pub table: u32,
+    /// Sorted, each once.
+    pub paths: Vec<Path>,
+}
+
+/// A next hop that is looked up in the FIB itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Tracked {
+    pub family: Family,
+    pub table: u32,
+    pub address: IpAddr,
+}
+
+/// What a list's hops follow from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Dependencies {
+    pub adjacencies: BTreeSet<AdjacencyKey>,
+    pub interfaces: BTreeSet<InterfaceId>,
+    pub tracked: BTreeSet<Tracked>,
+}
+
+pub(super) struct PathList {
+    pub key: Arc<ListKey>,
+    /// Routes that hold it.
+    pub routes: usize,
+    pub hops: Vec<(Hop, u32)>,
+    pub dependencies: Dependencies,
+}
+
+#[derive(Default)]
+pub(super) struct PathLists {
+    by_key: HashMap<Arc<ListKey>, GroupId>,
+    lists: Vec<Option<PathList>>,
+    tracked: BTreeMap<Tracked, BTreeSet<GroupId>>,
+    by_interface: HashMap<InterfaceId, BTreeSet<GroupId>>,
+    /// Lists that lost their last route; swept when a change is complete.
+    orphans: Vec<GroupId>,
+}
+
+impl PathLists {
+    pub fn find(&self, key: &ListKey) -> Option<GroupId> {
+        self.by_key.get(key).copied()
+    }
+
+    pub fn get(&self, group: GroupId) -> Option<&PathList> {
+        self.lists.get(group.0 as usize)?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, group: GroupId) -> Option<&mut PathList> {
+        self.lists.get_mut(group.0 as usize)?.as_mut()
+    }
+
+    pub fn add(&mut self, group: GroupId, key: Arc<ListKey>, hops: Vec<(Hop, u32)>) {
+        let place = group.0 as usize;
+        if self.lists.len() <= place {
+            self.lists.resize_with(place + 1, || None);
+        }
+        self.by_key.insert(key.clone(), group);
+        self.lists[place] = Some(PathList { key, routes: 0, hops, dependencies: Dependencies::default() });
+        self.orphans.push(group); // until a route takes it
+    }
+
+    /// `count` routes more hold the list.
+    pub fn hold(&mut self, group: GroupId, count: usize) {
+        if let Some(list) = self.get_mut(group) {
+            list.routes += count;
+        }
+    }
+
+    /// A route holds the list no more.
+    pub fn release(&mut self, group: GroupId) {
+        if let Some(list) = self.get_mut(group) {
+            list.routes -= 1;
+            if list.routes == 0 {
+                self.orphans.push(group);
+            }
+        }
+    }
+
+    /// Take out a list that no route holds, if there is one.
+    pub fn take_orphan(&mut self) -> Option<(GroupId, PathList)> {
+        while let Some(group) = self.orphans.pop() {
+            if self.get(group).is_some_and(|list| list.routes == 0)
+                && let Some(list) = self.lists[group.0 as usize].take()
+            {
+                self.by_key.remove(&list.key);
+                return Some((group, list));
+            }
+        }
+        None
+    }
+
+    /// Enter that `group` follows from `now` and no more from `before`.
+    pub fn depend(&mut self, group: GroupId, before: &Dependencies, now: &Dependencies) {
+        for tracked in now.tracked.difference(&before.tracked) {
+            self.tracked.entry(*tracked).or_default().insert(group);
+        }
+        for interface in now.interfaces.difference(&before.interfaces) {
+            self.by_interface.entry(*interface).or_default().insert(group);
+        }
+        for tracked in before.tracked.difference(&now.tracked) {
+            if let Some(users) = self.tracked.get_mut(tracked)
+                && users.remove(&group)
+                && users.is_empty()
+            {
+                self.tracked.remove(tracked);
+            }
+        }
+        for interface in before.interfaces.difference(&now.interfaces) {
+            if let Some(users) = self.by_interface.get_mut(interface)
+                && users.remove(&group)
+                && users.is_empty()
+            {
+                self.by_interface.remove(interface);
+            }
+        }
+    }
+
+    /// Lists with a tracked next hop in this range of addresses of a table.
+    pub fn tracked_in(&self, family: Family, table: u32, range: RangeInclusive<IpAddr>) -> Vec<GroupId> {
+        if self.tracked.is_empty() {
+            return Vec::new();
+        }
+        let at = |address: &IpAddr| Tracked { family, table, address: *address };
+        let inside = self.tracked.range(at(range.start())..=at(range.end()));
+        let mut users: Vec<_> = inside.flat_map(|(_, users)| users.iter().copied()).collect();
+        users.sort_unstable();
+        users.dedup();
+        users
+    }
+
+    /// Lists whose hops follow from this interface.
+    pub fn on(&self, interface: InterfaceId) -> Vec<GroupId> {
+        self.by_interface.get(&interface).map_or_else(Vec::new, |users| users.iter().copied().collect())
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// All lists, by group.
+    pub fn iter(&self) -> impl Iterator<Item = (GroupId, &PathList)> {
+        let lists = self.lists.iter().enumerate();
+        lists.filter_map(|(index, list)| list.as_ref().map(|list| (GroupId(index as u32), list)))
+    }
+}

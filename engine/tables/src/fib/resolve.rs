@@ -1,0 +1,170 @@
+//! From paths to hops: which adjacency or node each path comes down to now.
+
+use std::net::IpAddr;
+
+use quiver_core::InterfaceId;
+
+use super::Families;
+use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
+use super::path::{Family, Path, Target};
+use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
+use crate::next_hop_group::{GroupId, Hop, PATHS_MAX};
+
+/// Next hops behind next hops, at most: deeper than networks nest them, shallow enough to walk.
+pub const RECURSION_MAX: usize = 8;
+/// Weights are kept in fractions of this while next hops unfold.
+const WEIGHT_ONE: u64 = 1 << 20;
+
+pub(super) struct Resolver<'a> {
+    pub around: Surroundings<'a>,
+    pub families: &'a Families,
+    pub lists: &'a PathLists,
+    pub adjacencies: &'a mut AdjacencyBook,
+    pub dependencies: Dependencies,
+    /// Lists that are being walked, to notice a loop.
+    walk: Vec<GroupId>,
+}
+
+/// Whose paths are resolved, and for whom.
+#[derive(Clone, Copy)]
+struct Scope {
+    payload: Family,
+    /// The table whose paths these are, and its family.
+    family: Family,
+    table: u32,
+    /// The next hop that is sought, when a covering route's paths are walked.
+    sought: Option<IpAddr>,
+}
+
+impl<'a> Resolver<'a> {
+    pub fn new(
+        around: Surroundings<'a>,
+        families: &'a Families,
+        lists: &'a PathLists,
+        adjacencies: &'a mut AdjacencyBook,
+    ) -> Self {
+        Resolver {
+            around,
+            families,
+            lists,
+            adjacencies,
+            dependencies: Dependencies::default(),
+            walk: Vec::new(),
+        }
+    }
+
+    /// The weighted hops of `key`, at least one: a drop if nothing can be used.
+    pub fn hops(&mut self, key: &ListKey, own: Option<GroupId>) -> Vec<(Hop, u32)> {
+        self.walk.extend(own);
+        let scope = Scope { payload: key.payload, family: key.payload, table: key.table, sought: None };
+        let mut hops = merge(self.usable(&key.paths, scope));
+        if hops.is_empty() {
+            hops.push((Hop { next: self.around.nodes.of(key.payload).drop, index: 0 }, 1));
+        }
+        hops
+    }
+
+    /// The hops of the most preferred paths that have any.
+    fn usable(&mut self, paths: &[Path], scope: Scope) -> Vec<(Hop, u64)> {
+        for level in paths.chunk_by(|a, b| a.preference == b.preference) {
+            let mut hops = Vec::new();
+            for path in level {
+                let found = self.path(path.target, scope);
+                let total: u64 = found.iter().map(|(_, weight)| weight).sum();
+                let share = |weight: u64| {
+                    (u128::from(weight) * u128::from(path.weight) * u128::from(WEIGHT_ONE)
+                        / u128::from(total.max(1))) as u64
+                };
+                hops.extend(found.into_iter().map(|(hop, weight)| (hop, share(weight).max(1))));
+            }
+            if !hops.is_empty() {
+                hops.truncate(PATHS_MAX);
+                return shrink(hops);
+            }
+        }
+        Vec::new()
+    }
+
+    fn path(&mut self, target: Target, scope: Scope) -> Vec<(Hop, u64)> {
+        let nodes = self.around.nodes.of(scope.payload);
+        let own = |next, index| vec![(Hop { next, index }, 1)];
+        match target {
+            Target::Via { next_hop, interface: Some(interface) } => {
+                self.adjacency(interface, Some(next_hop), scope.payload)
+            }
+            Target::Via { next_hop, interface: None } => self.recurse(next_hop, scope),
+            Target::Attached(interface) => self.adjacency(interface, scope.sought, scope.payload),
+            // A next hop that the router itself has, or that is dropped, forwards nothing.
+            Target::Local | Target::Drop | Target::Punt | Target::LookupIn { .. }
+                if scope.sought.is_some() =>
+            {
+                Vec::new()
+            }
+            Target::Local => own(nodes.local, 0),
+            Target::Drop => own(nodes.drop, 0),
+            Target::Punt => own(nodes.punt, 0),
+            Target::LookupIn { family, table } => own(self.around.nodes.of(family).lookup, table),
+            Target::Feature(hop) => vec![(hop, 1)],
+        }
+    }
+
+    fn adjacency(
+        &mut self,
+        interface: InterfaceId,
+        next_hop: Option<IpAddr>,
+        payload: Family,
+    ) -> Vec<(Hop, u64)> {
+        self.dependencies.interfaces.insert(interface);
+        let has_neighbours = self.around.interfaces.get(&interface).is_some_and(|on| on.info.mac.is_some());
+        let key = AdjacencyKey { interface, payload, next_hop: next_hop.filter(|_| has_neighbours) };
+        let Some(hop) = self.adjacencies.hop(key, &self.around) else { return Vec::new() };
+        self.dependencies.adjacencies.insert(key);
+        vec![(hop, 1)]
+    }
+
+    /// What the route that covers `next_hop` does with it.
+    fn recurse(&mut self, next_hop: IpAddr, scope: Scope) -> Vec<(Hop, u64)> {
+        // Tables of the two families have nothing to do with each other but for the first ones.
+        let family = Family::of(next_hop);
+        let table = if family == scope.family { scope.table } else { 0 };
+        let tracked = Tracked { family, table, address: next_hop };
+        self.dependencies.tracked.insert(tracked);
+        let Some(cover) = self.families.cover(tracked.table, next_hop) else { return Vec::new() };
+        if self.walk.len() > RECURSION_MAX || self.walk.contains(&cover) {
+            return Vec::new();
+        }
+        let lists = self.lists;
+        let Some(list) = lists.get(cover) else { return Vec::new() };
+        self.walk.push(cover);
+        let scope = Scope { payload: scope.payload, family, table: list.key.table, sought: Some(next_hop) };
+        let hops = self.usable(&list.key.paths, scope);
+        self.walk.pop();
+        hops
+    }
+}
+
+/// Divide by the greatest common divisor, so that weights stay exact and small.
+fn shrink(mut hops: Vec<(Hop, u64)>) -> Vec<(Hop, u64)> {
+    let divisor = hops.iter().fold(0, |divisor, (_, weight)| gcd(divisor, *weight)).max(1);
+    hops.iter_mut().for_each(|(_, weight)| *weight /= divisor);
+    hops
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Each hop once, with the sum of its weights, brought into 32 bits.
+fn merge(hops: Vec<(Hop, u64)>) -> Vec<(Hop, u32)> {
+    let mut merged: Vec<(Hop, u64)> = Vec::with_capacity(hops.len());
+    for (hop, weight) in hops {
+        match merged.iter_mut().find(|(known, _)| *known == hop) {
+            Some((_, sum)) => *sum += weight,
+            None => merged.push((hop, weight)),
+        }
+    }
+    let merged = shrink(merged);
+    let largest = merged.iter().map(|(_, weight)| *weight).max().unwrap_or(1);
+    let shift = (64 - largest.leading_zeros()).saturating_sub(31);
+    merged.into_iter().map(|(hop, weight)| (hop, (weight >> shift).max(1) as u32)).collect()
+}
