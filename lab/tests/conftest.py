@@ -31,7 +31,9 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Path:
     """quiverd and quiver-tg are the fakes."""
     monkeypatch.setenv("QUIVER_BIN_DIR", str(FAKES))
     cpus = os.sched_getaffinity(0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: cpus if len(cpus) > 1 else {0, 1})
+    if len(cpus) < 2:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+        monkeypatch.setattr(os, "sched_setaffinity", lambda _pid, _cpus: None)
     return FAKES
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +19,7 @@ from quiver_lab.forwarders.json_rpc import RpcError
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.processes import ProcessError, find_binary
-from quiver_lab.results import ScenarioResult
+from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.running import Silent, run_scenario
 from quiver_lab.testbed import Cores, Plan, make_plan
 
@@ -225,3 +230,41 @@ def test_cores_are_given_out_without_sharing_where_there_are_enough() -> None:
     assert Cores.assign(2, [0, 1, 2, 3]) == Cores(main=1, workers=(2, 3), generator=0)
     with pytest.raises(ValueError, match="need 2 CPUs"):
         Cores.assign(1, [0])
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Command lines that name a directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if str(directory) in line:
+                    found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_leaves_no_process(fakes: Path, tmp_path: Path, ending: signal.Signals) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(json.dumps(scenario().model_dump(mode="json")))
+    work = tmp_path / "tmp"
+    work.mkdir()
+    command = [sys.executable, "-m", "quiver_lab", "run", str(path), "--out", str(tmp_path / "out")]
+    run = subprocess.Popen(command, env={**os.environ, "FAKE_TG": "slow", "TMPDIR": str(work)})
+    deadline = time.monotonic() + 20
+    while len(processes_of(work)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    run.send_signal(ending)
+    code = run.wait(20)
+    deadline = time.monotonic() + 5
+    while processes_of(work) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_of(work) == []
+    if ending != signal.SIGKILL:
+        assert code == 130
+        assert list(work.iterdir()) == []
+        results = Results.read(tmp_path / "out" / "results.json")
+        assert not results.complete
+        assert len(results.scenarios) == 1

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 STOP_TIMEOUT_S = 5.0
 LAST_WORDS_LINES = 8
 
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_LIBC = ctypes.CDLL(None)
 BIN_DIR_VARIABLE = "QUIVER_BIN_DIR"
 
 
@@ -35,6 +41,27 @@ def find_binary(name: str, start: Path | None = None) -> Path:
         f"{name} was not found: build it with `cargo build --release`, or set {BIN_DIR_VARIABLE} "
         "to the folder that has it"
     )
+
+
+def _end_with_parent() -> None:
+    """In the child: be told to end when the lab is gone, however it went; nothing may poll on for ever."""
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def start(
+    command: Sequence[str | Path], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start a program that ends with this process."""
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - the lab has one thread
+        )
+    except OSError as error:
+        raise ProcessError(f"{command[0]} cannot be started: {error.strerror}") from error
 
 
 def last_words(log: Path) -> str:

@@ -54,6 +54,7 @@ class RunProgress:
             TextColumn("[dim]{task.fields[now]}"),
             console=console,
             transient=True,
+            auto_refresh=False,  # a thread that draws would take CPU time from what is measured
         )
         self._task: TaskID = self._progress.add_task("run", total=sum(self._expected), title="", now="")
         self._index = -1
@@ -73,11 +74,13 @@ class RunProgress:
         self._index += 1
         done = sum(self._expected[: self._index])
         self._progress.update(self._task, completed=done, title=scenario.title, now="")
+        self._progress.refresh()
 
     def phase(self, name: str) -> None:
         """A new part of the scenario begins."""
         self._phase = name
         self._progress.update(self._task, now=name)
+        self._progress.refresh()
 
     def trial(self, record: TrialRecord) -> None:
         """A trial is done: move the bar, but never beyond this scenario's share."""
@@ -88,6 +91,7 @@ class RunProgress:
         offered = "max" if isinstance(trial.load, str) else mpps(trial.load)
         now = f"{self._phase}: offered {offered}, received {mpps(trial.received_pps)} Mpps"
         self._progress.update(self._task, advance=step, now=now)
+        self._progress.refresh()
 
 
 def result_table(results: Sequence[ScenarioResult]) -> Table:

@@ -49,8 +49,8 @@ class JsonRpcClient:
         self._socket.sendall(json.dumps(request).encode() + b"\n")
         while True:
             reply = self._read_object()
-            if reply.get("id") == self._id:
-                break
+            if "method" not in reply and reply.get("id") in (self._id, None):
+                break  # not a notification; id null: the peer could not read the request
         if error := reply.get("error"):
             message = error.get("message", error) if isinstance(error, dict) else error
             raise RpcError(f"{method} {params}: {message}")

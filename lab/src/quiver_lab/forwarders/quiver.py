@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.forwarders.json_rpc import JsonRpcClient, RpcError
-from quiver_lab.processes import ProcessError, find_binary, last_words, stop
+from quiver_lab.processes import ProcessError, find_binary, last_words, start, stop
 
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
@@ -96,9 +96,7 @@ class Quiver:
         startup.write_text(self._config.startup_text(self._directory))
         binary = self._binary or find_binary("quiverd")
         with self._output.open("wb") as output:
-            self._process = subprocess.Popen(
-                [binary, "-c", startup], stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
+            self._process = start([binary, "-c", startup], subprocess.DEVNULL, output, output)
         try:
             self._wait_until_ready()
         except BaseException:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quiver_lab.generators.profile import Profile
 from quiver_lab.measurement import DirectionCounts, Latency, Load, Trial
-from quiver_lab.processes import ProcessError, find_binary, last_words, stop
+from quiver_lab.processes import ProcessError, find_binary, last_words, start, stop
 
 REPLY_GRACE_S = 15.0
 """How much longer than the trial itself a reply may take."""
@@ -125,12 +125,8 @@ class QuiverTg:
         self._profile.write(path)
         binary = self._binary or find_binary("quiver-tg")
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [binary, "serve", "--profile", path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+            command: list[str | Path] = [binary, "serve", "--profile", path]
+            self._process = start(command, subprocess.PIPE, subprocess.PIPE, log)
         try:
             ready = self._read(self._profile.link_timeout_s + REPLY_GRACE_S)
             if "ready" not in ready:
@@ -202,7 +198,7 @@ class QuiverTg:
             left = deadline - time.monotonic()
             if left <= 0 or len(self._pending) > REPLY_BYTES_MAX:
                 raise GeneratorError(f"quiver-tg did not answer in time; its log:\n{last_words(self._log)}")
-            if select.select([stream], [], [], min(left, 0.5))[0]:
+            if select.select([stream], [], [], left)[0]:
                 chunk = os.read(stream.fileno(), 65_536)
                 if not chunk:
                     raise self._died()
