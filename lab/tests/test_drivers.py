@@ -267,4 +267,15 @@ def test_an_interrupted_run_leaves_no_process(fakes: Path, tmp_path: Path, endin
         assert list(work.iterdir()) == []
         results = Results.read(tmp_path / "out" / "results.json")
         assert not results.complete
-        assert len(results.scenarios) == 1
+        assert [scenario.error for scenario in results.scenarios] == [
+            "interrupted; what is here was measured before"
+        ]
+
+
+def test_a_folder_too_long_for_sockets_is_named(
+    fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    assert "set TMPDIR to a shorter folder" in (run().error or "")

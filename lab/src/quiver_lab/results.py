@@ -17,6 +17,7 @@ from quiver_lab.search.latency import LatencyAtLoad
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
 from quiver_lab.search.pdr_finder import PdrInterval
+from quiver_lab.testbed import Cores
 
 RESULTS_VERSION: Literal[1] = 1
 
@@ -68,6 +69,10 @@ class ScenarioResult(Record):
     forwarder_version: str = ""
     generator: str
     generator_version: str = ""
+    cores: Cores | None = None
+    """Which CPU did what; None for a simulation."""
+    commands: list[str] = Field(default_factory=list)
+    """How the forwarder was configured, its large tables apart."""
     routes: int = 0
     status: Literal["ok", "failed"] = "ok"
     error: str | None = None

@@ -101,13 +101,18 @@ def run_scenario(
         with open_session(scenario, observer.phase) as session:
             result.start_s = time.monotonic() - began
             result.forwarder_version = session.forwarder_version
+            result.cores, result.commands = session.cores, list(session.commands)
             result.generator, result.generator_version = session.generator, session.generator_version
             recorder = Recorder(session.measurer, observer, records=result.trials)
             _searches(scenario, session, recorder, result)
     except (ProcessError, RpcError, GeneratorError, NothingForwardedError, OSError, ValueError) as error:
         result.status, result.error = "failed", str(error) or repr(error)
-    result.took_s = time.monotonic() - began
-    result.marks = marks(result)
+    except KeyboardInterrupt:
+        result.status, result.error = "failed", "interrupted; what is here was measured before"
+        raise
+    finally:
+        result.took_s = time.monotonic() - began
+        result.marks = marks(result)
     return result
 
 

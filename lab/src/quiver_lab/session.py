@@ -18,6 +18,9 @@ from quiver_lab.simulated import LossCurve
 from quiver_lab.simulated import SimulatedForwarder as Simulation
 from quiver_lab.testbed import Cores, make_plan
 
+SOCKET_PATH_MAX = 107
+"""sun_path has 108 bytes, one of them ends it (unix(7))."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -29,6 +32,8 @@ class Session:
     forwarder_version: str
     generator: str
     generator_version: str
+    cores: Cores | None = None
+    commands: tuple[str, ...] = ()
 
 
 def simulation(settings: SimulatedForwarder) -> Simulation:
@@ -63,6 +68,11 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         return
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quiver-lab-")))
+        if len(str(directory / "memif.sock")) > SOCKET_PATH_MAX:
+            raise ValueError(
+                f"{directory} is too long for the path of a socket ({SOCKET_PATH_MAX} bytes): "
+                "set TMPDIR to a shorter folder"
+            )
         say("writing tables" if scenario.routes > 1000 else "writing configuration")
         cores = Cores.assign(scenario.forwarder.workers)
         plan = make_plan(scenario, directory, cores)
@@ -73,4 +83,12 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         say("starting quiver-tg")
         generator = stack.enter_context(QuiverTg(plan.profile, directory, scenario.search.warmup_s))
         stack.enter_context(_away_from_workers(cores))
-        yield Session(generator, forwarder, forwarder.version, "quiver-tg", generator.version)
+        yield Session(
+            generator,
+            forwarder,
+            forwarder.version,
+            "quiver-tg",
+            generator.version,
+            cores,
+            plan.forwarder.commands,
+        )
