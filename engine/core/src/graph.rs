@@ -29,6 +29,8 @@ pub struct EngineConfig {
     pub buffer_data_bytes: usize,
     /// Pages for the buffers.
     pub pages: PageSize,
+    /// Folder for sockets and for files without a folder of their own.
+    pub runtime_dir: std::path::PathBuf,
 }
 
 impl Default for EngineConfig {
@@ -39,6 +41,7 @@ impl Default for EngineConfig {
             buffers: BUFFERS_DEFAULT,
             buffer_data_bytes: DATA_BYTES_DEFAULT,
             pages: PageSize::Best,
+            runtime_dir: "/run/quiver".into(),
         }
     }
 }

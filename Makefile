@@ -1,0 +1,53 @@
+# `make demo` and `make test` are all a newcomer needs; each installs or builds what is missing.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+CARGO ?= cargo
+
+.PHONY: help demo test bench lint fuzz build python packages reference clean
+
+help: ## say what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
+
+demo: build python ## route real traffic, measure it, write out/demo/report.html
+	$(VENV)/bin/quiver-lab demo
+
+test: packages python ## every level of test
+	$(PYTHON) tests/levels.py
+
+bench: ## clocks per packet of the graph, beside a bare loop; writes out/bench/results.json
+	$(CARGO) build --release -p quiver-bench
+	target/release/quiver-bench paths
+
+lint: python ## formatting, clippy, the house's own rules, types of the Python parts
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) run --quiet -p xtask -- check
+	$(VENV)/bin/ruff check lab tests
+	$(VENV)/bin/ruff format --check lab tests
+	cd lab && ../$(VENV)/bin/mypy
+
+fuzz: ## the fuzz targets for longer (SECONDS=600 each)
+	$(CARGO) run --quiet -p xtask -- fuzz $(or $(SECONDS),600)
+
+build: ## the router, its client and the traffic generator
+	@command -v cc >/dev/null || $(MAKE) packages
+	$(CARGO) build --release -p quiverd -p quiverctl -p quiver-tg
+
+reference: ## write docs/reference from the declarations
+	$(CARGO) run --quiet -p xtask -- reference
+
+python: $(VENV)/.done ## the virtual environment of the lab and the tests
+
+$(VENV)/.done: lab/pyproject.toml tests/requirements.txt
+	@echo "installing the lab into $(VENV)"
+	@python3 -m venv $(VENV) 2>/dev/null || { tests/install-packages python3-venv && python3 -m venv $(VENV); }
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check -e 'lab[dev]' -r tests/requirements.txt
+	@touch $@
+
+packages: ## the Debian packages that the tests use as peers
+	@tests/install-packages
+
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -rf $(VENV) out

@@ -1,0 +1,90 @@
+//! What the start-up file says, checked and completed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use quiver_control::startup::{Buffers, Cpu, PageSize, Unix, Workers};
+use quiver_control::{StartupFile, StartupSchema};
+use quiver_core::graph::EngineConfig;
+use quiver_core::memory;
+
+/// Everything that must be known before the router is made.
+pub struct Settings {
+    /// The process.
+    pub unix: Unix,
+    /// The engine.
+    pub engine: EngineConfig,
+    /// Folder for the sockets.
+    pub runtime_dir: PathBuf,
+}
+
+impl Settings {
+    /// Read a start-up file; the defaults without one.
+    pub fn read(file: Option<&Path>) -> Result<Settings> {
+        let schema = StartupSchema::default();
+        let Some(path) = file else {
+            return Settings::complete(Unix::default(), &Cpu::default(), &Buffers::default());
+        };
+        let refusal = |r: quiver_control::Refusal| anyhow!("{r}");
+        let file = StartupFile::read(path).map_err(refusal)?;
+        let startup = schema.parse(&file).map_err(refusal)?;
+        let unix = startup.unix().map_err(refusal)?;
+        let (cpu, buffers) = (startup.cpu().map_err(refusal)?, startup.buffers().map_err(refusal)?);
+        Settings::complete(unix, &cpu, &buffers).with_context(|| path.display().to_string())
+    }
+
+    fn complete(unix: Unix, cpu: &Cpu, buffers: &Buffers) -> Result<Settings> {
+        let runtime_dir = unix.runtime_dir.clone().unwrap_or_else(default_runtime_dir);
+        let defaults = EngineConfig::default();
+        let engine = EngineConfig {
+            worker_cores: worker_cores(cpu)?,
+            main_core: cpu.main_core.map(usize::from),
+            buffers: buffers.per_numa.map_or(defaults.buffers, |n| n as usize),
+            buffer_data_bytes: buffers.data_size_bytes.map_or(defaults.buffer_data_bytes, |n| n as usize),
+            pages: match buffers.page_size {
+                PageSize::Default => memory::PageSize::Best,
+                PageSize::Kilobytes4 => memory::PageSize::Small,
+                PageSize::Megabytes2 => memory::PageSize::Huge,
+                PageSize::Gigabyte1 => bail!("buffers: page-size 1G is not supported; take 2M or default"),
+            },
+            runtime_dir: runtime_dir.clone(),
+        };
+        Ok(Settings { unix, engine, runtime_dir })
+    }
+
+    /// Socket for plain command lines.
+    pub fn cli_socket(&self) -> PathBuf {
+        self.unix.cli_listen.clone().unwrap_or_else(|| self.runtime_dir.join("cli.sock"))
+    }
+
+    /// Socket for JSON-RPC.
+    pub fn api_socket(&self) -> PathBuf {
+        self.runtime_dir.join("api.sock")
+    }
+}
+
+/// `/run/quiver` for root, else the user's own runtime folder.
+fn default_runtime_dir() -> PathBuf {
+    let system = PathBuf::from("/run/quiver");
+    if std::fs::create_dir_all(&system).is_ok() {
+        return system;
+    }
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    own.join("quiver")
+}
+
+/// One worker per core asked for; by default one, on the second core when there is one.
+fn worker_cores(cpu: &Cpu) -> Result<Vec<usize>> {
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    let first = usize::from(cpu.skip_cores) + usize::from(cpu.main_core.is_none_or(|core| core == cpu.skip_cores));
+    match &cpu.workers {
+        Workers::Cores(cores) if cores.is_empty() => bail!("cpu: corelist-workers names no core"),
+        Workers::Cores(cores) => Ok(cores.iter().map(|core| usize::from(*core)).collect()),
+        Workers::Count(0) => bail!("cpu: a router has at least one worker"),
+        Workers::Count(count) if first + usize::from(*count) > available.max(first + 1) => {
+            bail!("cpu: {count} workers from core {first} on, but there are {available} cores")
+        }
+        Workers::Count(count) => Ok((first..first + usize::from(*count)).collect()),
+        Workers::Default => Ok(vec![if first < available { first } else { 0 }]),
+    }
+}

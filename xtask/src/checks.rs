@@ -1,0 +1,174 @@
+//! The rules that ARCHITECTURE.md tells, each checked.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::metadata::{Member, members, root};
+
+/// Files that may contain unsafe code; each block says why it holds.
+const UNSAFE_ALLOWED: &str = include_str!("unsafe-allowed.txt");
+/// Lines of a file of ours at most.
+const FILE_LINES_MAX: usize = 700;
+
+/// All faults found, as sentences.
+pub fn all() -> Result<Vec<String>> {
+    let members = members()?;
+    let mut faults = layers(&members);
+    faults.extend(registration(&members)?);
+    faults.extend(unsafe_code()?);
+    faults.extend(file_lengths()?);
+    faults.extend(dependencies_told()?);
+    faults.extend(crate::reference::stale()?);
+    Ok(faults)
+}
+
+/// How high a folder stands; arrows point from higher to lower.
+fn layer(folder: &Path) -> u32 {
+    let starts = |prefix: &str| folder.starts_with(prefix);
+    match () {
+        () if starts("engine/wire") || starts("engine/core") => 0,
+        () if starts("engine/tables") => 1,
+        () if starts("engine/control") => 2,
+        () if starts("features") || starts("drivers") => 3,
+        () if starts("testkit") => 4,
+        () => 5,
+    }
+}
+
+/// `bin → features, drivers → engine`, and nothing sideways.
+pub fn layers(members: &[Member]) -> Vec<String> {
+    let by_name: HashMap<&str, &Member> = members.iter().map(|m| (m.name.as_str(), m)).collect();
+    let mut faults = Vec::new();
+    for member in members {
+        for dependency in member.dependencies.iter().filter_map(|d| by_name.get(d.as_str())) {
+            if layer(&dependency.folder) >= layer(&member.folder) && layer(&member.folder) < 5 {
+                faults.push(format!(
+                    "{} imports {}: arrows point down only (bin, then features and drivers, then engine)",
+                    member.folder.display(),
+                    dependency.folder.display()
+                ));
+            }
+        }
+    }
+    faults
+}
+
+/// Every feature and driver is in the one list of what is built in.
+fn registration(members: &[Member]) -> Result<Vec<String>> {
+    let list = "bin/quiverd/src/features.rs";
+    let text = fs::read_to_string(root().join(list)).context(list)?;
+    let missing = members.iter().filter(|m| layer(&m.folder) == 3).filter(|m| {
+        let call = format!("{}::register", m.name.replace('-', "_"));
+        !text.contains(&call)
+    });
+    Ok(missing.map(|m| format!("{} is not registered in {list}", m.folder.display())).collect())
+}
+
+/// Unsafe code stands only in the files of the list, and the list names no others.
+fn unsafe_code() -> Result<Vec<String>> {
+    let allowed: Vec<&str> = UNSAFE_ALLOWED.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
+    let mut faults = Vec::new();
+    let mut found = Vec::new();
+    for file in sources()? {
+        let text = fs::read_to_string(root().join(&file))?;
+        let name = file.to_string_lossy().into_owned();
+        if text.contains("allow(unsafe_code)") && !name.starts_with("xtask") {
+            if !allowed.contains(&name.as_str()) {
+                faults.push(format!("{name} contains unsafe code and is not in xtask/src/unsafe-allowed.txt"));
+            }
+            found.push(name);
+        }
+    }
+    for name in allowed.iter().filter(|name| !found.iter().any(|f| f == *name)) {
+        faults.push(format!("{name} is in xtask/src/unsafe-allowed.txt and contains no unsafe code"));
+    }
+    Ok(faults)
+}
+
+fn file_lengths() -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for file in sources()? {
+        let lines = fs::read_to_string(root().join(&file))?.lines().count();
+        if lines > FILE_LINES_MAX {
+            faults.push(format!("{} has {lines} lines: would two names tell more than one?", file.display()));
+        }
+    }
+    Ok(faults)
+}
+
+/// docs/decisions/dependencies.md says why each dependency is there.
+fn dependencies_told() -> Result<Vec<String>> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
+    let page = "docs/decisions/dependencies.md";
+    let told = fs::read_to_string(root().join(page)).context(page)?;
+    let dependencies = manifest
+        .lines()
+        .skip_while(|l| *l != "[workspace.dependencies]")
+        .skip(1)
+        .take_while(|l| !l.starts_with('['))
+        .filter_map(|l| l.split_once(" = "))
+        .map(|(name, _)| name.trim())
+        .filter(|name| !name.starts_with("quiver-"));
+    Ok(dependencies
+        .filter(|name| !told.contains(&format!("`{name}`")))
+        .map(|name| format!("{page} does not say why `{name}` is there"))
+        .collect())
+}
+
+/// All Rust files of ours, relative to the root.
+fn sources() -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for folder in ["bin", "engine", "features", "drivers", "testkit", "xtask", "fuzz"] {
+        collect(Path::new(folder), &mut files)?;
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(root().join(folder)) else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            if entry.file_name() != "target" {
+                collect(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str, folder: &str, dependencies: &[&str]) -> Member {
+        Member {
+            name: name.to_owned(),
+            folder: folder.into(),
+            dependencies: dependencies.iter().map(|d| (*d).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_feature_that_imports_a_feature_is_found() {
+        let members = [
+            member("quiver-core", "engine/core", &[]),
+            member("quiver-ip", "features/ip", &["quiver-core"]),
+            member("quiver-mpls", "features/mpls", &["quiver-core", "quiver-ip"]),
+        ];
+        assert_eq!(layers(&members).len(), 1);
+    }
+
+    #[test]
+    fn the_house_is_in_order() {
+        let faults = all().expect("the checks run");
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}

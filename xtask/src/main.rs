@@ -1,0 +1,42 @@
+//! Checks of the house itself: `cargo run -p xtask -- check`, and chores around it.
+
+mod checks;
+mod fuzz;
+mod metadata;
+mod reference;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Checks of the house itself, and chores around it")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Layers, registration, unsafe code, dependencies, generated pages.
+    Check,
+    /// Write docs/reference from the declarations.
+    Reference,
+    /// Run each property test with as many cases as fit into so many seconds.
+    Fuzz {
+        /// Seconds for each crate.
+        seconds: u64,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    match Arguments::parse().task {
+        Task::Check => {
+            let faults = checks::all()?;
+            faults.iter().for_each(|fault| eprintln!("{fault}"));
+            Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
+        Task::Fuzz { seconds } => fuzz::run(seconds),
+    }
+}
