@@ -1,14 +1,14 @@
 //! The prefix match against models: a linear scan, prefix-trie, and a reader that watches a writer.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use quiver_core::epoch::Epochs;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::{LpmWriter, Route};
 use quiver_tables::prefix::{Address, Prefix};
+use quiver_tables::synthetic::{Random, internet_ip4};
 
 const MISS: GroupId = GroupId(9_999);
 
@@ -151,4 +151,168 @@ proptest! {
     fn an_ip6_table_with_a_small_root_equals_a_linear_scan(steps in steps6()) {
         run(5, steps);
     }
+}
+
+/// What readers may find at each version, for each probe.
+struct History<A: Address> {
+    probes: Vec<A>,
+    answers: Vec<Vec<GroupId>>,
+}
+
+/// A writer that inserts and removes nested and neighbouring prefixes, and a reader that accepts
+/// only answers that held at some moment of its look-up.
+fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>, steps: usize) {
+    let mut random = Random::new(42);
+    let mut model = BTreeMap::new();
+    let mut probes: Vec<A> = prefixes.iter().flat_map(|prefix| [prefix.first(), prefix.last()]).collect();
+    random.shuffle(&mut probes);
+    probes.truncate(64);
+    let snapshot =
+        |model: &BTreeMap<Prefix<A>, u32>| probes.iter().map(|probe| naive(model, *probe)).collect();
+    let mut script = Vec::new();
+    let mut answers: Vec<Vec<GroupId>> = vec![snapshot(&model)];
+    for _ in 0..steps {
+        let prefix = prefixes[random.below(prefixes.len() as u64) as usize];
+        let group = (random.below(3) > 0).then(|| 1 + random.below(5) as u32);
+        match group {
+            Some(group) => model.insert(prefix, group),
+            None => model.remove(&prefix),
+        };
+        script.push((prefix, group));
+        answers.push(snapshot(&model));
+    }
+    let history = History { probes, answers };
+    let epochs = Epochs::new(1);
+    let mut writer = LpmWriter::<A>::new(&epochs, MISS).expect("memory");
+    let space = writer.space().clone();
+    let (started, finished, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let mut reader = epochs.reader(0);
+        reader.wake();
+        let (history, started, finished, done) = (&history, &started, &finished, &done);
+        let space = &space;
+        let watcher = scope.spawn(move || {
+            let lpm = space.table(table);
+            let mut groups = vec![GroupId(0); history.probes.len()];
+            let mut passes = 0;
+            while !done.load(Ordering::SeqCst) || passes == 0 {
+                for batch in [false, true] {
+                    let from = finished.load(Ordering::SeqCst);
+                    if batch {
+                        lpm.lookup_slice(&history.probes, &mut groups);
+                    } else {
+                        for (probe, group) in history.probes.iter().zip(&mut groups) {
+                            *group = lpm.lookup(*probe);
+                        }
+                    }
+                    let to = started.load(Ordering::SeqCst);
+                    for (probe, group) in groups.iter().enumerate() {
+                        let known = history.answers[from..=to].iter().any(|answers| answers[probe] == *group);
+                        assert!(known, "{:?}: {group:?} at {from}..={to}", history.probes[probe].ip());
+                    }
+                }
+                reader.quiescent();
+                passes += 1;
+            }
+            reader.sleep();
+            passes
+        });
+        for (step, (prefix, group)) in script.iter().enumerate() {
+            started.store(step + 1, Ordering::SeqCst);
+            match group {
+                Some(group) => writer.insert(table, *prefix, route(*group)).expect("room"),
+                None => writer.remove(table, *prefix).expect("room"),
+            };
+            finished.store(step + 1, Ordering::SeqCst);
+            if step % 64 == 0 {
+                writer.collect();
+            }
+            // Let the root grow and shrink under the reader.
+            if !crowd.is_empty() && step % 4000 == 1000 {
+                let mut bulk = writer.bulk(table);
+                crowd.iter().for_each(|prefix| assert!(bulk.insert(*prefix, route(7)).is_ok()));
+                bulk.finish();
+            }
+            if !crowd.is_empty() && step % 4000 == 3000 {
+                let mut bulk = writer.bulk(table);
+                crowd.iter().for_each(|prefix| assert!(bulk.remove(*prefix).is_ok()));
+                bulk.finish();
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+        assert!(watcher.join().expect("the reader saw a wrong answer") > 0);
+    });
+}
+
+#[test]
+fn an_ip4_reader_sees_only_old_or_new_answers() {
+    let mut random = Random::new(1);
+    let lens = [8, 13, 16, 18, 20, 22, 23, 24, 24, 25, 28, 30, 32, 32];
+    let prefixes =
+        (0..120).map(|n| Prefix::new(0x0a00_0000 | random.next() as u32 & 0x0001_030f, lens[n % lens.len()]));
+    let crowd = (0..17_000u32).map(|n| Prefix::new(0x1400_0000 | n << 8, 24));
+    watch(3, prefixes.collect(), crowd.collect(), 12_000);
+}
+
+#[test]
+fn an_ip6_reader_sees_only_old_or_new_answers() {
+    let mut random = Random::new(1);
+    let lens = [16, 20, 29, 32, 36, 40, 44, 48, 48, 56, 64, 64, 100, 128];
+    let bits = |random: &mut Random| {
+        u128::from_halves(random.next(), random.next()) & 0x0000_0001_0103_0001_0001_0000_0000_0003
+    };
+    let prefixes = (0..120).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
+    let crowd = (0..17_000u128).map(|n| Prefix::new(0x2a00 << 112 | n << 80, 48));
+    watch(3, prefixes.collect(), crowd.collect(), 12_000);
+}
+
+#[test]
+fn a_generated_internet_equals_prefix_trie_before_and_after_half_of_it_left() {
+    let epochs = Epochs::new(0);
+    let mut writer = LpmWriter::<u32>::new(&epochs, MISS).expect("memory");
+    let mut oracle = prefix_trie::PrefixMap::<(u32, u8), u32>::new();
+    let mut table = internet_ip4(60_000, 9);
+    let mut random = Random::new(4);
+    random.shuffle(&mut table);
+    for (index, prefix) in table.iter().enumerate() {
+        let group = 1 + index as u32 % 50;
+        writer.insert(0, *prefix, route(group)).expect("room");
+        oracle.insert((prefix.first(), prefix.len()), group);
+    }
+    for round in 0..2 {
+        for prefix in table.iter().step_by(3) {
+            let address = random.address_in(*prefix);
+            let expected = oracle.get_lpm(&(address, 32)).map_or(MISS, |(_, group)| GroupId(*group));
+            assert_eq!(writer.space().table(0).lookup(address), expected, "round {round}");
+        }
+        for prefix in table.iter().step_by(2) {
+            writer.remove(0, *prefix).expect("room");
+            oracle.remove(&(prefix.first(), prefix.len()));
+        }
+    }
+}
+
+#[test]
+fn memory_comes_back_when_a_table_empties() {
+    let epochs = Epochs::new(0);
+    let mut writer = LpmWriter::<u32>::new(&epochs, MISS).expect("memory");
+    let table = internet_ip4(300_000, 2);
+    for index in [0, 1] {
+        for (n, prefix) in table.iter().enumerate() {
+            writer.insert(index, *prefix, route(1 + n as u32 % 99)).expect("room");
+        }
+    }
+    assert!(writer.space().table(1).has_big_root());
+    let full = writer.usage().resident_bytes;
+    for index in [0, 1] {
+        table.iter().for_each(|prefix| assert!(writer.remove(index, *prefix).is_ok()));
+    }
+    writer.collect();
+    writer.collect();
+    let usage = writer.usage();
+    assert_eq!((usage.entries, usage.nodes, usage.waiting), (0, 0, 0));
+    // The first large page of each array stays with its slot 0.
+    assert!(usage.resident_bytes * 2 < full && usage.resident_bytes <= 6 << 20, "{full} became {usage:?}");
+    assert_eq!(writer.space().table(1).big_root_bytes(), 0);
+    assert!(!writer.space().table(1).has_big_root());
 }
