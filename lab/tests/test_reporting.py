@@ -103,7 +103,7 @@ def test_run_measures_and_draws(tmp_path: Path) -> None:
 
 def test_demo_runs_all_five_scenarios(fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = [
-        scenario(title=f"number {number}", path=path, frame=78, table=table)
+        scenario(title=f"number {number}", path=path, frame=78, table=table, traffic={"draws": 1_000})
         for number, (path, table) in enumerate(
             [
                 ("l2xc", {"kind": "none"}),
