@@ -11,6 +11,9 @@ use crate::grammar::{Command, Commands};
 use crate::names::Names;
 use crate::running::ConfigWriter;
 
+/// The commands, shared by what runs on the control thread.
+pub type SharedCommands = Rc<RefCell<Commands<Engine>>>;
+
 type Start = Box<dyn FnOnce(&mut Engine)>;
 
 /// Collects what is built in. `bin/quiverd/src/features.rs` is the one list of who registers.
@@ -66,7 +69,7 @@ impl Registry {
     }
 
     /// Build the engine and run what was asked for at start. Workers do not run yet.
-    pub fn build(self) -> Result<(Engine, Rc<RefCell<Commands<Engine>>>), BuildError> {
+    pub fn build(self) -> Result<(Engine, SharedCommands), BuildError> {
         let mut engine = Engine::build(self.graph)?;
         engine.insert(BuiltIn(self.features));
         for start in self.starts {

@@ -53,10 +53,12 @@ enum Kind<S> {
 }
 
 impl<S> Execution<S> {
-    /// Count the lines of a script from `line` on.
-    pub(crate) fn starting_at_line(mut self, line: u32) -> Execution<S> {
+    /// The script goes on from an earlier part: count lines from `line` on, and commands on top of
+    /// `applied`.
+    pub(crate) fn going_on(mut self, line: u32, applied: u64) -> Execution<S> {
         if let Kind::Script(script) = &mut self.0 {
             script.line = line;
+            script.applied = applied;
         }
         self
     }

@@ -79,7 +79,10 @@ fn split_on(
                         words.push(word(at, at + length, true));
                         at += length + 1;
                     }
-                    _ => return Err(unclosed_quote(text, start, words.len() - first)),
+                    length => {
+                        words.push(word(at, at + length.unwrap_or(bytes.len() - at), true));
+                        return Err(unclosed_quote(text, start, words.len() - first));
+                    }
                 }
             }
             brace @ (b'{' | b'}') => {
@@ -132,7 +135,7 @@ fn nested(open: u32, brace: u8, word: usize) -> Result<u32, Refusal> {
 
 fn unclosed_quote(text: &str, start: usize, words: usize) -> Refusal {
     Refusal::new("a quotation mark is not closed")
-        .at_word(words as u32 + 1, &text[start..])
+        .at_word(words as u32, &text[start..])
         .remedy("close it with \" in the same line")
 }
 

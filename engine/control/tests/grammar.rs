@@ -300,3 +300,16 @@ fn the_schema_tells_types_and_bounds() {
     );
     assert!(args.iter().any(|a| a["name"] == "mode" && a["words"] == json!(["ethernet", "ip"])));
 }
+
+#[test]
+fn the_reference_page_has_every_command_with_its_words() {
+    let page = commands().reference();
+    assert!(page.contains("### create interface memif\n\nCreate a memif interface."), "{page}");
+    assert!(page.contains("| `ring-size` | entries per ring, a power of two |"), "{page}");
+    assert!(page.contains("loopback create-interface [mac <mac>] [instance <number>]"), "{page}");
+    let startup = StartupSchema::default().reference();
+    assert!(
+        startup.contains("| `page-size default\\|4K\\|2M\\|1G` | size of the memory pages |"),
+        "{startup}"
+    );
+}

@@ -129,9 +129,9 @@ fn begin<S: Names + 'static>(commands: &Commands<S>, state: &mut S, ask: Ask) ->
     match ask {
         Ask::Lines(text) => Ok(Started::Running(commands.start_script(text, None, OnRefusal::Continue))),
         Ask::Line(line) => commands.start(state, &line),
-        Ask::Script { text, name, line } => {
-            let name = Some(name.unwrap_or_else(|| "script".into()));
-            Ok(Started::Running(commands.start_script(text, name, OnRefusal::Stop).starting_at_line(line)))
+        Ask::Script { text, from } => {
+            let script = commands.start_script(text, Some(from.name), from.on_refusal);
+            Ok(Started::Running(script.going_on(from.line, from.applied)))
         }
         Ask::Command(form) => commands.start(state, &commands.line_of_json(&form)?),
         Ask::Complete { line, cursor } => {

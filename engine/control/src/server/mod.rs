@@ -28,6 +28,7 @@ use serde_json::Value as Json;
 use crate::error::Refusal;
 use crate::job::Progress;
 use crate::output::Output;
+use crate::script::OnRefusal;
 use client::{Client, Protocol};
 pub use desk::Desk;
 
@@ -83,8 +84,8 @@ pub(crate) enum Ask {
     Lines(String),
     /// One line.
     Line(String),
-    /// Many lines, up to the first that is refused. Messages call them `name`; the first is `line`.
-    Script { text: String, name: Option<String>, line: u32 },
+    /// Many lines, which are a part of a longer script perhaps.
+    Script { text: String, from: Origin },
     /// The JSON form of a command.
     Command(Json),
     /// What could stand at the cursor.
@@ -95,6 +96,18 @@ pub(crate) enum Ask {
     Schema,
     /// Nothing any more: the client is gone.
     Gone,
+}
+
+/// Where the text of a script comes from.
+pub(crate) struct Origin {
+    /// What messages call it.
+    pub(crate) name: String,
+    /// Which line of it the text begins with, counted from 1.
+    pub(crate) line: u32,
+    /// How many commands of it were applied before.
+    pub(crate) applied: u64,
+    /// What happens when a command is refused.
+    pub(crate) on_refusal: OnRefusal,
 }
 
 /// From the control thread to a client.

@@ -3,21 +3,23 @@
 //! | method | params | result |
 //! | --- | --- | --- |
 //! | `cli` | `line` | `text`, `json` |
-//! | `script` | `text`, `name`, `line` | `text`, `json` |
+//! | `script` | `text`, and where it is from: `name`, `line`, `applied`; `keep_going` | `text`, `json` |
 //! | `command` | `command`, `args` | `text`, `json` |
 //! | `complete` | `line`, `cursor` | `start`, `candidates`, `can_end` |
 //! | `help` | `command` | `text`, `json` |
 //! | `commands` | | the schema of all commands |
 //!
-//! While a command runs, notifications `output` (`text`, `json`) and `progress` (`what`, `done`,
-//! `total`) may come before its response, each with the `id` of its request. A client that leaves
+//! While a command runs, notifications may come before its response, each with the `id` of its
+//! request: `output` (`text`, `json`), `progress` (`what`, `done`, `total`), and in a script that
+//! keeps going `refused` (as `data` of an error). A client that leaves
 //! cancels what it began. Messages are handled in order; arrays of messages are not accepted.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Answer, Ask};
+use super::{Answer, Ask, Origin};
 use crate::error::Refusal;
 use crate::output::Output;
+use crate::script::OnRefusal;
 
 /// Not JSON.
 const PARSE_ERROR: i32 = -32700;
@@ -27,6 +29,12 @@ const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 /// The router refused; `data` says what, where and what would be right.
 const REFUSED: i32 = -32000;
+
+/// The first line of a script is at most this, so that counting on from it is safe.
+const LINE_MAX: u64 = 1 << 31;
+
+/// A client may claim so many commands before its script.
+const APPLIED_MAX: u64 = 1 << 48;
 
 /// A request that was understood.
 pub(crate) struct Call {
@@ -83,11 +91,16 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
     let number = |name: &str| params.get(name).and_then(Json::as_u64);
     Ok(match method {
         "cli" => Ask::Line(required("line")?),
-        "script" => Ask::Script {
-            text: required("text")?,
-            name: text("name")?,
-            line: number("line").and_then(|line| u32::try_from(line).ok()).unwrap_or(1),
-        },
+        "script" => {
+            let keep_going = params.get("keep_going").and_then(Json::as_bool).unwrap_or(false);
+            let from = Origin {
+                name: text("name")?.unwrap_or_else(|| "script".into()),
+                line: number("line").map_or(1, |line| line.min(LINE_MAX) as u32),
+                applied: number("applied").map_or(0, |applied| applied.min(APPLIED_MAX)),
+                on_refusal: if keep_going { OnRefusal::Continue } else { OnRefusal::Stop },
+            };
+            Ask::Script { text: required("text")?, from }
+        }
         "command" => Ask::Command(Json::Object(params.clone())),
         "complete" => {
             let line = required("line")?;

@@ -1,0 +1,108 @@
+//! The router's command line client: one command, commands from a pipe, or a session.
+//!
+//! It knows no command itself: help and completion come from the router, over its API socket.
+
+mod connection;
+mod pipe;
+mod print;
+mod session;
+
+use std::io::{BufReader, IsTerminal, stdin};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use quiver_control::{paths, quoted};
+
+use connection::{Connection, Failure};
+use print::Printer;
+
+/// Talk to a running router.
+///
+/// With a command, executes it: `quiverctl show interface`. Without one, executes the commands on
+/// standard input; from a terminal that is a session with history, completion by Tab and help by ?.
+/// The exit code is 0 when all went well, 1 when a command was refused, 3 when the router cannot be
+/// reached.
+#[derive(Parser)]
+#[command(name = "quiverctl", version)]
+struct Arguments {
+    /// The router's API socket [default: api.sock in $QUIVER_RUNTIME_DIR, or in /run/quiver]
+    #[arg(short, long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Print answers as JSON
+    #[arg(short, long)]
+    json: bool,
+    /// With commands on standard input: go on after one is refused
+    #[arg(short, long)]
+    keep_going: bool,
+    /// A command; words may be cut to a unique prefix
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let socket = arguments.socket.unwrap_or_else(|| paths::api_socket(&paths::runtime_dir()));
+    let mut printer = Printer::new(arguments.json);
+    let result = Connection::open(&socket).and_then(|mut connection| {
+        if !arguments.command.is_empty() {
+            connection.command(&line_of(&arguments.command), &mut printer)
+        } else if stdin().is_terminal() {
+            session::run(connection, &socket, &mut printer)
+        } else {
+            pipe::run(
+                &mut connection,
+                BufReader::with_capacity(pipe::PIECE_BYTES, stdin()),
+                arguments.keep_going,
+                &mut printer,
+            )
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            printer.failure(&failure);
+            match failure {
+                Failure::Refused(_) | Failure::Told => ExitCode::from(1),
+                Failure::Closed => ExitCode::SUCCESS,
+                Failure::Interrupted => ExitCode::from(130),
+                Failure::Unreachable(_) => ExitCode::from(3),
+            }
+        }
+    }
+}
+
+/// One argument is a whole command; several are its words, as the shell split them.
+fn line_of(words: &[String]) -> String {
+    match words {
+        [line] => line.clone(),
+        words => {
+            let is_plain = |word: &str| matches!(word, "?" | "{" | "}") || word.contains(['{', '}']);
+            let quote = |word: &String| if is_plain(word) { word.clone() } else { quoted(word) };
+            words.iter().map(quote).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_shell_stay_words_of_the_command() {
+        let line = |words: &[&str]| line_of(&words.iter().map(|w| w.to_string()).collect::<Vec<_>>());
+        assert_eq!(line(&["show run"]), "show run");
+        assert_eq!(line(&["show", "interface", "two words"]), "show interface \"two words\"");
+        assert_eq!(
+            line(&["packet-generator", "new", "{", "name", "x", "}"]),
+            "packet-generator new { name x }"
+        );
+        assert_eq!(line(&["show", "?"]), "show ?");
+    }
+
+    #[test]
+    fn the_arguments_are_declared_without_a_fault() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

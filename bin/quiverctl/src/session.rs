@@ -1,0 +1,170 @@
+//! A session at the terminal: history, completion by Tab, help by `?`, and Ctrl-C ends a command.
+
+use std::cell::RefCell;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustyline::completion::{Completer, Pair};
+use rustyline::config::Configurer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{
+    Cmd, CompletionType, ConditionalEventHandler, Context, Editor, Event, EventContext, EventHandler, Helper,
+    KeyCode, KeyEvent, Modifiers, RepeatCount,
+};
+use serde_json::{Value as Json, json};
+
+use crate::connection::{Connection, Failure};
+use crate::print::Printer;
+
+const PROMPT: &str = "quiver# ";
+
+/// Lines kept in the history file.
+const HISTORY_LINES_MAX: usize = 2000;
+
+type Shared = Rc<RefCell<Connection>>;
+
+/// Read and execute commands until the user has enough.
+pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
+    let unusable =
+        |error: ReadlineError| Failure::Unreachable(format!("the terminal cannot be used: {error}"));
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone());
+    let connection: Shared = Rc::new(RefCell::new(connection));
+    connection.borrow_mut().interrupted_by(interrupted.clone());
+    let asked = Arc::new(AtomicBool::new(false));
+    let mut editor: Editor<FromRouter, FileHistory> = Editor::new().map_err(unusable)?;
+    editor.set_completion_type(CompletionType::List);
+    editor.set_auto_add_history(true);
+    let _ = editor.set_max_history_size(HISTORY_LINES_MAX);
+    editor.set_helper(Some(FromRouter { connection: connection.clone() }));
+    let question = KeyEvent(KeyCode::Char('?'), Modifiers::NONE);
+    editor.bind_sequence(question, EventHandler::Conditional(Box::new(Question { asked: asked.clone() })));
+    let history = history_file();
+    if let Some(history) = &history {
+        let _ = editor.load_history(history);
+    }
+    let mut left = String::new();
+    loop {
+        let line = match editor.readline_with_initial(PROMPT, (&left, "")) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => {
+                left.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(unusable(error)),
+        };
+        left.clear();
+        interrupted.store(false, Ordering::SeqCst);
+        let done = if asked.swap(false, Ordering::SeqCst) {
+            let help = explain(&connection, &line, printer);
+            left = line;
+            help
+        } else if matches!(line.trim(), "quit" | "exit") {
+            break;
+        } else if line.trim().is_empty() {
+            Ok(())
+        } else {
+            connection.borrow_mut().command(&line, printer)
+        };
+        if let Some(history) = &history {
+            let _ = editor.append_history(history);
+        }
+        match done {
+            Ok(()) => {}
+            Err(Failure::Closed) => return Ok(()),
+            Err(failure @ Failure::Refused(_)) => printer.failure(&failure),
+            Err(failure) => {
+                // Leaving cancels what runs; a router that was started again is found again.
+                printer.failure(&failure);
+                let mut fresh = Connection::open(socket)?;
+                fresh.interrupted_by(interrupted.clone());
+                connection.replace(fresh);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Print what could stand at the end of the line.
+fn explain(connection: &Shared, line: &str, printer: &mut Printer) -> Result<(), Failure> {
+    let params = json!({"line": line, "cursor": line.len()});
+    let found = connection.borrow_mut().call("complete", params, printer)?;
+    let candidates = found["candidates"].as_array().cloned().unwrap_or_default();
+    let text = |candidate: &Json, key: &str| candidate[key].as_str().unwrap_or_default().to_string();
+    let width = candidates.iter().map(|c| text(c, "label").chars().count()).max().unwrap_or(0).max(5);
+    let mut out = String::new();
+    for candidate in &candidates {
+        out += &format!("  {:width$}  {}\n", text(candidate, "label"), text(candidate, "help"));
+    }
+    if found["can_end"] == json!(true) {
+        out += &format!("  {:width$}  the command may end here\n", "<end>");
+    }
+    if out.is_empty() {
+        out = "  nothing fits here\n".into();
+    }
+    printer.text(&out)
+}
+
+/// `$XDG_STATE_HOME/quiver/history`, or below `~/.local/state`.
+fn history_file() -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let folder =
+        state.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/state")))?.join("quiver");
+    fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("history"))
+}
+
+/// The key `?` asks for help; inside quotation marks it is a character.
+struct Question {
+    asked: Arc<AtomicBool>,
+}
+
+impl ConditionalEventHandler for Question {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        let before = &context.line()[..context.pos()];
+        if before.matches('"').count() % 2 == 1 || context.pos() < context.line().len() {
+            return None;
+        }
+        self.asked.store(true, Ordering::SeqCst);
+        Some(Cmd::AcceptLine)
+    }
+}
+
+/// Asks the router what fits.
+struct FromRouter {
+    connection: Shared,
+}
+
+impl Completer for FromRouter {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let params = json!({"line": line, "cursor": pos});
+        let mut silent = Printer::new(false);
+        let Ok(found) = self.connection.borrow_mut().call("complete", params, &mut silent) else {
+            return Ok((pos, Vec::new()));
+        };
+        let start = found["start"].as_u64().map_or(pos, |start| start.min(pos as u64) as usize);
+        let candidates = found["candidates"].as_array().cloned().unwrap_or_default();
+        let texts = candidates.iter().filter_map(|candidate| candidate["text"].as_str());
+        let pair = |text: &str| Pair { display: text.to_string(), replacement: format!("{text} ") };
+        Ok((start, texts.filter(|text| !text.is_empty()).map(pair).collect()))
+    }
+}
+
+impl Hinter for FromRouter {
+    type Hint = String;
+}
+
+impl Highlighter for FromRouter {}
+impl Validator for FromRouter {}
+impl Helper for FromRouter {}

@@ -1,0 +1,249 @@
+//! Interfaces: up and down, MTU, address, what they counted, which features stand on them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use quiver_core::arc::ArcId;
+use quiver_core::interfaces::{Interface, InterfaceChange};
+use quiver_core::{Engine, InterfaceId};
+use serde_json::{Map, Value, json};
+
+use super::columns::centre;
+use super::{mac_text, refuse_interface};
+use crate::args::Args;
+use crate::error::Refusal;
+use crate::grammar::Command;
+use crate::output::Output;
+use crate::registry::Registry;
+use crate::running::{ConfigWriter, order};
+
+const GROUP: &str = "Interfaces";
+/// Characters in front of the counters of `show interface`.
+const COUNTERS_COLUMN: usize = 68;
+
+/// What interfaces were when they were created: the configuration says only what was changed.
+#[derive(Default)]
+struct AsCreated(HashMap<InterfaceId, ([u8; 6], u32)>);
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface state <interface> <state:up|down>")
+            .group(GROUP)
+            .help("Let packets in and out of an interface, or not")
+            .example("set interface state e0 up")
+            .run(set_state),
+    );
+    registry.command(
+        Command::new("set interface mtu [packet] <mtu:68-65535> <interface>")
+            .group(GROUP)
+            .help("Set the largest layer 3 packet of an interface, in bytes")
+            .example("set interface mtu packet 9000 e0")
+            .run(set_mtu),
+    );
+    registry.command(
+        Command::new("set interface mac address <interface> <mac>")
+            .group(GROUP)
+            .help("Set the layer 2 address of an interface")
+            .example("set interface mac address e0 02:fe:00:00:00:01")
+            .run(set_mac),
+    );
+    registry.command(
+        Command::new("set interface promiscuous <state:on|off> <interface>")
+            .group(GROUP)
+            .help("Take frames for any layer 2 address, or only those for the interface's own")
+            .example("set interface promiscuous on e0")
+            .run(set_promiscuous),
+    );
+    registry.command(
+        Command::new("show interface [<interface>]")
+            .group(GROUP)
+            .help("Show interfaces, their state, MTU and counters")
+            .details("Counters that are zero are left out; with json, all are there.")
+            .example("show interface e0")
+            .run(show),
+    );
+    registry.command(
+        Command::new("show interface features <interface>")
+            .group(GROUP)
+            .help("Show which features are enabled on an interface, by arc, in the order of packets")
+            .example("show interface features e0")
+            .run(show_features),
+    );
+    registry.command(
+        Command::new("clear interfaces").group(GROUP).help("Count what interfaces do from here").run(
+            |engine, _| {
+                engine.clear_interfaces();
+                Ok(Output::none())
+            },
+        ),
+    );
+    registry.running_config(order::INTERFACE_SETTINGS, write_config);
+    registry.on_start(|engine| {
+        engine.insert(AsCreated::default());
+        engine.on_interface_change(|engine, id, change| {
+            let row = engine.interface(id).map(|i| (i.row().mac, i.row().mtu_bytes));
+            let Some(created) = engine.get_mut::<AsCreated>() else { return };
+            match (change, row) {
+                (InterfaceChange::Created, Some(row)) => drop(created.0.insert(id, row)),
+                (InterfaceChange::Deleted, _) => drop(created.0.remove(&id)),
+                _ => {}
+            }
+        });
+    });
+}
+
+fn set_state(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let up = args.get::<&str>("state")? == "up";
+    engine.set_admin_up(id, up).map_err(|error| refuse_interface(engine, args, id, error))?;
+    Ok(Output::none())
+}
+
+fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    engine.set_mtu(id, args.get("mtu")?).map_err(|error| refuse_interface(engine, args, id, error))?;
+    Ok(Output::none())
+}
+
+fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let mac: [u8; 6] = args.get("mac")?;
+    // IEEE 802 §8.2.2: the group bit, and the address that nobody has.
+    if mac[0] & 1 == 1 || mac == [0; 6] {
+        return Err(args
+            .refuse("mac", format!("{} cannot be the address of an interface", mac_text(mac)))
+            .remedy("the lowest bit of the first byte is 0, and not all bytes are"));
+    }
+    engine.set_mac(id, mac).map_err(|error| refuse_interface(engine, args, id, error))?;
+    Ok(Output::none())
+}
+
+fn set_promiscuous(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let on = args.get::<&str>("state")? == "on";
+    engine.set_promiscuous(id, on).map_err(|error| refuse_interface(engine, args, id, error))?;
+    Ok(Output::none())
+}
+
+fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    for interface in engine.all_interfaces() {
+        let (name, row) = (&interface.name, interface.row());
+        let created = engine.get::<AsCreated>().and_then(|c| c.0.get(&interface.id)).copied();
+        let (mac, mtu) = created.unwrap_or((row.mac, row.mtu_bytes));
+        if row.mac != mac {
+            config.command(format_args!("set interface mac address {name} {}", mac_text(row.mac)));
+        }
+        if row.mtu_bytes != mtu {
+            config.command(format_args!("set interface mtu packet {} {name}", row.mtu_bytes));
+        }
+        if row.promiscuous {
+            config.command(format_args!("set interface promiscuous on {name}"));
+        }
+        if interface.admin_up {
+            config.command(format_args!("set interface state {name} up"));
+        }
+    }
+}
+
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let only = args.optional_interface(engine, "interface")?;
+    let mut text = String::new();
+    for (title, width) in [
+        ("Name", 32),
+        ("Idx", 5),
+        ("State", 10),
+        ("MTU (L3/IP4/IP6/MPLS)", 21),
+        ("Counter", 16),
+        ("Count", 16),
+    ] {
+        text += &centre(title, width);
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    let mut list = Vec::new();
+    for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
+        list.push(interface_json(engine, interface));
+        write_interface(engine, interface, &mut text);
+    }
+    Ok(Output::both(text, json!({ "interfaces": list })))
+}
+
+fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {
+    let state = if interface.admin_up { "up" } else { "down" };
+    let mtu = format!("{}/0/0/0", interface.row().mtu_bytes);
+    let start = text.len();
+    let _ = write!(
+        text,
+        "{:<32}{}{}{}",
+        interface.name,
+        centre(&interface.id.0.to_string(), 5),
+        centre(state, 10),
+        centre(&mtu, 21)
+    );
+    let totals = engine.interface_totals(interface.id);
+    for (index, (name, count)) in totals.fields().iter().filter(|(_, count)| *count > 0).enumerate() {
+        if index > 0 {
+            let _ = write!(text, "{:COUNTERS_COLUMN$}", "");
+        }
+        let _ = writeln!(text, "{name:<16}{count:>16}");
+    }
+    if !text.ends_with('\n') {
+        text.truncate(start + text[start..].trim_end().len());
+        text.push('\n');
+    }
+}
+
+fn interface_json(engine: &Engine, interface: &Interface) -> Value {
+    let totals = engine.interface_totals(interface.id);
+    let counters: Map<String, Value> =
+        totals.fields().iter().map(|(name, count)| (name.replace(' ', "_"), json!(count))).collect();
+    let row = interface.row();
+    let queues: Vec<Value> = interface
+        .rx
+        .iter()
+        .map(|p| {
+            json!({ "queue": p.queue, "worker": p.worker, "mode": p.mode, "node": engine.node_name(p.input_node) })
+        })
+        .collect();
+    json!({
+        "name": interface.name,
+        "index": interface.id,
+        "kind": interface.device.kind(),
+        "state": if interface.admin_up { "up" } else { "down" },
+        "link": if interface.link_up { "up" } else { "down" },
+        "mtu": row.mtu_bytes,
+        "mac": mac_text(row.mac),
+        "promiscuous": row.promiscuous,
+        "input": engine.node_name(row.input),
+        "rx_queues": queues,
+        "features": features_json(engine, interface.id),
+        "counters": counters,
+    })
+}
+
+/// The enabled features by arc; arcs without one are left out.
+fn features_json(engine: &Engine, id: InterfaceId) -> Value {
+    let arcs = enabled(engine, id).filter(|(_, features)| !features.is_empty());
+    Value::Object(arcs.map(|(arc, features)| (arc.to_owned(), json!(features))).collect())
+}
+
+fn enabled(engine: &Engine, id: InterfaceId) -> impl Iterator<Item = (&'static str, Vec<String>)> {
+    let arcs = engine.arcs().iter().enumerate();
+    arcs.map(move |(number, arc)| (arc.name, engine.features_of(id, ArcId(number as u8))))
+}
+
+fn show_features(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let mut text = format!("Feature paths configured on {}...\n", engine.interface_name(id));
+    for (arc, features) in enabled(engine, id) {
+        let _ = writeln!(text, "\n{arc}:");
+        if features.is_empty() {
+            text += "  none configured\n";
+        }
+        features.iter().for_each(|feature| {
+            let _ = writeln!(text, "  {feature}");
+        });
+    }
+    let all: Map<String, Value> = enabled(engine, id).map(|(arc, f)| (arc.to_owned(), json!(f))).collect();
+    Ok(Output::both(text, json!({ "interface": engine.interface_name(id), "arcs": all })))
+}

@@ -1,0 +1,339 @@
+//! `show runtime`: what each node costs on each worker, in the columns that operators know.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use quiver_core::builtin::HANDOFF;
+use quiver_core::device::RxMode;
+use quiver_core::node::{DROP, NodeKind};
+use quiver_core::statistics::{LoopTotals, NodeTotals};
+use quiver_core::{Engine, NodeId, WorkerId};
+use serde_json::{Value, json};
+
+use super::columns::{centre, two_digits};
+use super::{all_workers, thread_name, thread_number};
+use crate::args::Args;
+use crate::error::Refusal;
+use crate::grammar::Command;
+use crate::output::Output;
+use crate::registry::Registry;
+
+/// The rates "of the last 10 seconds" look back so far.
+const WINDOW_SECONDS: usize = 10;
+/// Characters of a node's name that the column is made for; longer names widen it.
+const NAME_WIDTH: usize = 30;
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("show runtime [max] [<what:summary|verbose>]")
+            .also("show run [max] [<what:summary|verbose>]")
+            .group("Seeing inside")
+            .help("Show what each node did on each worker, and what it cost in clocks")
+            .details(
+                "Calls, vectors (packets) and clocks count from the last clear runtime; loops/sec and the \
+                 node vector rate look back ten seconds at most. Clocks is per packet, or per call for a \
+                 node that had none. The maxima of max are since the start.",
+            )
+            .word("max", "the dearest call of each node instead")
+            .word("what", "only the heads, or also nodes that did nothing")
+            .example("show runtime")
+            .example("show runtime max verbose")
+            .run(show),
+    );
+    registry.command(
+        Command::new("clear runtime").group("Seeing inside").help("Count what nodes do from here").run(
+            |engine, _| {
+                engine.clear_runtime();
+                let punts = all_workers(engine).map(|worker| punts(engine, worker)).collect();
+                engine.insert(Window { samples: VecDeque::new(), punts });
+                Ok(Output::none())
+            },
+        ),
+    );
+    registry.on_start(|engine| {
+        engine.insert(Window::default());
+        engine.every(1_000_000_000, |engine| {
+            let now: Vec<Sample> = all_workers(engine).map(|worker| sample(engine, worker)).collect();
+            let Some(window) = engine.get_mut::<Window>() else { return };
+            window.samples.push_back(now);
+            if window.samples.len() > WINDOW_SECONDS {
+                window.samples.pop_front();
+            }
+        });
+    });
+}
+
+/// What every worker had done, second by second.
+#[derive(Default)]
+struct Window {
+    samples: VecDeque<Vec<Sample>>,
+    /// Each worker's punts at the last clear.
+    punts: Vec<u64>,
+}
+
+/// What one worker had done at a moment, since the clear.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    at_ns: u64,
+    passes: u64,
+    /// Of nodes between inputs and sinks.
+    calls: u64,
+    vectors: u64,
+}
+
+fn sample(engine: &Engine, worker: WorkerId) -> Sample {
+    let LoopTotals { passes, elapsed_ns, .. } = engine.loop_totals(worker);
+    let internal = engine.all_nodes().filter(|(_, node)| node.spec.kind == NodeKind::Internal);
+    internal.map(|(id, _)| engine.node_totals(worker, id)).fold(
+        Sample { at_ns: elapsed_ns, passes, calls: 0, vectors: 0 },
+        |sum, node| Sample { calls: sum.calls + node.calls, vectors: sum.vectors + node.vectors, ..sum },
+    )
+}
+
+/// A node's line.
+struct Line {
+    name: String,
+    state: &'static str,
+    totals: NodeTotals,
+}
+
+impl Line {
+    /// Clocks per packet, or per call for a node that had no packet.
+    fn clocks(&self) -> f64 {
+        let NodeTotals { calls, vectors, clocks, .. } = self.totals;
+        ratio(clocks, if vectors > 0 { vectors } else { calls })
+    }
+
+    fn is_idle(&self) -> bool {
+        self.totals.calls == 0
+    }
+}
+
+/// One worker's part of the answer.
+struct Thread {
+    worker: WorkerId,
+    core: Option<usize>,
+    loops: LoopTotals,
+    loops_per_s: f64,
+    vectors_per_call: f64,
+    /// Packets per second: in, out, drop, punt.
+    rates: [f64; 4],
+    lines: Vec<Line>,
+}
+
+fn ratio(part: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { part as f64 / of as f64 }
+}
+
+fn thread(engine: &Engine, worker: WorkerId) -> Thread {
+    let loops = engine.loop_totals(worker);
+    let elapsed_s = loops.elapsed_ns as f64 / 1e9;
+    let mut rates = [0u64; 4];
+    let mut lines = Vec::new();
+    for (id, node) in engine.all_nodes() {
+        let totals = engine.node_totals(worker, id);
+        match node.spec.kind {
+            // What another worker handed over came in there.
+            NodeKind::Input if id != HANDOFF => rates[0] += totals.vectors,
+            NodeKind::Sink if id == DROP => rates[2] += totals.vectors,
+            NodeKind::Sink => rates[1] += totals.vectors,
+            _ => {}
+        }
+        let state =
+            if node.spec.kind == NodeKind::Input { input_state(engine, worker, id) } else { "active" };
+        lines.push(Line { name: node.spec.name.clone(), state, totals });
+    }
+    lines.sort_by(|a, b| a.name.cmp(&b.name));
+    let window = engine.get::<Window>();
+    let punts_before = window.and_then(|w| w.punts.get(worker.index()).copied()).unwrap_or(0);
+    rates[3] = punts(engine, worker).saturating_sub(punts_before);
+    let then = window.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
+    let now = sample(engine, worker);
+    Thread {
+        worker,
+        core: engine.worker_core(worker),
+        loops_per_s: per_second(now.passes.saturating_sub(then.passes), now.at_ns.saturating_sub(then.at_ns)),
+        vectors_per_call: ratio(
+            now.vectors.saturating_sub(then.vectors),
+            now.calls.saturating_sub(then.calls),
+        ),
+        rates: rates.map(|packets| if elapsed_s > 0.0 { packets as f64 / elapsed_s } else { 0.0 }),
+        loops,
+        lines,
+    }
+}
+
+fn per_second(count: u64, elapsed_ns: u64) -> f64 {
+    ratio(count, elapsed_ns) * 1e9
+}
+
+/// Packets that a worker handed to the control thread or the host since the start.
+fn punts(engine: &Engine, worker: WorkerId) -> u64 {
+    let Some(counters) = engine.worker_counters(worker) else { return 0 };
+    engine.all_interfaces().map(|i| counters.interface(i.id).punts.get()).sum()
+}
+
+/// How a worker serves the queues of an input node.
+fn input_state(engine: &Engine, worker: WorkerId, node: NodeId) -> &'static str {
+    let placed = engine.all_interfaces().flat_map(|i| &i.rx);
+    let modes: Vec<RxMode> =
+        placed.filter(|p| p.worker == worker && p.input_node == node).map(|p| p.mode).collect();
+    let polls = |mode: &RxMode| match mode {
+        RxMode::Polling => true,
+        RxMode::Interrupt => false,
+        RxMode::Adaptive => !engine.is_asleep(worker),
+    };
+    match modes.as_slice() {
+        [] => "active",
+        modes if modes.iter().any(polls) => "polling",
+        _ => "interrupt wait",
+    }
+}
+
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let what = args.or("what", "")?;
+    let mut text = String::new();
+    let mut threads = Vec::new();
+    for worker in all_workers(engine) {
+        let thread = thread(engine, worker);
+        if worker.0 > 0 {
+            text += "---------------\n";
+        }
+        write_head(&thread, &mut text);
+        if what != "summary" {
+            let shown: Vec<&Line> =
+                thread.lines.iter().filter(|line| what == "verbose" || !line.is_idle()).collect();
+            if args.has("max") { write_maxima(&shown, &mut text) } else { write_lines(&shown, &mut text) }
+        }
+        if what == "verbose" {
+            let LoopTotals { passes, sleeps, no_frame, events_lost, .. } = thread.loops;
+            let _ = writeln!(
+                text,
+                "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, {events_lost} events lost"
+            );
+        }
+        threads.push(thread_json(&thread));
+    }
+    Ok(Output::both(text, json!({ "threads": threads })))
+}
+
+fn write_head(thread: &Thread, text: &mut String) {
+    let core = thread.core.map_or_else(|| "-".to_owned(), |core| core.to_string());
+    let [rx, tx, drop, punt] = thread.rates;
+    let _ = writeln!(
+        text,
+        "Thread {} {} (lcore {core})",
+        thread_number(thread.worker),
+        thread_name(thread.worker)
+    );
+    let _ = writeln!(
+        text,
+        "Time {:.1}, {WINDOW_SECONDS} sec internal node vector rate {} loops/sec {}",
+        thread.loops.elapsed_ns as f64 / 1e9,
+        two_digits(thread.vectors_per_call),
+        two_digits(thread.loops_per_s)
+    );
+    let _ = writeln!(text, "  vector rates in {rx:.4e}, out {tx:.4e}, drop {drop:.4e}, punt {punt:.4e}");
+}
+
+fn width_of(lines: &[&Line]) -> usize {
+    lines.iter().map(|line| line.name.len() + 1).fold(NAME_WIDTH, usize::max)
+}
+
+fn write_lines(lines: &[&Line], text: &mut String) {
+    let width = width_of(lines);
+    let _ = writeln!(
+        text,
+        "{}{}{:>14}{:>16}{:>16}{:>16}{:>16}",
+        centre("Name", width),
+        centre("State", 14),
+        "Calls",
+        "Vectors",
+        "Suspends",
+        "Clocks",
+        "Vectors/Call"
+    );
+    for line in lines {
+        let NodeTotals { calls, vectors, .. } = line.totals;
+        let _ = writeln!(
+            text,
+            "{:<width$}{}{calls:>14}{vectors:>16}{:>16}{:>16}{:>16}",
+            line.name,
+            centre(line.state, 14),
+            0,
+            format!("{:.2e}", line.clocks()),
+            two_digits(ratio(vectors, calls))
+        );
+    }
+}
+
+fn write_maxima(lines: &[&Line], text: &mut String) {
+    let width = width_of(lines);
+    let _ = writeln!(
+        text,
+        "{}{:>17}{:>18}{:>14}{:>14}{:>18}",
+        centre("Name", width),
+        "Max Node Clocks",
+        "Vectors at Max",
+        "Max Clocks",
+        "Avg Clocks",
+        "Avg Vectors/Call"
+    );
+    for line in lines {
+        let NodeTotals { calls, vectors, max_clocks, max_vectors, .. } = line.totals;
+        let _ = writeln!(
+            text,
+            "{:<width$}{:>17}{max_vectors:>18}{:>14}{:>14}{:>18}",
+            line.name,
+            format!("{:.2e}", max_clocks as f64),
+            format!("{:.2e}", ratio(max_clocks, max_vectors.max(1))),
+            format!("{:.2e}", line.clocks()),
+            two_digits(ratio(vectors, calls))
+        );
+    }
+}
+
+/// `null` for a ratio without a denominator.
+fn ratio_json(part: u64, of: u64) -> Value {
+    if of == 0 { Value::Null } else { json!(ratio(part, of)) }
+}
+
+fn thread_json(thread: &Thread) -> Value {
+    let nodes: Vec<Value> = thread
+        .lines
+        .iter()
+        .map(|line| {
+            let NodeTotals { calls, vectors, clocks, max_clocks, max_vectors } = line.totals;
+            json!({
+                "name": line.name,
+                "state": line.state,
+                "calls": calls,
+                "vectors": vectors,
+                "suspends": 0,
+                "clocks": clocks,
+                "clocks_per_packet": ratio_json(clocks, vectors),
+                "vectors_per_call": ratio_json(vectors, calls),
+                "max_clocks": max_clocks,
+                "max_vectors": max_vectors,
+            })
+        })
+        .collect();
+    let [rx, tx, drop, punt] = thread.rates;
+    json!({
+        "name": thread_name(thread.worker),
+        "id": thread_number(thread.worker),
+        "core": thread.core,
+        "elapsed_s": thread.loops.elapsed_ns as f64 / 1e9,
+        "loops_per_s": thread.loops_per_s,
+        "internal_vectors_per_call": thread.vectors_per_call,
+        "vector_rate_in": rx,
+        "vector_rate_out": tx,
+        "vector_rate_drop": drop,
+        "vector_rate_punt": punt,
+        "passes": thread.loops.passes,
+        "sleeps": thread.loops.sleeps,
+        "packets_without_vector": thread.loops.no_frame,
+        "events_lost": thread.loops.events_lost,
+        "nodes": nodes,
+    })
+}

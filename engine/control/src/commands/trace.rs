@@ -1,0 +1,234 @@
+//! Traces: what each node saw and decided about a packet, in words.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use quiver_core::node::NodeKind;
+use quiver_core::trace::{TraceRecord, WorkerTrace};
+use quiver_core::{Engine, NodeId};
+use serde_json::{Value, json};
+
+use super::{thread_name, thread_number};
+use crate::args::Args;
+use crate::error::Refusal;
+use crate::grammar::Command;
+use crate::output::Output;
+use crate::registry::Registry;
+
+const GROUP: &str = "Seeing inside";
+/// Packets that `show trace` shows of each worker unless `max N` says otherwise.
+const SHOWN_DEFAULT: usize = 50;
+/// Bytes in a line of a hex dump.
+const DUMP_LINE_BYTES: usize = 16;
+
+/// How traces are shown.
+#[derive(Default)]
+struct View {
+    /// With the packet's bytes.
+    verbose: bool,
+    filter: Option<Filter>,
+}
+
+/// Which packets are shown.
+#[derive(Clone, Copy)]
+struct Filter {
+    node: NodeId,
+    /// Those that pass the node, or those that do not.
+    include: bool,
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("trace add <node> <packets:1-4096> [verbose]")
+            .group(GROUP)
+            .help("Trace the next packets that an input node receives, on each worker")
+            .word("node", "an input node, such as memif-input")
+            .word("verbose", "show the packet's first bytes at each node too")
+            .run(add),
+    );
+    registry.command(
+        Command::new("show trace [max <:1-4096>]")
+            .group(GROUP)
+            .help("Show the traced packets: what each node saw and decided")
+            .word("max", "packets of each worker, 50 unless given")
+            .example("show trace max 5")
+            .run(show),
+    );
+    registry.command(
+        Command::new("clear trace").group(GROUP).help("Forget the traced packets, and trace no more").run(
+            |engine, _| {
+                engine.trace_clear()?;
+                engine.insert(View { verbose: false, ..engine_view(engine) });
+                Ok(Output::none())
+            },
+        ),
+    );
+    registry.command(
+        Command::new("trace filter include|exclude <node>")
+            .group(GROUP)
+            .help("Show only the traced packets that pass a node, or that do not")
+            .details("It chooses among the packets that are traced; `trace add` decides which those are.")
+            .example("trace filter include error-drop")
+            .run(set_filter),
+    );
+    registry.command(Command::new("trace filter none").group(GROUP).help("Show all traced packets").run(
+        |engine, _| {
+            engine.insert(View { filter: None, ..engine_view(engine) });
+            Ok(Output::none())
+        },
+    ));
+    registry.on_start(|engine| engine.insert(View::default()));
+}
+
+fn engine_view(engine: &Engine) -> View {
+    engine.get::<View>().map_or_else(View::default, |v| View { verbose: v.verbose, filter: v.filter })
+}
+
+fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.node(engine, "node")?;
+    let name = engine.node_name(id);
+    if engine.node_info(id).is_none_or(|info| info.spec.kind != NodeKind::Input) {
+        let inputs = engine.all_nodes().filter(|(_, n)| n.spec.kind == NodeKind::Input);
+        let inputs: Vec<&str> = inputs.map(|(_, n)| n.spec.name.as_str()).collect();
+        return Err(args
+            .refuse("node", format!("{name} receives nothing from a device, so no trace can begin there"))
+            .remedy(format!("input nodes are {}", inputs.join(", "))));
+    }
+    engine.trace_add(id, args.get("packets")?)?;
+    let verbose = args.has("verbose");
+    engine.insert(View { verbose, ..engine_view(engine) });
+    Ok(Output::none())
+}
+
+fn set_filter(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let node = args.node(engine, "node")?;
+    engine
+        .insert(View { filter: Some(Filter { node, include: args.has("include") }), ..engine_view(engine) });
+    Ok(Output::none())
+}
+
+/// One packet's records, in order.
+type Story<'t> = (u32, Vec<&'t TraceRecord>);
+
+/// The packets of a worker that the filter lets through, and how many there are in all.
+fn stories<'t>(trace: &'t WorkerTrace, view: &View) -> (Vec<Story<'t>>, usize) {
+    let mut by_packet: BTreeMap<u32, Vec<&TraceRecord>> = BTreeMap::new();
+    for record in &trace.records {
+        by_packet.entry(record.packet).or_default().push(record);
+    }
+    let all = by_packet.len();
+    let passes = |records: &Vec<&TraceRecord>| {
+        view.filter.is_none_or(|filter| records.iter().any(|r| r.node == filter.node) == filter.include)
+    };
+    (by_packet.into_iter().filter(|(_, records)| passes(records)).collect(), all)
+}
+
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let max: usize = args.or("max", SHOWN_DEFAULT)?;
+    let traces = engine.traces()?;
+    let view = engine_view(engine);
+    let mut text = String::new();
+    let mut threads = Vec::new();
+    for trace in &traces {
+        let (number, name) = (thread_number(trace.worker), thread_name(trace.worker));
+        let _ = writeln!(text, "------------------- Start of thread {number} {name} -------------------");
+        let (stories, all) = stories(trace, &view);
+        let packets: Vec<Value> = stories
+            .iter()
+            .take(max)
+            .map(|(packet, records)| {
+                write_story(engine, *packet, records, view.verbose, &mut text);
+                json!({
+                    "packet": packet,
+                    "nodes": records.iter().map(|r| record_json(engine, r)).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        if packets.is_empty() {
+            text += "No packets in trace buffer\n";
+        }
+        if let more @ 1.. = stories.len() - packets.len() {
+            let _ = writeln!(text, "\n{more} more packets; `show trace max N` shows N of each thread");
+        }
+        if let hidden @ 1.. = all - stories.len() {
+            let _ = writeln!(text, "\n{hidden} packets are hidden by the trace filter");
+        }
+        if trace.cut > 0 {
+            let _ = writeln!(text, "\n{} steps found no room; trace fewer packets at a time", trace.cut);
+        }
+        threads.push(json!({ "name": name, "id": number, "cut": trace.cut, "packets": packets }));
+    }
+    Ok(Output::both(text, json!({ "threads": threads })))
+}
+
+/// Hours, minutes, seconds and microseconds since the start.
+fn time_text(ns: u64) -> String {
+    let (us, seconds) = (ns / 1000 % 1_000_000, ns / 1_000_000_000);
+    format!("{:02}:{:02}:{:02}:{us:06}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+fn write_story(engine: &Engine, packet: u32, records: &[&TraceRecord], verbose: bool, text: &mut String) {
+    let _ = writeln!(text, "Packet {packet}\n");
+    for record in records {
+        let time = time_text(engine.clocks_to_ns(record.clocks));
+        let _ = writeln!(text, "{time}: {}", engine.node_name(record.node));
+        for line in sentence(engine, record).lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+        if verbose {
+            write_bytes(record.bytes(), text);
+        }
+    }
+    text.push('\n');
+}
+
+/// What the node says, or what can be said of any node.
+fn sentence(engine: &Engine, record: &TraceRecord) -> String {
+    let info = engine.node_info(record.node);
+    if let Some(words) = info.and_then(|info| info.describe(record, engine)) {
+        return words;
+    }
+    let bytes = record.packet_bytes;
+    match info.map(|info| info.spec.kind) {
+        Some(NodeKind::Input) => format!("received {bytes} bytes on {}", engine.interface_name(record.rx)),
+        Some(NodeKind::Sink) => format!("{bytes} bytes end here"),
+        _ => format!("{bytes} bytes go on to {}", engine.node_name(record.next)),
+    }
+}
+
+fn write_bytes(bytes: &[u8], text: &mut String) {
+    for (line, chunk) in bytes.chunks(DUMP_LINE_BYTES).enumerate() {
+        let _ = write!(text, "    {:04x}:", line * DUMP_LINE_BYTES);
+        for pair in chunk.chunks(2) {
+            text.push(' ');
+            pair.iter().for_each(|byte| {
+                let _ = write!(text, "{byte:02x}");
+            });
+        }
+        text.push('\n');
+    }
+}
+
+fn record_json(engine: &Engine, record: &TraceRecord) -> Value {
+    let ended = record.next == record.node;
+    json!({
+        "time_s": engine.clocks_to_ns(record.clocks) as f64 / 1e9,
+        "node": engine.node_name(record.node),
+        "next": if ended { Value::Null } else { json!(engine.node_name(record.next)) },
+        "text": sentence(engine, record),
+        "rx": engine.interface_name(record.rx),
+        "bytes": record.packet_bytes,
+        "data": record.bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_hours_minutes_seconds_microseconds() {
+        assert_eq!(time_text(0), "00:00:00:000000");
+        assert_eq!(time_text(3_725_000_042_999), "01:02:05:000042");
+    }
+}

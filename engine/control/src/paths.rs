@@ -1,0 +1,33 @@
+//! Where a router and its client meet, when nobody says otherwise.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Overrides the folder.
+pub const RUNTIME_DIR_VARIABLE: &str = "QUIVER_RUNTIME_DIR";
+
+/// The folder for sockets: `$QUIVER_RUNTIME_DIR`, `/run/quiver` for root, otherwise
+/// `$XDG_RUNTIME_DIR/quiver` or `/tmp/quiver-UID`.
+pub fn runtime_dir() -> PathBuf {
+    if let Some(folder) = env::var_os(RUNTIME_DIR_VARIABLE) {
+        return folder.into();
+    }
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return "/run/quiver".into();
+    }
+    match env::var_os("XDG_RUNTIME_DIR") {
+        Some(folder) => Path::new(&folder).join("quiver"),
+        None => env::temp_dir().join(format!("quiver-{}", user.as_raw())),
+    }
+}
+
+/// The socket for plain command lines in a runtime folder.
+pub fn cli_socket(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join("cli.sock")
+}
+
+/// The socket for JSON-RPC in a runtime folder.
+pub fn api_socket(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join("api.sock")
+}

@@ -1,0 +1,499 @@
+//! The start-up file: sections in braces, each declared in the notation of commands.
+//!
+//! ```text
+//! unix { nodaemon cli-listen /run/quiver/cli.sock exec /etc/quiver/setup.cli }
+//! cpu  { main-core 0 corelist-workers 1-3 }   # comments go to the end of the line
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::args::{Args, Slot};
+use crate::automaton;
+use crate::error::{Refusal, either, nearest, shown};
+use crate::matcher::Matcher;
+use crate::syntax::{self, Node};
+use crate::types::{Types, core_list};
+use crate::words::{self, End, Word, line_of};
+
+/// A start-up file is at most this long.
+pub const STARTUP_BYTES_MAX: u64 = 1 << 20;
+
+/// A section under declaration.
+#[derive(Clone, Debug)]
+pub struct Section {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) entries: Vec<(&'static str, &'static str)>,
+}
+
+impl Section {
+    /// A section of this name.
+    pub fn new(name: &'static str) -> Section {
+        Section { name, help: "", entries: Vec::new() }
+    }
+
+    /// What it is about, without a full stop.
+    pub fn help(mut self, help: &'static str) -> Section {
+        self.help = help;
+        self
+    }
+
+    /// Add an entry, in the notation of [`syntax`](crate::syntax). Entries come in any order, each
+    /// once; one that ends in `...` comes as often as wanted:
+    /// `(dev <address:word> ['{' {[name <:word>]} '}'])...`.
+    pub fn entry(mut self, syntax: &'static str, help: &'static str) -> Section {
+        self.entries.push((syntax, help));
+        self
+    }
+}
+
+/// All sections that this router has.
+pub struct StartupSchema {
+    types: Types,
+    matcher: Matcher,
+    sections: Vec<Section>,
+    /// The same as a tree, for the reference page.
+    trees: Vec<Vec<Node>>,
+}
+
+impl Default for StartupSchema {
+    fn default() -> Self {
+        Self::new(Types::default())
+    }
+}
+
+impl StartupSchema {
+    /// The sections that every router has: `unix`, `cpu` and `buffers`.
+    pub fn new(types: Types) -> StartupSchema {
+        let mut schema =
+            StartupSchema { types, matcher: Matcher::new(false), sections: Vec::new(), trees: Vec::new() };
+        schema.add(
+            Section::new("unix")
+                .help("The process")
+                .entry("nodaemon", "stay in the foreground")
+                .entry("interactive", "read commands from the terminal, and stay in the foreground")
+                .entry("cli-listen <:path>", "socket for command lines; by default cli.sock in runtime-dir")
+                .entry("log <:path>", "file for the log")
+                .entry("exec <:path>", "file of commands to execute at start")
+                .entry("runtime-dir <:path>", "folder for the sockets")
+                .entry("gid <:word>", "group that may use the sockets, by name or number"),
+        );
+        schema.add(
+            Section::new("cpu")
+                .help("Which threads run where")
+                .entry("main-core <:0-4095>", "core of the control thread")
+                .entry("corelist-workers <:cores>", "cores of the workers, one each, in this order")
+                .entry("workers <:0-4095>", "number of workers, on the first cores that are free")
+                .entry("skip-cores <:0-4095>", "leave out so many cores, counted from the first"),
+        );
+        schema.add(
+            Section::new("buffers")
+                .help("Memory for packets")
+                .entry("buffers-per-numa <:256-16777216>", "number of buffers on each NUMA node")
+                .entry("default data-size <:256-65536>", "bytes of data in each buffer")
+                .entry("page-size <:default|4K|2M|1G>", "size of the memory pages"),
+        );
+        schema
+    }
+
+    /// Add a section of a feature. Panics when the declaration is at fault.
+    pub fn add(&mut self, section: Section) {
+        let exists = self.sections.iter().any(|known| known.name == section.name);
+        assert!(!exists, "the section {} exists twice", section.name);
+        let tree = |(syntax, _): &(&'static str, &'static str)| syntax::parse(syntax, &self.types);
+        let trees: Vec<Node> = section.entries.iter().map(tree).collect();
+        // A lone word is a flag, as in a command.
+        let members = trees.iter().cloned().map(|entry| match entry {
+            Node::Literal { word, .. } => Node::Opt(Box::new(Node::Literal { word, flag: true })),
+            entry => Node::Opt(Box::new(entry)),
+        });
+        let close = Node::Literal { word: "}", flag: false };
+        let body = Node::Seq(vec![Node::Set(members.collect()), close]);
+        self.matcher.add(&[section.name, "{"], automaton::compile(&body));
+        self.matcher.check();
+        self.trees.push(trees);
+        self.sections.push(section);
+    }
+
+    /// The declared sections, each with the trees of its entries.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = (&Section, &[Node])> {
+        self.sections.iter().zip(self.trees.iter().map(Vec::as_slice))
+    }
+
+    /// Read a file's sections. The refusal names the file and the line.
+    pub fn parse<'a>(&'a self, file: &'a StartupFile) -> Result<Startup<'a>, Refusal> {
+        let text = file.text.as_str();
+        let mut words = Vec::new();
+        let place = |refusal: Refusal, word: Option<Word>| {
+            let at = word.map_or(text.len(), |word| word.start as usize);
+            Refusal::new(refusal.what())
+                .remedy(refusal.remedy_text())
+                .in_file(file.name.clone(), line_of(text, at))
+        };
+        let end = words::split(text, &mut words);
+        let end = end.map_err(|refusal| {
+            let at = refusal.place().map_or(0, |place| place.word as usize).saturating_sub(1);
+            place(refusal, words.get(at).copied())
+        })?;
+        let mut found: Vec<Found<'a>> = Vec::new();
+        let mut at = 0;
+        while at < words.len() {
+            let length = section_length(text, &words[at..]);
+            let own = words[at..at + length].to_vec();
+            let name = own[0].text(text);
+            self.check_name(name, &own, text).map_err(|refusal| place(refusal, Some(own[0])))?;
+            if end != End::Complete && at + length == words.len() {
+                let refusal =
+                    Refusal::new(format!("the section {name} is not closed")).remedy("close it with }");
+                return Err(place(refusal, Some(own[0])));
+            }
+            if found.iter().any(|other| self.sections[other.section].name == name) {
+                let refusal = Refusal::new(format!("the section {name} is given twice"));
+                return Err(place(refusal.remedy("put its entries together"), Some(own[0])));
+            }
+            let mut slots = Vec::new();
+            let section = self.matcher.parse(&(), text, &own, &mut slots).map_err(|refusal| {
+                let word = refusal.place().map_or(0, |place| place.word as usize).saturating_sub(1);
+                place(refusal, own.get(word).copied())
+            })?;
+            found.push(Found { section: section as usize, slots, words: own });
+            at += length;
+        }
+        Ok(Startup { schema: self, file, found })
+    }
+
+    fn check_name(&self, name: &str, own: &[Word], text: &str) -> Result<(), Refusal> {
+        let known = self.sections.iter().map(|section| section.name);
+        let quoted = shown(name);
+        if !known.clone().any(|known| known == name) {
+            let near = nearest(name, known.clone());
+            let all: Vec<&str> = known.collect();
+            let remedy = match near.is_empty() {
+                true => format!("its sections are {}", all.join(", ")),
+                false => format!("did you mean {}?", either(&near)),
+            };
+            return Err(Refusal::new(format!("this router has no section '{quoted}'")).remedy(remedy));
+        }
+        match own.get(1) {
+            Some(brace) if brace.text(text) == "{" => Ok(()),
+            _ => Err(Refusal::new(format!("the section {quoted} has no braces"))
+                .remedy(format!("write {quoted} {{ … }}"))),
+        }
+    }
+}
+
+/// How many words the section that begins here has, with its name and its braces.
+fn section_length(text: &str, words: &[Word]) -> usize {
+    let mut open = 0;
+    for (index, word) in words.iter().enumerate() {
+        match word.text(text) {
+            "{" if !word.quoted => open += 1,
+            "}" if !word.quoted => open -= 1,
+            _ => {}
+        }
+        let next_opens = words.get(index + 1).is_some_and(|next| next.text(text) == "{");
+        if open == 0 && (index > 0 || !next_opens) {
+            return index + 1;
+        }
+    }
+    words.len()
+}
+
+/// A start-up file's text.
+#[derive(Clone, Debug)]
+pub struct StartupFile {
+    name: String,
+    text: String,
+}
+
+impl StartupFile {
+    /// Read it.
+    pub fn read(path: &Path) -> Result<StartupFile, Refusal> {
+        let name = shown(&path.display().to_string());
+        let failed = |error: std::io::Error| Refusal::new(format!("cannot read {name}: {error}"));
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if !metadata.is_file() || metadata.len() > STARTUP_BYTES_MAX {
+            return Err(Refusal::new(format!("{name} is not a file of at most 1 MiB")));
+        }
+        let text = fs::read(path).map_err(failed)?;
+        match String::from_utf8(text) {
+            Ok(text) => Ok(StartupFile { name, text }),
+            Err(_) => Err(Refusal::new(format!("{name} is not text in UTF-8"))),
+        }
+    }
+
+    /// A text of this name.
+    pub fn from_text(name: &str, text: &str) -> StartupFile {
+        StartupFile { name: shown(name), text: text.into() }
+    }
+}
+
+struct Found<'a> {
+    section: usize,
+    slots: Vec<Slot<'a>>,
+    words: Vec<Word>,
+}
+
+/// What a start-up file says.
+pub struct Startup<'a> {
+    schema: &'a StartupSchema,
+    file: &'a StartupFile,
+    found: Vec<Found<'a>>,
+}
+
+impl Startup<'_> {
+    fn found(&self, name: &str) -> Option<&Found<'_>> {
+        self.found.iter().find(|found| self.schema.sections[found.section].name == name)
+    }
+
+    /// The entries of a section, when the file has it.
+    pub fn section(&self, name: &str) -> Option<Args<'_>> {
+        let found = self.found(name)?;
+        let automaton = &self.schema.matcher.automata[found.section];
+        let command = self.schema.sections[found.section].name;
+        Some(Args { names: &automaton.names, slots: &found.slots, command })
+    }
+
+    /// A refusal of something in this section, with its file and line.
+    pub fn refuse_in(&self, section: &str, refusal: Refusal) -> Refusal {
+        let Some(found) = self.found(section) else { return refusal };
+        let word = refusal.place().map_or(0, |place| place.word as usize).saturating_sub(1);
+        let at = found.words.get(word).map_or(0, |word| word.start as usize);
+        Refusal::new(refusal.what())
+            .remedy(refusal.remedy_text())
+            .in_file(self.file.name.clone(), line_of(&self.file.text, at))
+    }
+
+    /// The section `unix`.
+    pub fn unix(&self) -> Result<Unix, Refusal> {
+        let Some(args) = self.section("unix") else { return Ok(Unix::default()) };
+        let path = |name: &str| Ok::<_, Refusal>(args.optional::<String>(name)?.map(PathBuf::from));
+        Ok(Unix {
+            nodaemon: args.has("nodaemon"),
+            interactive: args.has("interactive"),
+            cli_listen: path("cli-listen")?,
+            log: path("log")?,
+            exec: path("exec")?,
+            runtime_dir: path("runtime-dir")?,
+            gid: args.optional("gid")?,
+        })
+    }
+
+    /// The section `cpu`.
+    pub fn cpu(&self) -> Result<Cpu, Refusal> {
+        let Some(args) = self.section("cpu") else { return Ok(Cpu::default()) };
+        let main_core: Option<u16> = args.optional("main-core")?;
+        let cores = args.optional::<&str>("corelist-workers")?.and_then(core_list);
+        let count: Option<u16> = args.optional("workers")?;
+        let workers = match (cores, count) {
+            (Some(_), Some(_)) => {
+                let refusal = args.refuse("workers", "both corelist-workers and workers are given");
+                return Err(self.refuse_in("cpu", refusal.remedy("give one of them")));
+            }
+            (Some(cores), None) => Workers::Cores(cores),
+            (None, Some(count)) => Workers::Count(count),
+            (None, None) => Workers::Default,
+        };
+        if let (Some(core), Workers::Cores(cores)) = (main_core, &workers)
+            && cores.contains(&core)
+        {
+            let refusal = args.refuse("main-core", format!("core {core} is both main-core and a worker's"));
+            return Err(self.refuse_in("cpu", refusal.remedy("take it out of corelist-workers")));
+        }
+        Ok(Cpu { main_core, workers, skip_cores: args.or("skip-cores", 0)? })
+    }
+
+    /// The section `buffers`.
+    pub fn buffers(&self) -> Result<Buffers, Refusal> {
+        let Some(args) = self.section("buffers") else { return Ok(Buffers::default()) };
+        Ok(Buffers {
+            per_numa: args.optional("buffers-per-numa")?,
+            data_size_bytes: args.optional("data-size")?,
+            page_size: match args.or("page-size", "default")? {
+                "4K" => PageSize::Kilobytes4,
+                "2M" => PageSize::Megabytes2,
+                "1G" => PageSize::Gigabyte1,
+                _ => PageSize::Default,
+            },
+        })
+    }
+}
+
+/// The section `unix`: the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unix {
+    /// Stay in the foreground.
+    pub nodaemon: bool,
+    /// Read commands from the terminal.
+    pub interactive: bool,
+    /// Socket for command lines.
+    pub cli_listen: Option<PathBuf>,
+    /// File for the log.
+    pub log: Option<PathBuf>,
+    /// File of commands to execute at start.
+    pub exec: Option<PathBuf>,
+    /// Folder for the sockets.
+    pub runtime_dir: Option<PathBuf>,
+    /// Group that may use the sockets.
+    pub gid: Option<String>,
+}
+
+/// The section `cpu`: which threads run where.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// Core of the control thread.
+    pub main_core: Option<u16>,
+    /// The workers.
+    pub workers: Workers,
+    /// Cores to leave out, counted from the first.
+    pub skip_cores: u16,
+}
+
+/// How the workers are placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Workers {
+    /// As the router likes.
+    #[default]
+    Default,
+    /// So many, on the first free cores.
+    Count(u16),
+    /// One on each of these cores.
+    Cores(Vec<u16>),
+}
+
+/// The section `buffers`: memory for packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Buffers on each NUMA node.
+    pub per_numa: Option<u32>,
+    /// Bytes of data in each buffer.
+    pub data_size_bytes: Option<u32>,
+    /// Pages to take.
+    pub page_size: PageSize,
+}
+
+/// Size of memory pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageSize {
+    /// Huge pages when there are some.
+    #[default]
+    Default,
+    /// 4 KiB.
+    Kilobytes4,
+    /// 2 MiB.
+    Megabytes2,
+    /// 1 GiB.
+    Gigabyte1,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let schema = StartupSchema::default();
+        let file = StartupFile::from_text("startup.conf", text);
+        let startup = match schema.parse(&file) {
+            Err(refusal) => return refusal.to_string(),
+            Ok(startup) => startup,
+        };
+        startup.cpu().expect_err("it is accepted").to_string()
+    }
+
+    #[test]
+    fn an_operators_file_is_read_into_types() {
+        let text = "unix {\n  nodaemon # stay\n  cli-listen /run/q/cli.sock exec /etc/q/setup.cli\n  gid vpp\n}\n\
+                    cpu { main-core 0 corelist-workers 1,3-4 }\nbuffers {\n buffers-per-numa 65536\n default data-size 2048\n page-size 2M }";
+        let schema = StartupSchema::default();
+        let file = StartupFile::from_text("startup.conf", text);
+        let startup = schema.parse(&file).unwrap();
+        let unix = startup.unix().unwrap();
+        assert!(unix.nodaemon && !unix.interactive);
+        assert_eq!(unix.exec, Some("/etc/q/setup.cli".into()));
+        let cpu = Cpu { main_core: Some(0), workers: Workers::Cores(vec![1, 3, 4]), skip_cores: 0 };
+        assert_eq!(startup.cpu().unwrap(), cpu);
+        let buffers = startup.buffers().unwrap();
+        assert_eq!((buffers.per_numa, buffers.data_size_bytes), (Some(65536), Some(2048)));
+        assert_eq!(buffers.page_size, PageSize::Megabytes2);
+    }
+
+    #[test]
+    fn a_fault_names_file_line_and_what_was_meant() {
+        assert_eq!(
+            refused("unix {\n  nodemon\n}"),
+            "startup.conf:2: unknown word 'nodemon': did you mean nodaemon?"
+        );
+        assert_eq!(
+            refused("\ncpus { }"),
+            "startup.conf:2: this router has no section 'cpus': did you mean cpu?"
+        );
+        assert_eq!(
+            refused("dpdk {\n dev 0000:02:00.0 { name e0 }\n}"),
+            "startup.conf:1: this router has no section 'dpdk': its sections are unix, cpu, buffers"
+        );
+        assert_eq!(
+            refused("unix { log /x\n log /y }"),
+            "startup.conf:2: 'log' is given twice: once is enough"
+        );
+        assert_eq!(
+            refused("cpu\n{ main-core x }"),
+            "startup.conf:2: 'x' does not fit here: it must be a number from 0 to 4095"
+        );
+        assert_eq!(
+            refused("unix { nodaemon"),
+            "startup.conf:1: the section unix is not closed: close it with }"
+        );
+        assert_eq!(
+            refused("unix nodaemon"),
+            "startup.conf:1: the section unix has no braces: write unix { … }"
+        );
+        assert_eq!(
+            refused("cpu { }\ncpu { }"),
+            "startup.conf:2: the section cpu is given twice: put its entries together"
+        );
+        assert_eq!(refused("unix { }\n}"), "startup.conf:2: a brace is closed that was never opened");
+        assert_eq!(
+            refused("unix {\n main }"),
+            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, runtime-dir, gid or }"
+        );
+        assert_eq!(
+            refused("cpu {\n main-core 1\n workers 2\n corelist-workers 1 }"),
+            "startup.conf:3: both corelist-workers and workers are given: give one of them"
+        );
+        assert_eq!(
+            refused("cpu {\n corelist-workers 1-2\n main-core 1 }"),
+            "startup.conf:3: core 1 is both main-core and a worker's: take it out of corelist-workers"
+        );
+    }
+
+    #[test]
+    fn a_feature_declares_a_section_with_blocks_that_repeat() {
+        let mut schema = StartupSchema::default();
+        schema.add(
+            Section::new("dpdk")
+                .help("Devices of DPDK")
+                .entry(
+                    "(dev <address:word> ['{' {[name <:word>] [num-rx-queues <:1-64>]} '}'])...",
+                    "a device",
+                )
+                .entry("no-multi-seg", "frames fit into one buffer")
+                .entry("uio-driver <:word>", "the kernel's driver"),
+        );
+        let text = "dpdk {\n dev 0000:02:00.0 { name e0 }\n dev 0000:03:00.0\n no-multi-seg\n uio-driver vfio-pci\n dev 0000:04:00.0 { num-rx-queues 2 name e2 } }";
+        let file = StartupFile::from_text("startup.conf", text);
+        let startup = schema.parse(&file).unwrap();
+        let args = startup.section("dpdk").unwrap();
+        let devices: Vec<(String, Option<String>)> = args
+            .groups("dev")
+            .map(|dev| (dev.get("address").unwrap(), dev.optional("name").unwrap()))
+            .collect();
+        assert_eq!(devices.len(), 3);
+        assert_eq!(devices[0], ("0000:02:00.0".into(), Some("e0".into())));
+        assert_eq!(devices[1], ("0000:03:00.0".into(), None));
+        assert!(args.has("no-multi-seg"));
+        let refusal =
+            startup.refuse_in("dpdk", args.groups("dev").nth(1).unwrap().refuse("address", "no such device"));
+        assert_eq!(refusal.to_string(), "startup.conf:3: no such device");
+    }
+}
