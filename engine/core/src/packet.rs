@@ -287,24 +287,40 @@ impl Packet {
     /// (the packet then holds the part that fitted).
     #[must_use]
     pub fn append(&mut self, mut bytes: &[u8], cache: &mut BufferCache) -> bool {
+        self.append_with(bytes.len(), cache, |piece| {
+            let (now, rest) = bytes.split_at(piece.len());
+            piece.copy_from_slice(now);
+            bytes = rest;
+        })
+    }
+
+    /// As [`append`](Self::append), for drivers whose bytes are no slice: `fill` is given the room
+    /// for `count` bytes piece by piece, in order. The pieces hold what lay in the buffers before.
+    #[must_use]
+    pub fn append_with(
+        &mut self,
+        mut count: usize,
+        cache: &mut BufferCache,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> bool {
         let data_bytes = cache.pool().data_bytes();
         if !self.is_chained() {
-            let fits = self.tailroom(data_bytes).min(bytes.len());
+            let fits = self.tailroom(data_bytes).min(count);
             let old = self.length as usize;
             self.length += fits as u16;
-            self.bytes_mut()[old..].copy_from_slice(&bytes[..fits]);
-            bytes = &bytes[fits..];
+            fill(&mut self.bytes_mut()[old..]);
+            count -= fits;
         }
-        while !bytes.is_empty() {
+        while count > 0 {
             let Some(buffer) = cache.take() else { return false };
-            let fits = data_bytes.min(bytes.len());
-            // SAFETY: a fresh buffer of `data_bytes` bytes.
-            unsafe {
+            let fits = data_bytes.min(count);
+            // SAFETY: a fresh buffer of `data_bytes` bytes, ours alone.
+            fill(unsafe {
                 let data = buffer.0.as_ptr().cast::<u8>().add(DATA_OFFSET as usize);
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, fits);
-            }
+                std::slice::from_raw_parts_mut(data, fits)
+            });
             self.chain(buffer, DATA_OFFSET, fits as u16);
-            bytes = &bytes[fits..];
+            count -= fits;
         }
         true
     }
