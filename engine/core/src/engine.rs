@@ -233,7 +233,7 @@ impl Engine {
         loop {
             let handle = &mut self.workers[worker.index()];
             handle.pump();
-            for returned in &mut handle.returned {
+            while let Some(mut returned) = handle.returned.pop_front() {
                 if let Some(answer) = returned.answer().and_then(|a| a.downcast_mut::<Answer<R>>())
                     && answer.ticket == ticket
                     && let Some(answer) = answer.value.take()
