@@ -59,12 +59,12 @@ class _Node(_Reply):
     """None or 0 for a node that had no packet."""
 
 
-class _Worker(_Reply):
+class _Thread(_Reply):
     nodes: tuple[_Node, ...]
 
 
 class _Runtime(_Reply):
-    workers: tuple[_Worker, ...]
+    threads: tuple[_Thread, ...]
 
 
 class _Drop(_Reply):
@@ -142,13 +142,13 @@ class Quiver:
         self.cli("clear errors")
 
     def nodes(self) -> list[NodeClocks]:
-        """`show runtime`, nodes that had packets, summed over workers, dearest first."""
+        """`show runtime`, nodes that had packets, summed over threads, dearest first."""
         runtime = _understood(_Runtime, "show runtime json", self.cli("show runtime json"))
         calls: dict[str, int] = defaultdict(int)
         vectors: dict[str, int] = defaultdict(int)
         clocks: dict[str, float] = defaultdict(float)
-        for worker in runtime.workers:
-            for node in worker.nodes:
+        for thread in runtime.threads:
+            for node in thread.nodes:
                 if node.vectors:
                     calls[node.name] += node.calls
                     vectors[node.name] += node.vectors
