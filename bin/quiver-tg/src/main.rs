@@ -1,0 +1,3 @@
+//! The traffic generator's command line.
+
+fn main() {}

@@ -1,0 +1,138 @@
+//! When frames are due: a constant rate kept by the clock.
+//!
+//! Frame k of a stream is due at `origin + k / rate`. Each pass of the worker sends what is due, so
+//! that a burst is as long as a pass of the worker and no longer. When the worker was held up (the
+//! system ran something else on its core), the frames that it missed are sent a little faster than
+//! the rate instead of all at once: a forwarder must not lose frames because its tester slept.
+
+/// What may be sent at once after a delay, as time: ordinary passes are shorter.
+const LAG_NS_MAX: u64 = 50_000;
+/// What was missed longer ago is made up at rate / 8 above the rate.
+const CATCH_UP_SHIFT: u32 = 3;
+
+/// A constant rate.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    /// When frame 0 was due, moved on while frames are owed.
+    origin_ns: u64,
+    /// Frames per nanosecond, in units of 2^-64.
+    rate: u64,
+    interval_ns: f64,
+    /// Frames that may be due at once.
+    lag_frames_max: u64,
+    sent: u64,
+    /// Time that has been taken off the schedule and not yet given back.
+    owed_ns: u64,
+    last_ns: u64,
+}
+
+impl Pacer {
+    /// `rate_pps` frames a second (above 0, below 10^9), the first at `origin_ns`.
+    pub fn new(rate_pps: f64, origin_ns: u64) -> Pacer {
+        let per_ns = (rate_pps / 1e9).clamp(1e-15, 0.999);
+        Pacer {
+            origin_ns,
+            rate: (per_ns * 2f64.powi(64)) as u64,
+            interval_ns: 1.0 / per_ns,
+            lag_frames_max: (LAG_NS_MAX as f64 * per_ns) as u64 + 1,
+            sent: 0,
+            owed_ns: 0,
+            last_ns: origin_ns,
+        }
+    }
+
+    /// Frames that are due at `now_ns` and have not been sent.
+    #[inline]
+    pub fn due(&mut self, now_ns: u64) -> u64 {
+        if now_ns < self.origin_ns {
+            return 0;
+        }
+        if self.owed_ns > 0 {
+            let back = (now_ns.saturating_sub(self.last_ns) >> CATCH_UP_SHIFT).min(self.owed_ns);
+            self.origin_ns -= back;
+            self.owed_ns -= back;
+        }
+        self.last_ns = now_ns;
+        let by_now = self.frames_by(now_ns);
+        let due = by_now.saturating_sub(self.sent);
+        if due > self.lag_frames_max { self.postpone(due) } else { due }
+    }
+
+    /// Frame 0 and those that follow up to `now_ns`.
+    #[inline]
+    fn frames_by(&self, now_ns: u64) -> u64 {
+        let elapsed = u128::from(now_ns - self.origin_ns);
+        ((elapsed * u128::from(self.rate)) >> 64) as u64 + 1
+    }
+
+    #[cold]
+    fn postpone(&mut self, due: u64) -> u64 {
+        let late_ns = ((due - self.lag_frames_max) as f64 * self.interval_ns) as u64;
+        self.origin_ns += late_ns;
+        self.owed_ns += late_ns;
+        self.lag_frames_max
+    }
+
+    /// So many have been sent.
+    #[inline]
+    pub fn advance(&mut self, frames: u64) {
+        self.sent += frames;
+    }
+
+    /// Time by which the schedule runs late now.
+    pub fn owed_ns(&self) -> u64 {
+        self.owed_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_frame_is_due_at_the_start_and_each_other_one_interval_later() {
+        let mut pacer = Pacer::new(1e6, 5_000);
+        let mut at = Vec::new();
+        for now in (0..10_000).step_by(10) {
+            let due = pacer.due(now);
+            pacer.advance(due);
+            at.extend((0..due).map(|_| now));
+        }
+        assert_eq!(at, [5_000, 6_000, 7_000, 8_000, 9_000]);
+    }
+
+    #[test]
+    fn what_a_pause_held_up_is_made_up_slowly_and_completely() {
+        let mut pacer = Pacer::new(1e6, 0);
+        let mut sent = 0;
+        let mut now = 0;
+        while now < 20_000_000 {
+            let due = pacer.due(now);
+            assert!(due <= 51, "{due} at once at {now}");
+            pacer.advance(due);
+            sent += due;
+            now += if now == 1_000_000 { 1_000_000 } else { 1_000 };
+        }
+        assert_eq!(pacer.owed_ns(), 0);
+        assert!((19_999..=20_001).contains(&sent), "{sent}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_rate_is_exact_whatever_the_passes(
+            rate in 1e3f64..2e7, passes in prop::collection::vec(100u64..20_000, 1..2000),
+        ) {
+            let mut pacer = Pacer::new(rate, 0);
+            let (mut now, mut sent) = (0, 0);
+            for pass in passes {
+                now += pass;
+                let due = pacer.due(now);
+                pacer.advance(due);
+                sent += due;
+            }
+            let expected = now as f64 * rate / 1e9 + 1.0;
+            prop_assert!((sent as f64 - expected).abs() <= 1.001, "{} of {}", sent, expected);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The stamp: the last 16 bytes of every frame say which frame it is and when it left.
+//!
+//! ```text
+//! bit   0        16            24       32                        64
+//! low   | magic   | measurement | stream | time stamp, low 32 bits |
+//! high  | sequence number, 40 bits       | time, high 8 | check 16 |
+//! ```
+//! At the end of the frame it stays where it is when the forwarder puts headers in front or takes
+//! them off. The check makes the one's complement sum of the stamp zero, so that a checksum over the
+//! frame does not depend on it and damage is found.
+
+/// Bytes of a stamp.
+pub const STAMP_BYTES: usize = 16;
+/// Streams that a stamp can tell apart.
+pub const STREAMS_MAX: usize = 256;
+/// Bits of a sequence number: 18 hours at 16 Mpps.
+pub const SEQUENCE_BITS: u32 = 40;
+
+const MAGIC: u64 = 0x7451; // "Qt"
+const TIME_MASK: u64 = (1 << 40) - 1;
+const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+
+/// What a frame says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which measurement it belongs to; counts up and wraps.
+    pub measurement: u8,
+    /// Which stream.
+    pub stream: u8,
+    /// Its number in the stream, below 2^40.
+    pub sequence: u64,
+    /// When it left, nanoseconds modulo 2^40 (18 minutes); 0 = not said.
+    pub sent_ns: u64,
+}
+
+/// Why the end of a frame is not a stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoStamp {
+    /// Nothing of ours.
+    Foreign,
+    /// Ours, but damaged.
+    Corrupted,
+}
+
+/// The one's complement sum of the two words, in 16 bits.
+#[inline(always)]
+fn fold(low: u64, high: u64) -> u16 {
+    let (sum, carry) = low.overflowing_add(high);
+    let sum = (sum & 0xffff_ffff) + (sum >> 32) + u64::from(carry);
+    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+/// A time as it goes into a stamp: never 0, which means none.
+#[inline(always)]
+pub fn time_for_stamp(now_ns: u64) -> u64 {
+    (now_ns & TIME_MASK).max(1)
+}
+
+/// Nanoseconds from a stamp's time to `now_ns`.
+#[inline(always)]
+pub fn age_ns(now_ns: u64, sent_ns: u64) -> u64 {
+    now_ns.wrapping_sub(sent_ns) & TIME_MASK
+}
+
+impl Stamp {
+    /// As bytes. What does not fit its field is cut off.
+    #[inline(always)]
+    pub fn encode(self) -> [u8; STAMP_BYTES] {
+        let low = MAGIC
+            | u64::from(self.measurement) << 16
+            | u64::from(self.stream) << 24
+            | (self.sent_ns & 0xffff_ffff) << 32;
+        let high = (self.sequence & SEQUENCE_MASK) | ((self.sent_ns >> 32) & 0xff) << 40;
+        let high = high | u64::from(!fold(low, high)) << 48;
+        (u128::from(low) | u128::from(high) << 64).to_le_bytes()
+    }
+
+    /// Read a stamp.
+    #[inline(always)]
+    pub fn decode(bytes: &[u8; STAMP_BYTES]) -> Result<Stamp, NoStamp> {
+        let both = u128::from_le_bytes(*bytes);
+        let (low, high) = (both as u64, (both >> 64) as u64);
+        if low & 0xffff != MAGIC {
+            return Err(NoStamp::Foreign);
+        }
+        if fold(low, high) != 0xffff {
+            return Err(NoStamp::Corrupted);
+        }
+        Ok(Stamp {
+            measurement: (low >> 16) as u8,
+            stream: (low >> 24) as u8,
+            sequence: high & SEQUENCE_MASK,
+            sent_ns: low >> 32 | ((high >> 40) & 0xff) << 32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use quiver_wire::checksum::Sum;
+
+    proptest! {
+        #[test]
+        fn a_stamp_comes_back_and_sums_to_zero(
+            measurement: u8, stream: u8, sequence in 0u64..1 << 40, sent_ns in 0u64..1 << 40,
+        ) {
+            let stamp = Stamp { measurement, stream, sequence, sent_ns };
+            let bytes = stamp.encode();
+            prop_assert_eq!(Stamp::decode(&bytes), Ok(stamp));
+            prop_assert_eq!(Sum::new().bytes(&bytes).checksum(), 0);
+        }
+
+        #[test]
+        fn a_flipped_bit_is_found(sequence in 0u64..1 << 40, place in 0usize..16, bit in 0u32..8) {
+            let mut bytes = Stamp { measurement: 1, stream: 2, sequence, sent_ns: 3 }.encode();
+            bytes[place] ^= 1 << bit;
+            let expected = if place < 2 { NoStamp::Foreign } else { NoStamp::Corrupted };
+            prop_assert_eq!(Stamp::decode(&bytes), Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_time_that_wraps_between_sending_and_receiving_gives_the_right_age() {
+        let sent = time_for_stamp((1 << 40) - 5);
+        assert_eq!(age_ns((1 << 40) + 7, sent), 12);
+        assert_eq!(time_for_stamp(1 << 40), 1);
+    }
+}
