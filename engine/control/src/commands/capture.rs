@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use quiver_core::Engine;
 use quiver_core::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde_json::json;
 
 use crate::args::Args;
@@ -20,9 +22,6 @@ const GROUP: &str = "Seeing inside";
 const FILE_DEFAULT: &str = "trace.pcap";
 /// Bytes that a captured packet takes in memory, on average at most.
 const BYTES_PER_PACKET: usize = 1600;
-
-/// Where files go whose name has no folder; whoever starts the router inserts it into the engine.
-pub struct RuntimeDirectory(pub PathBuf);
 
 /// The capture under way.
 #[derive(Default)]
@@ -76,7 +75,7 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         return Err(args.refuse("max", what).remedy("ask for fewer"));
     }
     let name: &str = args.or("file", FILE_DEFAULT)?;
-    let path = place(engine, name, args)?;
+    let path = place(engine, name);
     let file = open(&path).map_err(|what| args.refuse("file", what))?;
     engine.capture_start(spec)?;
     engine.insert(UnderWay(Some((path, file))));
@@ -84,16 +83,11 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 /// The path that a file name stands for.
-fn place(engine: &Engine, name: &str, args: &Args<'_>) -> Result<PathBuf, Refusal> {
+fn place(engine: &Engine, name: &str) -> PathBuf {
     if name.contains('/') {
-        return Ok(PathBuf::from(name));
+        return PathBuf::from(name);
     }
-    match engine.get::<RuntimeDirectory>() {
-        Some(RuntimeDirectory(folder)) => Ok(folder.join(name)),
-        None => Err(args
-            .refuse("file", format!("{name} has no folder, and this router has no runtime directory"))
-            .remedy("say file /some/folder/name.pcap")),
-    }
+    engine.config().runtime_dir.join(name)
 }
 
 /// Open a file for writing without touching what is in it yet. Links are not followed, and neither
@@ -106,10 +100,10 @@ fn open(path: &Path) -> Result<File, String> {
         .create(true)
         .truncate(false)
         .mode(0o640)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
         .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => format!("{shown} is a symbolic link, which a capture does not follow"),
+        .map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => format!("{shown} is a symbolic link, which a capture does not follow"),
             _ => format!("{shown}: {error}"),
         })?;
     let about = file.metadata().map_err(|error| format!("{shown}: {error}"))?;

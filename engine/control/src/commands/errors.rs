@@ -22,7 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
             .run(show),
     );
     registry.command(Command::new("clear errors").group(GROUP).help("Count why packets die from here").run(
-        |engine, _| {
+        |engine: &mut Engine, _| {
             engine.clear_reasons();
             Ok(Output::none())
         },

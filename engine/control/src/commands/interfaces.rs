@@ -71,7 +71,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("clear interfaces").group(GROUP).help("Count what interfaces do from here").run(
-            |engine, _| {
+            |engine: &mut Engine, _| {
                 engine.clear_interfaces();
                 Ok(Output::none())
             },

@@ -12,8 +12,6 @@ mod receive;
 mod runtime;
 mod trace;
 
-pub use capture::RuntimeDirectory;
-
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::args::Args;

@@ -42,7 +42,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("clear runtime").group("Seeing inside").help("Count what nodes do from here").run(
-            |engine, _| {
+            |engine: &mut Engine, _| {
                 engine.clear_runtime();
                 let punts = all_workers(engine).map(|worker| punts(engine, worker)).collect();
                 engine.insert(Window { samples: VecDeque::new(), punts });

@@ -56,7 +56,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("clear trace").group(GROUP).help("Forget the traced packets, and trace no more").run(
-            |engine, _| {
+            |engine: &mut Engine, _| {
                 engine.trace_clear()?;
                 engine.insert(View { verbose: false, ..engine_view(engine) });
                 Ok(Output::none())
@@ -72,7 +72,7 @@ pub(super) fn register(registry: &mut Registry) {
             .run(set_filter),
     );
     registry.command(Command::new("trace filter none").group(GROUP).help("Show all traced packets").run(
-        |engine, _| {
+        |engine: &mut Engine, _| {
             engine.insert(View { filter: None, ..engine_view(engine) });
             Ok(Output::none())
         },
