@@ -1,14 +1,17 @@
 //! Clocks per look-up, memory and load time of the prefix matches, on generated tables.
-//! `cargo run --release -p quiver-tables --example lookup_bench [PREFIX-FILE]`
+//! `cargo run --release -p quiver-tables --example lookup_bench [PREFIX-FILE [WHICH]]`
 #![allow(unsafe_code)]
 
 use std::time::Instant;
 
 use quiver_core::epoch::Epochs;
+use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::GroupId;
+use quiver_tables::fib::{FamilyNodes, Fib, FibNodes, InterfaceInfo, Path, Source};
 use quiver_tables::lpm::{LpmWriter, Route};
-use quiver_tables::prefix::{Address, Ip4Prefix, Ip6Prefix, Prefix};
+use quiver_tables::prefix::{Address, Ip4Prefix, Ip6Prefix, IpPrefix, Prefix};
 use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
+use quiver_wire::MacAddress;
 
 /// Addresses that are looked up in one go, as a vector of packets is.
 const VECTOR: usize = 256;
@@ -66,6 +69,9 @@ fn load<A: Address>(writer: &mut LpmWriter<A>, table: u32, prefixes: &[Prefix<A>
 }
 
 fn scenario<A: Address>(name: &str, prefixes: &[Prefix<A>], space: Prefix<A>, hops: u64, table: u32) {
+    if std::env::args().nth(2).is_some_and(|wanted| !name.contains(&wanted)) {
+        return;
+    }
     let epochs = Epochs::new(1);
     let mut writer = LpmWriter::<A>::new(&epochs, GroupId(1)).expect("memory");
     let seconds = load(&mut writer, table, prefixes, hops);
@@ -133,6 +139,78 @@ fn dir_24(prefixes: &[Ip4Prefix]) {
     println!(" {:7.1}", table.resident_bytes() as f64 / 1e6);
 }
 
+/// The whole control side: routes with next hops into the FIB, one by one and by count.
+fn fib_load() {
+    let family = |n| FamilyNodes {
+        rewrite: NodeId(n),
+        local: NodeId(n + 1),
+        incomplete: NodeId(n + 2),
+        glean: NodeId(n + 3),
+        drop: NodeId(n + 4),
+        punt: NodeId(n + 5),
+        lookup: NodeId(n + 6),
+    };
+    let nodes = FibNodes { ip4: family(10), ip6: family(20), ip6_link_local: NodeId(30) };
+    let on = InterfaceId(1);
+    let info = InterfaceInfo {
+        id: on,
+        output: NodeId(100),
+        mac: Some(MacAddress([2, 0, 0, 0, 0, 1])),
+        vlan_tags: Vec::new(),
+        mtu_bytes: 1500,
+        up: true,
+        ip4_table: 0,
+        ip6_table: 0,
+    };
+    let make = || {
+        let mut fib = Fib::new(&Epochs::new(1), nodes).expect("memory");
+        fib.set_interface(info.clone()).expect("interface");
+        fib.add_address(on, [10, 0, 0, 1].into(), 24).expect("address");
+        fib
+    };
+    let path = |n: usize| [Path::via([10, 0, 0, 2 + (n % 64) as u8], Some(on))];
+    let report = |what: &str, routes: usize, seconds: f64, rss: usize| {
+        let (rate, mb) = (routes as f64 / seconds / 1e6, (resident_bytes() - rss) as f64 / 1e6);
+        println!(
+            "FIB: {routes} routes {what}: {seconds:.3} s, {rate:.2} M/s, {mb:.0} MB more in the process"
+        );
+    };
+    let rss = resident_bytes();
+    let (mut fib, start) = (make(), Instant::now());
+    let first = IpPrefix::new([20, 0, 0, 0].into(), 24);
+    fib.add_routes(0, first, 1_000_000, Source::Static, &path(0)).expect("room");
+    report("by count", 1_000_000, start.elapsed().as_secs_f64(), rss);
+    let start = Instant::now();
+    fib.learn_neighbour(on, [10, 0, 0, 2].into(), MacAddress([2, 0, 0, 0, 0, 9]), 0).expect("room");
+    println!("FIB: their neighbour is learnt in {:.1} us", start.elapsed().as_secs_f64() * 1e6);
+    let start = Instant::now();
+    fib.remove_routes(0, first, 1_000_000, Source::Static).expect("there");
+    println!("FIB: and removed in {:.3} s", start.elapsed().as_secs_f64());
+    drop(fib);
+    let mut table = internet_ip4(1_000_000, 1);
+    for order in ["one by one, sorted", "one by one, shuffled"] {
+        let rss = resident_bytes();
+        let (mut fib, start) = (make(), Instant::now());
+        for (n, prefix) in table.iter().enumerate() {
+            fib.add_route(0, IpPrefix::V4(*prefix), Source::Static, &path(n)).expect("room");
+        }
+        report(order, table.len(), start.elapsed().as_secs_f64(), rss);
+        Random::new(3).shuffle(&mut table);
+    }
+    let rss = resident_bytes();
+    let (mut fib, start) = (make(), Instant::now());
+    let table = internet_ip6(200_000, 1);
+    for (n, prefix) in table.iter().enumerate() {
+        fib.add_route(0, IpPrefix::V6(*prefix), Source::Static, &path(n)).expect("room");
+    }
+    report("IPv6 one by one, sorted", table.len(), start.elapsed().as_secs_f64(), rss);
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}
+
 fn hosts<A: Address>(first: A, count: usize) -> Vec<Prefix<A>> {
     std::iter::successors(Some(Prefix::host(first)), |prefix| prefix.next()).take(count).collect()
 }
@@ -150,6 +228,9 @@ fn real<A: Address>(file: Option<&str>) -> Vec<Prefix<A>> {
 }
 
 fn main() {
+    if std::env::args().nth(2).is_none() {
+        fib_load();
+    }
     let file = std::env::args().nth(1);
     println!(
         "{:28} {:>9} {:>6} {:>6}  {:>6} {:>6}  {:>6} {:>6}  {:>7} {:>7} {:>7} {:>7}",

@@ -96,7 +96,7 @@ impl Random {
 
     /// The next 64 bits.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -106,17 +106,17 @@ impl Random {
     /// A number below `bound` (not 0).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number in 0..1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// A random address inside `prefix`.
     pub fn address_in<A: Address>(&mut self, prefix: Prefix<A>) -> A {
-        let random = A::from_halves(self.next(), self.next());
+        let random = A::from_halves(self.bits(), self.bits());
         prefix.first() | random & (prefix.last() - prefix.first())
     }
 
@@ -208,7 +208,7 @@ fn draw<A: Address>(
 pub fn internet_ip4(count: usize, seed: u64) -> Vec<Ip4Prefix> {
     let mut random = Random::new(seed);
     let fresh = |random: &mut Random| loop {
-        let address = random.next() as u32;
+        let address = random.bits() as u32;
         let high = address >> 24;
         if (1..224).contains(&high) && high != 10 && high != 127 {
             return address;
@@ -233,7 +233,7 @@ pub fn internet_ip6(count: usize, seed: u64) -> Vec<Ip6Prefix> {
         let block = u128::from(REGISTRIES[random.below(REGISTRIES.len() as u64) as usize]) << 112;
         // Registries hand out from the low end, at a spacing of /29.
         let holder = u128::from(random.below(1 << 13)) << 99;
-        block | holder | u128::from(random.next()) << 35 & ((1 << 99) - 1)
+        block | holder | u128::from(random.bits()) << 35 & ((1 << 99) - 1)
     };
     let mut prefixes = draw(scale(IP6_LENGTHS, count), &mut random, fresh, 55);
     top_up(&mut prefixes, count, &mut random, 48, fresh);

@@ -249,7 +249,7 @@ fn an_ip4_reader_sees_only_old_or_new_answers() {
     let mut random = Random::new(1);
     let lens = [8, 13, 16, 18, 20, 22, 23, 24, 24, 25, 28, 30, 32, 32];
     let prefixes =
-        (0..120).map(|n| Prefix::new(0x0a00_0000 | random.next() as u32 & 0x0001_030f, lens[n % lens.len()]));
+        (0..120).map(|n| Prefix::new(0x0a00_0000 | random.bits() as u32 & 0x0001_030f, lens[n % lens.len()]));
     let crowd = (0..17_000u32).map(|n| Prefix::new(0x1400_0000 | n << 8, 24));
     watch(3, prefixes.collect(), crowd.collect(), 12_000);
 }
@@ -259,7 +259,7 @@ fn an_ip6_reader_sees_only_old_or_new_answers() {
     let mut random = Random::new(1);
     let lens = [16, 20, 29, 32, 36, 40, 44, 48, 48, 56, 64, 64, 100, 128];
     let bits = |random: &mut Random| {
-        u128::from_halves(random.next(), random.next()) & 0x0000_0001_0103_0001_0001_0000_0000_0003
+        u128::from_halves(random.bits(), random.bits()) & 0x0000_0001_0103_0001_0001_0000_0000_0003
     };
     let prefixes = (0..120).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
     let crowd = (0..17_000u128).map(|n| Prefix::new(0x2a00 << 112 | n << 80, 48));

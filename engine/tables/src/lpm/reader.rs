@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::memory::{
-    BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
-    bitmap_of, entry_of, is_leaf,
+    BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, INDEX_MASK, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory,
+    WORD_BITS, base_of, bitmap_of, entry_of, is_leaf,
 };
 use crate::memory::{Reserved, prefetch};
 use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
 
-/// Addresses that [`Lpm::lookup_batch`] works on at a time: enough to hide memory, few enough to
-/// stay in registers and L1.
-pub const STAGE_ADDRESSES: usize = 16;
+/// Look-ups that go in step: enough to hide memory, few enough to stay in registers and L1. IPv6
+/// goes deeper, and gains from more where there are more.
+const STAGE: usize = 16;
+const STAGE_WIDE: usize = 32;
 
 /// The bit of the root pointer that says it is a big one.
 const BIG: usize = 1;
@@ -37,6 +38,56 @@ pub struct Lpm<A: Address> {
 struct Root {
     words: *const AtomicU64,
     slot_bits: u32,
+}
+
+/// Look-ups in flight.
+struct Stage<const N: usize> {
+    entries: [u32; N],
+    words: [u64; N],
+    places: [*const AtomicU32; N],
+}
+
+impl<const N: usize> Stage<N> {
+    #[inline(always)]
+    fn new() -> Self {
+        Stage { entries: [0; N], words: [0; N], places: [std::ptr::null(); N] }
+    }
+}
+
+/// More levels than any address has: 16 of 8 bits, and as many skips.
+const LEVELS_MAX: u32 = 32;
+
+/// The lanes that are still under way, by what they stand at.
+struct Kinds<const N: usize> {
+    lists: [[u8; N]; 4],
+    counts: [usize; 4],
+    levels: u32,
+}
+
+impl<const N: usize> Kinds<N> {
+    #[inline(always)]
+    fn all() -> Self {
+        let lanes = std::array::from_fn(|lane| lane as u8);
+        Kinds { lists: [lanes; 4], counts: [0, N, 0, 0], levels: 0 }
+    }
+
+    /// Sort the lanes that were under way anew; leaves are done.
+    #[inline(always)]
+    fn sort(&mut self, entries: &[u32; N]) {
+        let (lists, counts) = (self.lists, std::mem::take(&mut self.counts));
+        for kind in 1..4 {
+            for lane in &lists[kind][..counts[kind].min(N)] {
+                let kind = (entries[usize::from(*lane) % N] >> 30) as usize;
+                self.lists[kind][self.counts[kind] % N] = *lane;
+                self.counts[kind] += 1;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lanes(&self) -> [&[u8]; 4] {
+        std::array::from_fn(|kind| &self.lists[kind][..self.counts[kind].min(N)])
+    }
 }
 
 impl<A: Address> Lpm<A> {
@@ -133,11 +184,34 @@ impl<A: Address> Lpm<A> {
     }
 
     #[inline(always)]
-    fn lookup_slice_inline(&self, addresses: &[A], groups: &mut [GroupId]) {
+    fn lookup_slice_inline<'s>(&self, mut addresses: &'s [A], mut groups: &'s mut [GroupId]) {
         let root = self.root();
         let miss = self.miss.load(Ordering::Relaxed);
-        let (chunks, rest) = addresses.as_chunks::<STAGE_ADDRESSES>();
-        let (group_chunks, group_rest) = groups.as_chunks_mut::<STAGE_ADDRESSES>();
+        if A::SKIPS {
+            (addresses, groups) = self.lookup_chunks::<STAGE_WIDE>(root, miss, addresses, groups);
+        }
+        let (rest, group_rest) = self.lookup_chunks::<STAGE>(root, miss, addresses, groups);
+        if let Some(filler) = rest.first() {
+            let mut chunk = [*filler; STAGE];
+            chunk[..rest.len()].copy_from_slice(rest);
+            let mut out = [GroupId(0); STAGE];
+            self.lookup_chunks::<STAGE>(root, miss, &chunk, &mut out);
+            let count = rest.len().min(group_rest.len());
+            group_rest[..count].copy_from_slice(&out[..count]);
+        }
+    }
+
+    /// Look up all whole chunks of `N`; what is left over comes back.
+    #[inline(always)]
+    fn lookup_chunks<'s, const N: usize>(
+        &self,
+        root: Root,
+        miss: u32,
+        addresses: &'s [A],
+        groups: &'s mut [GroupId],
+    ) -> (&'s [A], &'s mut [GroupId]) {
+        let (chunks, rest) = addresses.as_chunks::<N>();
+        let (group_chunks, group_rest) = groups.as_chunks_mut::<N>();
         // The root's words for the next chunk are asked for while this one is worked on.
         let ask = |chunk: &[A]| {
             for address in chunk {
@@ -153,15 +227,7 @@ impl<A: Address> Lpm<A> {
             }
             self.lookup_staged(root, miss, chunk, out);
         }
-        if let Some(filler) = rest.first() {
-            let mut chunk = [*filler; STAGE_ADDRESSES];
-            chunk[..rest.len()].copy_from_slice(rest);
-            ask(&chunk);
-            let mut out = [GroupId(0); STAGE_ADDRESSES];
-            self.lookup_staged(root, miss, &chunk, &mut out);
-            let count = rest.len().min(group_rest.len());
-            group_rest[..count].copy_from_slice(&out[..count]);
-        }
+        (rest, group_rest)
     }
 
     #[inline(always)]
@@ -254,101 +320,106 @@ impl<A: Address> Lpm<A> {
         (next, bits)
     }
 
-    /// Sixteen look-ups in step: words, entries, then level by level those that go deeper.
+    /// Look-ups in step: words, entries, then level by level those that go deeper.
     #[inline(always)]
-    fn lookup_staged(
+    fn lookup_staged<const N: usize>(
         &self,
         root: Root,
         miss: u32,
-        addresses: &[A; STAGE_ADDRESSES],
-        groups: &mut [GroupId; STAGE_ADDRESSES],
+        addresses: &[A; N],
+        groups: &mut [GroupId; N],
     ) {
-        let mut places = [std::ptr::null(); STAGE_ADDRESSES];
-        let mut entries = [0u32; STAGE_ADDRESSES];
-        // Zero where the entry stands in the word.
-        let mut runs = [0u32; STAGE_ADDRESSES];
-        for lane in 0..STAGE_ADDRESSES {
-            let word = Self::root_word(root, addresses[lane]);
-            places[lane] = self.entry_place(word, (addresses[lane] >> root.slot_bits).low() as u32);
-            prefetch(places[lane]);
-            entries[lane] = base_of(word);
-            runs[lane] = bitmap_of(word);
+        let mut stage = Stage::<N>::new();
+        for (lane, address) in addresses.iter().enumerate() {
+            let word = Self::root_word(root, *address);
+            self.ask_entry(&mut stage, lane, word, (*address >> root.slot_bits).low() as u32);
         }
-        let mut deep = 0u32;
-        for lane in 0..STAGE_ADDRESSES {
-            // SAFETY: the place comes from entry_place.
-            let entry = unsafe { Self::entry_at(places[lane]) };
-            let entry = if runs[lane] == 0 { entries[lane] } else { entry };
-            entries[lane] = entry;
-            deep |= u32::from(!is_leaf(entry)) << lane;
-            groups[lane] = GroupId(if entry == 0 { miss } else { entry });
+        let mut deep = false;
+        for lane in 0..N {
+            Self::take_entry(&mut stage, lane);
+            deep |= !is_leaf(stage.entries[lane]);
         }
-        if deep != 0 {
-            self.lookup_deep(root.slot_bits, miss, addresses, &mut entries, deep, groups);
+        if deep {
+            self.lookup_deep(root.slot_bits, addresses, &mut stage);
+        }
+        for (entry, group) in stage.entries.iter().zip(groups) {
+            *group = GroupId(if *entry == 0 { miss } else { *entry });
         }
     }
 
-    /// The lanes of `deep`, level by level: first ask for the line of each, then read it, then ask
-    /// for the entry, then read that.
-    fn lookup_deep(
-        &self,
-        bits: u32,
-        miss: u32,
-        addresses: &[A; STAGE_ADDRESSES],
-        entries: &mut [u32; STAGE_ADDRESSES],
-        mut deep: u32,
-        groups: &mut [GroupId; STAGE_ADDRESSES],
-    ) {
-        let mut lane_bits = [bits; STAGE_ADDRESSES];
-        let lanes = |mut set: u32| {
-            std::iter::from_fn(move || {
-                let lane = set.trailing_zeros() as usize;
-                set &= set.wrapping_sub(1);
-                (lane < STAGE_ADDRESSES).then_some(lane)
-            })
-        };
-        while deep != 0 {
-            let mut single = 0u32;
-            for lane in lanes(deep) {
-                let slot = (addresses[lane] >> lane_bits[lane].saturating_sub(NODE_BITS)).low() & 255;
-                match entry_of(entries[lane]) {
-                    Entry::Node(index) => prefetch(self.memory.nodes.get(index as usize)),
-                    Entry::Dense(base) => prefetch(self.memory.entries.get(base as usize + slot)),
-                    Entry::Skip(index) => prefetch(self.memory.skips.get(index as usize)),
-                    Entry::Leaf(_) => {}
+    /// Note where the entry for `slot` is, and ask for its line.
+    #[inline(always)]
+    fn ask_entry<const N: usize>(&self, stage: &mut Stage<N>, lane: usize, word: u64, slot: u32) {
+        stage.places[lane] = self.entry_place(word, slot);
+        prefetch(stage.places[lane]);
+        stage.words[lane] = word;
+    }
+
+    /// Read the entry that was asked for.
+    #[inline(always)]
+    fn take_entry<const N: usize>(stage: &mut Stage<N>, lane: usize) {
+        // SAFETY: the place comes from entry_place.
+        let entry = unsafe { Self::entry_at(stage.places[lane]) };
+        let word = stage.words[lane];
+        stage.entries[lane] = if bitmap_of(word) == 0 { base_of(word) } else { entry };
+    }
+
+    /// Take all lanes down to their leaves, a level at a time. Lanes are sorted by what they
+    /// stand at, so that the loops have no branch that depends on a lane; each kind's lines are
+    /// asked for before any is read.
+    fn lookup_deep<const N: usize>(&self, bits: u32, addresses: &[A; N], stage: &mut Stage<N>) {
+        let mut lane_bits = [bits; N];
+        let mut kinds = Kinds::<N>::all();
+        loop {
+            kinds.sort(&stage.entries);
+            let [_, skips, nodes, dense] = kinds.lanes();
+            let mut deep = false;
+            for lane in nodes.iter().map(|lane| usize::from(*lane)) {
+                lane_bits[lane] = lane_bits[lane].saturating_sub(NODE_BITS);
+                prefetch(self.memory.nodes.get((stage.entries[lane] & INDEX_MASK) as usize));
+            }
+            if A::SKIPS {
+                for lane in skips.iter().map(|lane| usize::from(*lane)) {
+                    prefetch(self.memory.skips.get((stage.entries[lane] & INDEX_MASK) as usize));
                 }
             }
-            let mut places = [std::ptr::null(); STAGE_ADDRESSES];
-            for lane in lanes(deep) {
-                if let (Entry::Node(index), Some(bits)) =
-                    (entry_of(entries[lane]), lane_bits[lane].checked_sub(NODE_BITS))
-                {
-                    let slot = (addresses[lane] >> bits).low() as u32 & 255;
-                    let node = self.memory.nodes.get(index as usize);
-                    let word = node[slot as usize >> WORD_BITS].load(Ordering::Acquire);
-                    lane_bits[lane] = bits;
-                    if bitmap_of(word) == 0 {
-                        entries[lane] = base_of(word);
-                    } else {
-                        places[lane] = self.entry_place(word, slot);
-                        prefetch(places[lane]);
-                        single |= 1 << lane;
-                    }
-                } else {
-                    (entries[lane], lane_bits[lane]) =
-                        self.step(entries[lane], lane_bits[lane], addresses[lane]);
+            for lane in dense.iter().map(|lane| usize::from(*lane)) {
+                lane_bits[lane] = lane_bits[lane].saturating_sub(NODE_BITS);
+                let slot = (addresses[lane] >> lane_bits[lane]).low() & 255;
+                stage.places[lane] =
+                    self.memory.entries.get((stage.entries[lane] & INDEX_MASK) as usize + slot);
+                prefetch(stage.places[lane]);
+            }
+            for lane in nodes.iter().map(|lane| usize::from(*lane)) {
+                let node = self.memory.nodes.get((stage.entries[lane] & INDEX_MASK) as usize);
+                let slot = (addresses[lane] >> lane_bits[lane]).low() as u32 & 255;
+                let word = node[slot as usize >> WORD_BITS].load(Ordering::Acquire);
+                self.ask_entry(stage, lane, word, slot);
+            }
+            if A::SKIPS {
+                for lane in skips.iter().map(|lane| usize::from(*lane)) {
+                    (stage.entries[lane], lane_bits[lane]) =
+                        self.step(stage.entries[lane], lane_bits[lane], addresses[lane]);
+                    deep |= !is_leaf(stage.entries[lane]);
                 }
             }
-            for lane in lanes(single) {
-                // SAFETY: the place comes from entry_place.
-                entries[lane] = unsafe { Self::entry_at(places[lane]) };
+            for lane in dense.iter().map(|lane| usize::from(*lane)) {
+                // SAFETY: the place lies in a dense block.
+                stage.entries[lane] = unsafe { Self::entry_at(stage.places[lane]) };
+                deep |= !is_leaf(stage.entries[lane]);
             }
-            for lane in lanes(deep) {
-                let entry = entries[lane];
-                if is_leaf(entry) {
-                    deep &= !(1 << lane);
-                    groups[lane] = GroupId(if entry == 0 { miss } else { entry });
-                }
+            for lane in nodes.iter().map(|lane| usize::from(*lane)) {
+                Self::take_entry(stage, lane);
+                deep |= !is_leaf(stage.entries[lane]);
+            }
+            if !deep {
+                return;
+            }
+            kinds.levels += 1;
+            if kinds.levels > LEVELS_MAX {
+                // Only a late reader, who meets what is no longer a trie, gets here.
+                stage.entries.iter_mut().filter(|entry| !is_leaf(**entry)).for_each(|entry| *entry = 0);
+                return;
             }
         }
     }
