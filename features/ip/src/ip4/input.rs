@@ -110,7 +110,7 @@ impl Node for Ip4Input {
             _ => frame.route_ahead(|packet| {
                 cx.interface_counters(packet.rx).ip4.add(1);
                 check(packet)?;
-                Ok(cx.enter_arc(self.arc, packet.rx, packet, self.lookup))
+                Ok::<_, Ip4InputDrop>(cx.enter_arc(self.arc, packet.rx, packet, self.lookup))
             }),
         }
     }

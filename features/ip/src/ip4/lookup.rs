@@ -65,7 +65,9 @@ impl Node for Ip4Lookup {
         for (packet, place) in packets.iter().zip(self.destinations.iter_mut()) {
             *place = destination(packet);
         }
-        tables.table(interfaces.table4(first)).lookup_slice(&self.destinations[..count], &mut self.groups[..count]);
+        tables
+            .table(interfaces.table4(first))
+            .lookup_slice(&self.destinations[..count], &mut self.groups[..count]);
         for ((packet, next), group) in packets.iter_mut().zip(next).zip(self.groups.iter()) {
             *next = resolve(&self.tables.groups, *group, packet);
         }
@@ -84,6 +86,11 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         })
     })
     .describe(|record, names| {
-        format!("{}, to {} with index {}", super::words(record.bytes()), names.node(record.next), record.index)
+        format!(
+            "{}, to {} with index {}",
+            super::words(record.bytes()),
+            names.node(record.next),
+            record.index
+        )
     })
 }

@@ -92,10 +92,6 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<Ip4RewriteDrop>()
     .describe(|record, names| {
-        format!(
-            "{} bytes with their layer 2 header, to {}",
-            record.packet_bytes,
-            names.node(record.next)
-        )
+        format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))
     })
 }

@@ -1,0 +1,175 @@
+//! Addresses and tables of interfaces, and what follows when an interface changes.
+
+use std::net::IpAddr;
+
+use quiver_control::{IpPrefix, Refusal};
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::{Family, Fib, FibError, InterfaceInfo};
+use quiver_wire::ip6::address::is_link_local;
+use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
+
+use crate::state::{InterfaceIp, IpState, refusal, with_ip};
+
+/// What the FIB must know of an interface; `None` when it is gone.
+fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
+    let row = engine.interface(id)?.row();
+    let mac = MacAddress(row.mac);
+    Some(InterfaceInfo {
+        id,
+        output: row.output,
+        mac: (mac != MacAddress::ZERO).then_some(mac),
+        vlan_tags: Vec::new(),
+        mtu_bytes: row.mtu_bytes.min(u32::from(u16::MAX)) as u16,
+        up: row.up,
+        ip4_table: ip.table4,
+        ip6_table: ip.table6,
+    })
+}
+
+/// Make the FIB follow an interface.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let result = with_ip(engine, |engine, ip, fib| {
+        if change == InterfaceChange::Deleted {
+            let gone = fib.remove_interface(id);
+            ip.forget(id);
+            ip.publish(fib);
+            return gone;
+        }
+        let configured = ip.interface(id).clone();
+        let Some(info) = info(engine, id, &configured) else { return Ok(()) };
+        fib.set_interface(info)?;
+        if change == InterfaceChange::Mac {
+            fit_link_local(engine, ip, fib, id)?;
+        }
+        ip.publish(fib);
+        Ok(())
+    });
+    if let Err(error) = result {
+        tracing::warn!("{}: {}", engine.interface_name(id), refusal(engine, error));
+    }
+}
+
+/// The link-local address that an interface should have: chosen, or made of its MAC address
+/// (RFC 4291 §2.5.6, appendix A), or, without one, of its number.
+fn wanted_link_local(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<Ip6InterfaceAddress> {
+    if !ip.speaks_ip6() || ip.chosen_link_local.is_some() {
+        return ip.chosen_link_local;
+    }
+    let mac = engine.interface(id).map(|interface| MacAddress(interface.row().mac))?;
+    let mac =
+        if mac == MacAddress::ZERO { MacAddress::from_u64(0x0200_0000_0000 | u64::from(id.0)) } else { mac };
+    Ip6InterfaceAddress::new(mac.link_local(), 128).ok()
+}
+
+/// Make the link-local address in the FIB the one that the interface should have.
+fn fit_link_local(engine: &Engine, ip: &mut IpState, fib: &mut Fib, id: InterfaceId) -> Result<(), FibError> {
+    let wanted = wanted_link_local(engine, id, ip.interface(id));
+    let interface = ip.interface(id);
+    if interface.link_local == wanted {
+        return Ok(());
+    }
+    if let Some(wanted) = wanted {
+        fib.enable_ip6(id)?;
+        fib.add_address(id, wanted.address().into(), 128)?;
+    }
+    if let Some(old) = std::mem::replace(&mut interface.link_local, wanted) {
+        fib.remove_address(id, old.address().into(), 128)?;
+    }
+    Ok(())
+}
+
+fn bad_length(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(error.to_string())
+}
+
+/// Give an interface an address.
+pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Result<(), Refusal> {
+    let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
+        let mut changed = ip.interface(id).clone();
+        match prefix.address {
+            IpAddr::V4(address) => {
+                changed.ip4.push(Ip4InterfaceAddress::new(address, prefix.length).map_err(bad_length)?);
+            }
+            IpAddr::V6(address) => {
+                let own = Ip6InterfaceAddress::new(address, prefix.length).map_err(bad_length)?;
+                if is_link_local(address) {
+                    if let Some(old) = changed.chosen_link_local {
+                        let what = format!("{} has the link-local address {old}", engine.interface_name(id));
+                        return Err(Refusal::new(what).remedy("delete it first"));
+                    }
+                    changed.chosen_link_local = Some(own);
+                } else {
+                    changed.ip6.push(own);
+                }
+            }
+        }
+        Ok(apply(engine, ip, fib, id, changed, Some((prefix, true))))
+    })?;
+    done.map_err(|error| refusal(engine, error))
+}
+
+/// Take an address from an interface.
+pub(crate) fn remove(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Result<(), Refusal> {
+    let done = with_ip(engine, |engine, ip, fib| {
+        let mut changed = ip.interface(id).clone();
+        let matches = |address: IpAddr, length: u8| address == prefix.address && length == prefix.length;
+        changed.ip4.retain(|own| !matches(own.address().into(), own.length()));
+        changed.ip6.retain(|own| !matches(own.address().into(), own.length()));
+        if changed.chosen_link_local.is_some_and(|own| matches(own.address().into(), own.length())) {
+            changed.chosen_link_local = None;
+        } else if prefix.as_ip6().is_some_and(|(address, _)| is_link_local(address)) {
+            return Err(FibError::NoAddress(prefix.address, prefix.length, id));
+        }
+        apply(engine, ip, fib, id, changed, Some((prefix, false)))
+    });
+    done.map_err(|error| refusal(engine, error))
+}
+
+/// Change the FIB first, and what workers see after it; a refused change leaves all as it was.
+fn apply(
+    engine: &Engine,
+    ip: &mut IpState,
+    fib: &mut Fib,
+    id: InterfaceId,
+    changed: InterfaceIp,
+    address: Option<(IpPrefix, bool)>,
+) -> Result<(), FibError> {
+    // Link-local addresses are seen to by `fit_link_local`.
+    let own =
+        address.filter(|(prefix, _)| prefix.as_ip6().is_none_or(|(address, _)| !is_link_local(address)));
+    match own {
+        Some((prefix, true)) => fib.add_address(id, prefix.address, prefix.length)?,
+        Some((prefix, false)) => fib.remove_address(id, prefix.address, prefix.length)?,
+        None => {}
+    }
+    let before = std::mem::replace(ip.interface(id), changed);
+    if let Err(error) = fit_link_local(engine, ip, fib, id) {
+        *ip.interface(id) = before;
+        if let Some((prefix, true)) = own {
+            let _ = fib.remove_address(id, prefix.address, prefix.length);
+        }
+        return Err(error);
+    }
+    ip.publish(fib);
+    Ok(())
+}
+
+/// Let packets of an interface be looked up in a table.
+pub(crate) fn bind(engine: &mut Engine, id: InterfaceId, family: Family, table: u32) -> Result<(), Refusal> {
+    let done = with_ip(engine, |engine, ip, fib| {
+        let index = fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
+        let mut changed = ip.interface(id).clone();
+        match family {
+            Family::Ip4 => changed.table4 = index,
+            Family::Ip6 => changed.table6 = index,
+        }
+        if let Some(info) = info(engine, id, &changed) {
+            fib.set_interface(info)?;
+        }
+        *ip.interface(id) = changed;
+        ip.publish(fib);
+        Ok(())
+    });
+    done.map_err(|error| refusal(engine, error))
+}

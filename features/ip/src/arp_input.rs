@@ -1,0 +1,188 @@
+//! `arp-input`: who has this address, and who says so (RFC 826, RFC 5227).
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::arp::{ArpHeader, Operation, Repr};
+use quiver_wire::ip4::address::is_unicast;
+use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
+
+use crate::ip6::discovery::{TELL_INTERVAL_NS, become_frame, frame_source};
+use crate::notice::{Heard, Notice};
+use crate::tables::{Addresses, IpTables};
+use crate::throttle::{Recent, key};
+
+/// Bytes of an Ethernet frame with an ARP packet.
+const ARP_FRAME_BYTES: usize = EthernetHeader::LEN + ArpHeader::LEN;
+
+quiver_core::reasons! {
+    /// What becomes of ARP packets.
+    pub enum ArpDrop {
+        /// Not a whole packet.
+        Truncated = "truncated", "fewer bytes than an ARP packet";
+        /// Not ours to understand.
+        NotIp4OverEthernet = "bad-type", "ARP for something else than IPv4 over Ethernet";
+        /// RARP and the like.
+        BadOperation = "bad-operation", "ARP that is neither request nor reply";
+        /// RFC 826 has them equal.
+        SenderMismatch = "sender-mismatch", "the sender's MAC address in ARP is not the frame's";
+        /// Not a station's.
+        BadSenderMac = "bad-sender-mac", "the sender's MAC address is one that no station can have";
+        /// Not a host's.
+        BadSender = "bad-sender", "the sender's IP address is one that no host can have";
+        /// From elsewhere.
+        NotOnSubnet = "not-on-subnet", "the sender's IP address is on no subnet of the interface";
+        /// Not configured.
+        NoAddress = "no-address", "ARP on an interface without an IPv4 address (`set interface ip address IF ADDR/LEN`)";
+        /// Somebody uses our address.
+        Conflict = "address-conflict", "another station uses one of our addresses";
+        /// Gone.
+        InterfaceDown = "interface-down", "the interface is down or gone";
+        /// Cannot be.
+        NoReply = "no-reply", "no room for the answer";
+        /// Answered.
+        Replied = info "replied", "replies sent";
+        /// Received.
+        Request = info "requests-received", "requests received";
+        /// Received.
+        Reply = info "replies-received", "replies received";
+        /// RFC 5227 §3.
+        Gratuitous = info "gratuitous", "announcements received: sender and target are the same";
+        /// Told.
+        Learned = info "learned", "neighbours told to the control thread";
+        /// Told before.
+        KnownAlready = info "known-already", "neighbours that were told a moment ago";
+    }
+}
+
+struct ArpInput {
+    tables: IpTables,
+    done: NodeId,
+    told: Recent,
+}
+
+impl ArpInput {
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, ArpDrop> {
+        let header = *ArpHeader::overlay(packet.bytes()).ok_or(ArpDrop::Truncated)?;
+        if !header.is_ip4_over_ethernet() {
+            return Err(ArpDrop::NotIp4OverEthernet);
+        }
+        let (arp, _) = Repr::parse(packet.bytes()).map_err(|_| ArpDrop::BadOperation)?;
+        if frame_source(packet).is_some_and(|source| source != arp.sender_mac) {
+            return Err(ArpDrop::SenderMismatch);
+        }
+        if !arp.sender_mac.is_unicast() {
+            return Err(ArpDrop::BadSenderMac);
+        }
+        let own = self.tables.interfaces.addresses(packet.rx, cx.pass).filter(|own| !own.ip4.is_empty());
+        let own = own.ok_or(ArpDrop::NoAddress)?;
+        let counted = if arp.operation == Operation::Request { ArpDrop::Request } else { ArpDrop::Reply };
+        cx.count(counted, 1);
+        let probes = arp.sender_ip.is_unspecified() && arp.operation == Operation::Request;
+        if !probes {
+            self.hear(cx, packet, own, &arp)?;
+        }
+        if arp.operation == Operation::Request && own.has4(arp.target_ip) {
+            return self.reply(cx, packet, &arp);
+        }
+        Ok(self.done)
+    }
+
+    /// Judge the sender, and tell of it.
+    fn hear(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        own: &Addresses,
+        arp: &Repr,
+    ) -> Result<(), ArpDrop> {
+        let address = arp.sender_ip;
+        if !is_unicast(address) {
+            return Err(ArpDrop::BadSender);
+        }
+        if own.has4(address) {
+            let notice = Notice::Conflict { address: IpAddr::V4(address), mac: arp.sender_mac };
+            if self.told.may(notice_key(packet, address, arp.sender_mac), cx.now_ns) {
+                notice.send(cx, packet.rx);
+            }
+            return Err(ArpDrop::Conflict);
+        }
+        if own.on_link4(address).is_none() {
+            return Err(ArpDrop::NotOnSubnet);
+        }
+        if address == arp.target_ip {
+            cx.count(ArpDrop::Gratuitous, 1);
+        }
+        // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
+        // who speaks to us.
+        let heard = if own.has4(arp.target_ip) { Heard::Spoke } else { Heard::Overheard };
+        if self.told.may(notice_key(packet, address, arp.sender_mac) ^ heard as u64, cx.now_ns) {
+            let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
+            Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
+            cx.count(ArpDrop::Learned, 1);
+        } else {
+            cx.count(ArpDrop::KnownAlready, 1);
+        }
+        Ok(())
+    }
+
+    /// The request becomes the reply where it lies.
+    fn reply(&self, cx: &mut Context<'_>, packet: &mut Packet, arp: &Repr) -> Result<NodeId, ArpDrop> {
+        let row = cx.interface(packet.rx).ok_or(ArpDrop::InterfaceDown)?;
+        let mac = MacAddress(row.mac);
+        let mut frame = [0; ARP_FRAME_BYTES];
+        let ethernet = EthernetHeader::new(arp.sender_mac, mac, EtherType::ARP);
+        ethernet.write(&mut frame).map_err(|_| ArpDrop::NoReply)?;
+        let body = frame.get_mut(EthernetHeader::LEN..).unwrap_or_default();
+        arp.reply(mac).emit(body).map_err(|_| ArpDrop::NoReply)?;
+        if !become_frame(cx, packet, &frame) {
+            return Err(ArpDrop::NoReply);
+        }
+        packet.tx = packet.rx;
+        cx.count(ArpDrop::Replied, 1);
+        Ok(row.output)
+    }
+}
+
+fn notice_key(packet: &Packet, address: Ipv4Addr, mac: MacAddress) -> u64 {
+    key(&[u64::from(packet.rx.0), address.to_bits().into(), mac.to_u64()])
+}
+
+impl Node for ArpInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// A frame or packet with ARP in it, in words.
+fn words(bytes: &[u8]) -> String {
+    let behind = bytes.get(EthernetHeader::LEN..).unwrap_or_default();
+    let Ok((arp, _)) = Repr::parse(bytes).or_else(|_| Repr::parse(behind)) else {
+        return "no ARP for IPv4 over Ethernet".to_owned();
+    };
+    match arp.operation {
+        Operation::Request => {
+            format!("who has {}? tell {} at {}", arp.target_ip, arp.sender_ip, arp.sender_mac)
+        }
+        Operation::Reply => format!("{} is at {}", arp.sender_ip, arp.sender_mac),
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new(
+        "arp-input",
+        "Answers who asks for our addresses, and learns who neighbours are",
+        move |wiring| {
+            Box::new(ArpInput {
+                tables: tables.clone(),
+                done: wiring.node("ip-done"),
+                told: Recent::new(TELL_INTERVAL_NS),
+            })
+        },
+    )
+    .reasons::<ArpDrop>()
+    .describe(|record, names| format!("{}, to {}", words(record.bytes()), names.node(record.next)))
+}

@@ -1,0 +1,221 @@
+//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: a packet meets a neighbour whose MAC
+//! address is not known. The neighbour is asked for it, now and then, and the packet dies.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_tables::Adjacency;
+use quiver_wire::icmp6::nd::{self, NdOption};
+use quiver_wire::icmp6::{self, nd::Options};
+use quiver_wire::{
+    EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, arp, ip6::address,
+};
+
+use crate::error_request::IcmpErrorRequest;
+use crate::notice::Notice;
+use crate::tables::IpTables;
+use crate::throttle::{Recent, TokenBucket, key};
+
+/// One neighbour is asked for at most so often by a worker (RFC 1122 §2.3.2.1: once a second).
+pub const ASK_INTERVAL_NS: u64 = 1_000_000_000;
+/// All neighbours together are asked for at most so often by a worker: a scan of a connected subnet
+/// must not become a storm.
+pub const ASKS_PER_SECOND: u64 = 2000;
+/// So many may be asked for at once.
+pub const ASKS_BURST: u64 = 256;
+/// Bytes of an Ethernet frame with an ARP packet.
+const ARP_FRAME_BYTES: usize = 14 + 28;
+/// Bytes of an Ethernet frame with a solicitation or advertisement that tells a MAC address.
+pub(crate) const ND_FRAME_BYTES: usize = 14 + 40 + 32;
+
+quiver_core::reasons! {
+    /// What becomes of packets to neighbours that must be asked for.
+    pub enum AskDrop {
+        /// Asked.
+        Asked = "request-sent", "the neighbour's MAC address is not known: it was asked for, the packet dropped";
+        /// Asked a moment ago.
+        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was asked for a moment ago";
+        /// Too many others.
+        TooMany = "too-many-requests", "too many unknown neighbours are being asked for at a time";
+        /// Nothing to ask with.
+        NoAddress = "no-source-address", "the outgoing interface has no address to ask for neighbours with";
+        /// Gone or down.
+        InterfaceDown = "interface-down", "the outgoing interface is down or gone";
+        /// None left.
+        NoBuffer = "no-buffer", "no buffer for the request; `show buffers`";
+        /// No header.
+        Truncated = "truncated", "fewer bytes than an IP header";
+        /// Not a neighbour's address.
+        NotUnicast = "not-unicast", "the destination is no address that a neighbour can have";
+    }
+}
+
+/// Which of the four nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// The packets are IPv6.
+    pub six: bool,
+    /// The packet's destination is asked for, not the adjacency's next hop.
+    pub glean: bool,
+}
+
+struct Ask {
+    kind: Kind,
+    tables: IpTables,
+    error: NodeId,
+    recent: Recent,
+    bucket: TokenBucket,
+}
+
+impl Ask {
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, AskDrop> {
+        let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
+        if hops <= 1 && !packet.has(PacketFlags::OWN) {
+            let kind = if self.kind.six { 3 } else { 11 };
+            packet.index = IcmpErrorRequest { kind, code: 0, detail: 0 }.to_index();
+            return Ok(self.error);
+        }
+        let adjacency = *self.tables.adjacencies.get(packet.index);
+        let target = if self.kind.glean { destination } else { adjacency.next_hop() };
+        packet.tx = adjacency.tx;
+        let again = key(&[u64::from(adjacency.tx.0), low(target), high(target)]);
+        if !self.recent.may(again, cx.now_ns) {
+            return Err(AskDrop::Throttled);
+        }
+        if !self.bucket.take(cx.now_ns) {
+            return Err(AskDrop::TooMany);
+        }
+        self.ask(cx, &adjacency, target)?;
+        Notice::Wanted { address: target }.send(cx, adjacency.tx);
+        Err(AskDrop::Asked)
+    }
+
+    fn ask(&self, cx: &mut Context<'_>, adjacency: &Adjacency, target: IpAddr) -> Result<(), AskDrop> {
+        let row = cx.interface(adjacency.tx).filter(|row| row.up).ok_or(AskDrop::InterfaceDown)?;
+        let (mac, output) = (MacAddress(row.mac), row.output);
+        let own = self.tables.interfaces.addresses(adjacency.tx, cx.pass).ok_or(AskDrop::NoAddress)?;
+        let mut frame = [0; ND_FRAME_BYTES];
+        let length = match target {
+            IpAddr::V4(target) => {
+                if !quiver_wire::ip4::address::is_unicast(target) {
+                    return Err(AskDrop::NotUnicast);
+                }
+                arp_request(&mut frame, mac, own.source4(target).ok_or(AskDrop::NoAddress)?, target)
+            }
+            IpAddr::V6(target) => {
+                if !address::is_unicast(target) {
+                    return Err(AskDrop::NotUnicast);
+                }
+                solicitation(&mut frame, mac, own.source6(target).ok_or(AskDrop::NoAddress)?, target)
+            }
+        };
+        let bytes = frame.get(..length.unwrap_or(0)).unwrap_or_default();
+        send(cx, bytes, adjacency.tx, output).ok_or(AskDrop::NoBuffer)
+    }
+}
+
+/// TTL or hop limit, and destination.
+fn ends(bytes: &[u8], six: bool) -> Option<(u8, IpAddr)> {
+    if six {
+        let header = Ip6Header::overlay(bytes)?;
+        return Some((header.hop_limit(), header.destination().into()));
+    }
+    let header = Ip4Header::overlay(bytes)?;
+    Some((header.ttl(), header.destination().into()))
+}
+
+fn low(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => address.to_bits() as u64,
+    }
+}
+
+fn high(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(_) => 4,
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+    }
+}
+
+/// A frame that asks who has `target` (RFC 826).
+fn arp_request(
+    out: &mut [u8; ND_FRAME_BYTES],
+    mac: MacAddress,
+    source: Ipv4Addr,
+    target: Ipv4Addr,
+) -> Option<usize> {
+    EthernetHeader::new(MacAddress::BROADCAST, mac, EtherType::ARP).write(out).ok()?;
+    arp::Repr::request(mac, source, target).emit(&mut out[14..]).ok()?;
+    Some(ARP_FRAME_BYTES)
+}
+
+/// A frame that asks who has `target` (RFC 4861 §4.3), to the target's solicited-node group.
+fn solicitation(
+    out: &mut [u8; ND_FRAME_BYTES],
+    mac: MacAddress,
+    source: Ipv6Addr,
+    target: Ipv6Addr,
+) -> Option<usize> {
+    let mut options = [0; 8];
+    NdOption::SourceMac(mac).emit(&mut options).ok()?;
+    let message = nd::Message::NeighborSolicitation { target, options: Options::new(&options).ok()? };
+    let group = address::solicited_node(target);
+    nd_frame(out, message, mac, MacAddress::for_ip6_multicast(group), source, group)
+}
+
+/// A frame with a message of neighbour discovery.
+pub(crate) fn nd_frame(
+    out: &mut [u8; ND_FRAME_BYTES],
+    message: nd::Message<'_>,
+    from: MacAddress,
+    to: MacAddress,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+) -> Option<usize> {
+    let length = icmp6::Message::Nd(message).emit(source, destination, &mut out[54..]).ok()?;
+    EthernetHeader::new(to, from, EtherType::IPV6).write(out).ok()?;
+    let header = Ip6Header::new(source, destination, IpProtocol::ICMP6, nd::HOP_LIMIT, length as u16);
+    header.write(&mut out[14..]).ok()?;
+    Some(54 + length)
+}
+
+/// Send a frame of the router's own; `None` without a buffer.
+pub(crate) fn send(cx: &mut Context<'_>, bytes: &[u8], tx: InterfaceId, output: NodeId) -> Option<()> {
+    let mut packet = cx.buffers.packet()?;
+    if !packet.append(bytes, cx.buffers) {
+        cx.buffers.free(packet);
+        return None;
+    }
+    packet.set(PacketFlags::OWN);
+    packet.tx = tx;
+    cx.emit(packet, output);
+    Some(())
+}
+
+impl Node for Ask {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration of one of the four.
+pub(crate) fn spec(name: &str, kind: Kind, tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new(name, "Asks for a neighbour's MAC address and drops the packet", move |wiring| {
+        Box::new(Ask {
+            kind,
+            tables: tables.clone(),
+            error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
+            recent: Recent::new(ASK_INTERVAL_NS),
+            bucket: TokenBucket::new(ASKS_PER_SECOND, ASKS_BURST),
+        })
+    })
+    .reasons::<AskDrop>()
+    .describe(move |record, names| {
+        let words = if kind.six { crate::ip6::words } else { crate::ip4::words };
+        format!("{}, whose next hop on {} is unknown", words(record.bytes()), names.interface(record.tx))
+    })
+}

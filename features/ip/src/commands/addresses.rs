@@ -1,0 +1,113 @@
+//! Addresses of interfaces, and the tables they are bound to.
+
+use quiver_control::{Cell, Column, Command, ConfigWriter, IpPrefix, Output, Registry, Table};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib};
+
+use crate::addresses;
+use crate::state::IpState;
+
+const GROUP: &str = "Interfaces";
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface ip address [del] <interface> <address:prefix>")
+            .group(GROUP)
+            .help("Give an interface an address, or take it away")
+            .details(
+                "The address becomes local, and its subnet connected. The first IPv6 address also gives \
+                 the interface a link-local address made of its MAC address.",
+            )
+            .word("address", "the address with the length of its subnet")
+            .example("set interface ip address e0 192.0.2.1/24")
+            .example("set interface ip address del e0 2001:db8::1/64")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                let address: IpPrefix = args.get("address")?;
+                if args.has("del") {
+                    addresses::remove(engine, interface, address)?;
+                } else {
+                    addresses::add(engine, interface, address)?;
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set interface ip table <interface> <table:u32>")
+            .group(GROUP)
+            .help("Look IPv4 packets of an interface up in a table")
+            .example("set interface ip table e0 10")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                addresses::bind(engine, interface, Family::Ip4, args.get("table")?)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set interface ip6 table <interface> <table:u32>")
+            .group(GROUP)
+            .help("Look IPv6 packets of an interface up in a table")
+            .example("set interface ip6 table e0 10")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                addresses::bind(engine, interface, Family::Ip6, args.get("table")?)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show interface address [<interface>]")
+            .also("show interface addr [<interface>]")
+            .group(GROUP)
+            .help("Show the addresses of interfaces, and the tables they are looked up in")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                Ok(shown(engine, only))
+            }),
+    );
+}
+
+fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
+    let mut table = Table::new([
+        Column::left("Interface"),
+        Column::left("State"),
+        Column::right("IP4 table").key("ip4-table"),
+        Column::right("IP6 table").key("ip6-table"),
+        Column::left("Addresses").key("addresses"),
+    ]);
+    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return Output::none() };
+    for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
+        let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
+        let ip4 = own.ip4.iter().map(ToString::to_string);
+        let ip6 = own.ip6.iter().map(ToString::to_string);
+        let link_local = own.link_local.iter().map(|own| format!("{} (link-local)", own.address()));
+        let all: Vec<String> = ip4.chain(ip6).chain(link_local).collect();
+        table
+            .row()
+            .cell(&interface.name)
+            .cell(if interface.row().up { "up" } else { "down" })
+            .cell(fib.table_id(Family::Ip4, own.table4))
+            .cell(fib.table_id(Family::Ip6, own.table6))
+            .cell(Cell::new(all.join(", "), all.clone()));
+    }
+    Output::none().table("interfaces", table)
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
+    for interface in engine.all_interfaces() {
+        let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { continue };
+        if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {
+            config.command(format_args!("set interface ip table {name} {id}"));
+        }
+        if let Some(id) = fib.table_id(Family::Ip6, own.table6).filter(|id| *id != 0) {
+            config.command(format_args!("set interface ip6 table {name} {id}"));
+        }
+        for address in &own.ip4 {
+            config.command(format_args!("set interface ip address {name} {address}"));
+        }
+        for address in own.chosen_link_local.iter().chain(&own.ip6) {
+            config.command(format_args!("set interface ip address {name} {address}"));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `show ip fib` and `show ip6 fib`.
+
+use std::net::IpAddr;
+
+use quiver_control::{Args, Cell, Column, Command, Output, Refusal, Registry, Table};
+use quiver_core::Engine;
+use quiver_tables::Hop;
+use quiver_tables::fib::{Family, Fib, RouteView, Source};
+use quiver_tables::prefix::IpPrefix;
+use serde_json::json;
+
+use super::{GROUP, fib, routes::path_words, table_of};
+
+/// Routes that are shown unless asked for otherwise: a full table is nobody's reading.
+const ROUTES_SHOWN_MAX: usize = 100_000;
+
+pub(crate) fn register(registry: &mut Registry) {
+    for (family, syntax) in [
+        (Family::Ip4, "show ip fib {[table <:u32>] [<prefix:prefix4>|<address:ip4>] [summary]}"),
+        (Family::Ip6, "show ip6 fib {[table <:u32>] [<prefix:prefix6>|<address:ip6>] [summary]}"),
+    ] {
+        registry.command(
+            Command::new(syntax)
+                .group(GROUP)
+                .help("Show routes and what they come down to")
+                .details(
+                    "With an address: the route that packets to it take. With a prefix: what all sources \
+                     say of exactly it. With `summary`: how many prefixes of each length there are.",
+                )
+                .run(move |engine: &mut Engine, args| show(engine, args, family)),
+        );
+    }
+}
+
+fn show(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Refusal> {
+    let fib = fib(engine)?;
+    let tables = if args.has("table") {
+        vec![(args.get::<u32>("table")?, table_of(engine, args, family, "table")?)]
+    } else {
+        fib.tables(family)
+    };
+    if args.has("summary") {
+        return Ok(summary(fib, family, &tables));
+    }
+    if let Some(address) = args.optional::<IpAddr>("address")? {
+        let (id, index) = tables.first().copied().unwrap_or((0, 0));
+        let route = fib
+            .best_route(index, address)
+            .ok_or_else(|| args.refuse("address", format!("no route to {address} in {family} table {id}")))?;
+        return Ok(one(engine, fib, id, &[route]));
+    }
+    if let Some(prefix) = args.optional::<quiver_control::IpPrefix>("prefix")? {
+        let (id, index) = tables.first().copied().unwrap_or((0, 0));
+        let found = fib.route(index, IpPrefix::new(prefix.address, prefix.length));
+        if found.is_empty() {
+            return Err(args.refuse("prefix", format!("no route {prefix} in {family} table {id}")));
+        }
+        return Ok(one(engine, fib, id, &found));
+    }
+    Ok(all(engine, fib, family, &tables))
+}
+
+fn summary(fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
+    let mut table = Table::new([Column::right("Table"), Column::right("Length"), Column::right("Count")]);
+    for (id, index) in tables {
+        let counts = fib.count_by_len(family, *index).into_iter().enumerate();
+        for (length, count) in counts.filter(|(_, count)| *count > 0) {
+            table.row().cell(*id).cell(length).cell(count);
+        }
+    }
+    Output::none().table("lengths", table)
+}
+
+fn all(engine: &Engine, fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
+    let mut table = Table::new([
+        Column::right("Table"),
+        Column::left("Prefix"),
+        Column::left("Source"),
+        Column::left("Paths"),
+    ]);
+    let mut left = 0;
+    for (id, index) in tables {
+        for route in fib.routes(family, *index, None) {
+            if table.len() >= ROUTES_SHOWN_MAX {
+                left += 1;
+                continue;
+            }
+            let paths: Vec<_> = route.paths.iter().map(|path| path_words(engine, fib, path)).collect();
+            table
+                .row()
+                .cell(*id)
+                .cell(Cell::display(route.prefix))
+                .cell(source_word(route.source))
+                .cell(Cell::new(paths.join(" "), paths.clone()));
+        }
+    }
+    let output = Output::none().table("routes", table);
+    if left == 0 {
+        return output;
+    }
+    output.line(format!("{left} more routes; name a prefix, an address or a table, or ask for the summary"))
+}
+
+/// What is known of one prefix.
+fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Output {
+    let mut text = String::new();
+    let mut sources = Vec::new();
+    for route in routes {
+        let best = if route.best { "" } else { ", not followed" };
+        text += &format!("{} in table {table}, {}{best}\n", route.prefix, source_word(route.source));
+        for path in route.paths {
+            text += &format!("  {}\n", path_words(engine, fib, path));
+        }
+        let hops: Vec<_> =
+            route.hops.iter().map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight)).collect();
+        text += &format!("  load-balance {}:\n", route.group.0);
+        for (words, weight) in &hops {
+            text += &format!("    weight {weight}: {words}\n");
+        }
+        sources.push(json!({
+            "prefix": route.prefix.to_string(),
+            "table": table,
+            "source": source_word(route.source),
+            "best": route.best,
+            "load-balance": route.group.0,
+            "paths": route.paths.iter().map(|path| path_words(engine, fib, path)).collect::<Vec<_>>(),
+            "hops": hops.iter().map(|(words, weight)| json!({"weight": weight, "hop": words})).collect::<Vec<_>>(),
+        }));
+    }
+    Output::both(text, json!(sources))
+}
+
+/// What workers do with a hop, in words.
+pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
+    let node = engine.node_name(hop.next);
+    match node.as_str() {
+        "ip4-rewrite" | "ip6-rewrite" | "ip4-arp" | "ip6-discover-neighbor" | "ip4-glean" | "ip6-glean" => {
+            let adjacency = fib.adjacencies().get(hop.index);
+            let interface = engine.interface_name(adjacency.tx);
+            match node.as_str() {
+                "ip4-glean" | "ip6-glean" => format!("{node}: whoever is on {interface}"),
+                _ => format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop()),
+            }
+        }
+        "ip4-lookup-in-table" => {
+            format!("{node}: table {}", fib.table_id(Family::Ip4, hop.index).unwrap_or(hop.index))
+        }
+        "ip6-lookup-in-table" => {
+            format!("{node}: table {}", fib.table_id(Family::Ip6, hop.index).unwrap_or(hop.index))
+        }
+        _ => node,
+    }
+}
+
+pub(super) fn source_word(source: Source) -> &'static str {
+    match source {
+        Source::Special => "special",
+        Source::Interface => "interface",
+        Source::Feature => "feature",
+        Source::Static => "static",
+        Source::Dynamic => "dynamic",
+        Source::Neighbour => "neighbor",
+    }
+}

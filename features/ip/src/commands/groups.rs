@@ -1,0 +1,71 @@
+//! `show load-balance` and `show adj`: what routes share.
+
+use quiver_control::{Cell, Column, Command, Output, Registry, Table};
+use quiver_core::Engine;
+
+use super::fib::hop_words;
+use super::{GROUP, fib};
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("show load-balance")
+            .group(GROUP)
+            .help("Show the next-hop groups that routes share, and how they share traffic")
+            .run(|engine: &mut Engine, _| {
+                let fib = fib(engine)?;
+                let mut table = Table::new([
+                    Column::right("Index"),
+                    Column::left("Family"),
+                    Column::right("Routes"),
+                    Column::right("Buckets"),
+                    Column::left("Hops"),
+                ]);
+                for group in fib.group_views() {
+                    let hops = group.hops.iter();
+                    let hops: Vec<_> = hops
+                        .map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop)))
+                        .collect();
+                    table
+                        .row()
+                        .cell(group.group.0)
+                        .cell(Cell::display(group.family))
+                        .cell(group.routes)
+                        .cell(fib.groups().word(group.group).buckets())
+                        .cell(Cell::new(hops.join(", "), hops.clone()));
+                }
+                Ok(Output::none().table("load-balance", table))
+            }),
+    );
+    registry.command(
+        Command::new("show adj")
+            .also("show adjacency")
+            .group(GROUP)
+            .help("Show the adjacencies: what stands in front of packets to a neighbour")
+            .run(|engine: &mut Engine, _| {
+                let fib = fib(engine)?;
+                let mut table = Table::new([
+                    Column::right("Index"),
+                    Column::left("Interface"),
+                    Column::left("Next hop"),
+                    Column::left("Packets"),
+                    Column::left("Node"),
+                    Column::right("MTU").key("mtu-bytes"),
+                    Column::left("Rewrite"),
+                ]);
+                for view in fib.adjacency_views() {
+                    let rewrite: String =
+                        view.adjacency.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
+                    table
+                        .row()
+                        .cell(view.hop.index)
+                        .cell(engine.interface_name(view.key.interface))
+                        .cell(view.key.next_hop)
+                        .cell(Cell::display(view.key.payload))
+                        .cell(engine.node_name(view.hop.next))
+                        .cell(view.adjacency.mtu_bytes)
+                        .cell(rewrite);
+                }
+                Ok(Output::none().table("adjacencies", table))
+            }),
+    );
+}

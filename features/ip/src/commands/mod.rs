@@ -1,0 +1,40 @@
+//! The commands of IP, by area.
+
+pub(crate) mod addresses;
+mod fib;
+mod groups;
+pub(crate) mod neighbours;
+mod ping;
+pub(crate) mod routes;
+pub(crate) mod tables;
+
+use quiver_control::{Args, Refusal, Registry};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib, FibError};
+
+/// The chapter of the reference page.
+const GROUP: &str = "Layer 3";
+
+pub(crate) fn register(registry: &mut Registry) {
+    addresses::register(registry);
+    tables::register(registry);
+    routes::register(registry);
+    neighbours::register(registry);
+    fib::register(registry);
+    groups::register(registry);
+    ping::register(registry);
+}
+
+/// The small number of the table whose number stands under `name`; table 0 when none is given.
+fn table_of(engine: &Engine, args: &Args<'_>, family: Family, name: &str) -> Result<u32, Refusal> {
+    let id = args.or(name, 0u32)?;
+    fib(engine)?.table_index(family, id).ok_or_else(|| {
+        let error = FibError::NoTable { family, id };
+        args.refuse(name, error.to_string())
+    })
+}
+
+/// The FIB, to look at.
+fn fib(engine: &Engine) -> Result<&Fib, Refusal> {
+    engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))
+}

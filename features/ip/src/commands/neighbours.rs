@@ -1,0 +1,124 @@
+//! Neighbours.
+
+use std::net::IpAddr;
+
+use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::Fib;
+use quiver_tables::neighbour::{Neighbour, NeighbourState};
+use quiver_wire::MacAddress;
+
+use super::{GROUP, fib};
+use crate::neighbours::now_ms;
+use crate::state::{IpState, refusal, with_ip};
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("ip neighbor [del] <interface> <address:ip> [<mac>] [static]")
+            .also("set ip neighbor [del] <interface> <address:ip> [<mac>] [static]")
+            .group(GROUP)
+            .help("Say which MAC address a neighbour has, or forget the neighbour")
+            .details("What is configured does not age, and is not changed by what the network says.")
+            .example("ip neighbor e0 192.0.2.2 02:fe:00:00:00:02 static")
+            .example("ip neighbor del e0 192.0.2.2")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                let address: IpAddr = args.get("address")?;
+                if args.has("del") {
+                    forget(engine, interface, address)?;
+                } else {
+                    let mac = args.get::<[u8; 6]>("mac").map_err(|refusal| {
+                        refusal.remedy("give the MAC address behind the neighbour's address")
+                    })?;
+                    configure(engine, interface, address, MacAddress(mac))?;
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show ip neighbors [<interface>]")
+            .also("show ip neighbor [<interface>]")
+            .group(GROUP)
+            .help("Show the IPv4 neighbours")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                shown(engine, only, false)
+            }),
+    );
+    registry.command(
+        Command::new("show ip6 neighbors [<interface>]")
+            .also("show ip6 neighbor [<interface>]")
+            .group(GROUP)
+            .help("Show the IPv6 neighbours")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                shown(engine, only, true)
+            }),
+    );
+}
+
+fn configure(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress) -> Result<(), Refusal> {
+    let now = now_ms(engine);
+    let done = with_ip(engine, |_, ip, fib| {
+        fib.set_static_neighbour(on, address, mac, now)?;
+        ip.asked.remove(&(on, address));
+        Ok(())
+    });
+    done.map_err(|error| refusal(engine, error))
+}
+
+fn forget(engine: &mut Engine, on: InterfaceId, address: IpAddr) -> Result<(), Refusal> {
+    let done = with_ip(engine, |_, _, fib| fib.remove_neighbour(on, address));
+    done.map_err(|error| refusal(engine, error))
+}
+
+fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output, Refusal> {
+    let now = now_ms(engine);
+    let mut table = Table::new([
+        Column::right("Age").key("age-s"),
+        Column::left("Address"),
+        Column::left("State"),
+        Column::left("MAC").key("mac"),
+        Column::left("Interface"),
+    ]);
+    let wanted =
+        |on: InterfaceId, address: IpAddr| address.is_ipv6() == six && only.is_none_or(|only| only == on);
+    for (on, address, neighbour) in fib(engine)?.neighbours().iter() {
+        if wanted(on, address) {
+            let age = now.saturating_sub(neighbour.confirmed_ms) as f64 / 1e3;
+            table
+                .row()
+                .cell(Cell::real(age, 1))
+                .cell(address)
+                .cell(state_word(neighbour))
+                .cell(Cell::display(neighbour.mac))
+                .cell(engine.interface_name(on));
+        }
+    }
+    let asked = engine.get::<IpState>().into_iter().flat_map(|ip| &ip.asked);
+    for ((on, address), at_ns) in asked.filter(|((on, address), _)| wanted(*on, *address)) {
+        let age = engine.now_ns().saturating_sub(*at_ns) as f64 / 1e9;
+        let row = table.row().cell(Cell::real(age, 1)).cell(*address).cell("incomplete");
+        row.cell(None::<&str>).cell(engine.interface_name(*on));
+    }
+    Ok(Output::none().table("neighbors", table))
+}
+
+fn state_word(neighbour: &Neighbour) -> &'static str {
+    match neighbour.state {
+        NeighbourState::Static => "static",
+        NeighbourState::Reachable => "reachable",
+        NeighbourState::Stale => "stale",
+    }
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(fib) = engine.get::<Fib>() else { return };
+    for (on, address, neighbour) in fib.neighbours().iter() {
+        if neighbour.state == NeighbourState::Static {
+            let interface = engine.interface_name(on);
+            config.command(format_args!("ip neighbor {interface} {address} {} static", neighbour.mac));
+        }
+    }
+}

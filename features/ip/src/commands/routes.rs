@@ -1,0 +1,206 @@
+//! Routes.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use quiver_control::{
+    Args, Batch, BatchRefusal, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry,
+};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib, FibError, Path, RouteView, Source, Target};
+use quiver_tables::prefix::IpPrefix;
+
+use super::{GROUP, table_of};
+use crate::state::refusal;
+
+/// Prefixes that one command can count.
+const COUNT: &str = "<:1-100000000>";
+
+pub(crate) fn register(registry: &mut Registry) {
+    let syntax = "ip route add|del <prefix> {[table <:u32>] [count <:1-100000000>]} \
+        [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | local | punt \
+        | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32>) \
+        {[weight <:1-65535>] [preference <:u8>]})...]";
+    debug_assert!(syntax.contains(COUNT));
+    registry.command(
+        Command::new(syntax)
+            .group(GROUP)
+            .help("Add or delete a route, IPv4 or IPv6")
+            .details(
+                "Several `via` share the traffic by their weights, flow by flow; those with the lowest \
+                 preference that can be used do. A path that is added to a route that is there already \
+                 joins the others. `del` without `via` takes the whole route away. `count` does the same \
+                 for so many consecutive prefixes.",
+            )
+            .word("next-hop", "the neighbour's address; without an interface it is looked up itself")
+            .word("out", "an interface, whose hosts are reached directly")
+            .word("drop", "packets die silently")
+            .word("local", "packets are for the router itself")
+            .word("punt", "packets are for the host")
+            .word("count", "how many consecutive prefixes")
+            .word("weight", "share of the traffic, relative to the other paths")
+            .word("preference", "paths with the lowest that can be used share the traffic")
+            .example("ip route add 198.51.100.0/24 via 192.0.2.2")
+            .example("ip route add 2001:db8:1::/48 table 10 via 2001:db8::2 weight 3 via 2001:db8::3")
+            .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
+            .example("ip route del 198.51.100.0/24")
+            .run(|engine: &mut Engine, args| {
+                change(engine, args)?;
+                Ok(Output::none())
+            })
+            .run_many(change_many),
+    );
+}
+
+fn change_many(engine: &mut Engine, batch: &Batch<'_>) -> Result<(), BatchRefusal> {
+    for (applied, args) in batch.iter().enumerate() {
+        change(engine, &args).map_err(|refusal| BatchRefusal { applied, refusal })?;
+    }
+    Ok(())
+}
+
+fn change(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
+    let written: Written = args.get("prefix")?;
+    if written.has_host_bits() {
+        let what = format!("{written} has bits set behind its length");
+        return Err(args.refuse("prefix", what).remedy(format!("{} would be right", written.network())));
+    }
+    let family = Family::of(written.address);
+    let table = table_of(engine, args, family, "table")?;
+    let prefix = IpPrefix::new(written.address, written.length);
+    let count = args.or("count", 1u64)?;
+    let mut paths = Vec::new();
+    for via in args.groups("via") {
+        paths.push(path(engine, &via)?);
+    }
+    let fib = engine.get_mut::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let done = if args.has("add") {
+        fib.add_routes(table, prefix, count, Source::Static, &paths)
+    } else {
+        delete(fib, table, prefix, count, &paths)
+    };
+    done.map_err(|error| refusal(engine, error))
+}
+
+fn delete(fib: &mut Fib, table: u32, first: IpPrefix, count: u64, paths: &[Path]) -> Result<(), FibError> {
+    if count == 1 {
+        return match paths {
+            [] => fib.remove_route(table, first, Source::Static),
+            paths => fib.remove_paths(table, first, Source::Static, paths),
+        };
+    }
+    if paths.is_empty() {
+        return match fib.remove_routes(table, first, count, Source::Static)? {
+            0 => Err(FibError::NoRoute(first)),
+            _ => Ok(()),
+        };
+    }
+    let mut prefix = Some(first);
+    for _ in 0..count {
+        let Some(this) = prefix else { break };
+        fib.remove_paths(table, this, Source::Static, paths)?;
+        prefix = next(this);
+    }
+    Ok(())
+}
+
+fn next(prefix: IpPrefix) -> Option<IpPrefix> {
+    match prefix {
+        IpPrefix::V4(prefix) => prefix.next().map(IpPrefix::V4),
+        IpPrefix::V6(prefix) => prefix.next().map(IpPrefix::V6),
+    }
+}
+
+/// One `via` as the FIB takes it.
+fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
+    let target = if let Some(next_hop) = via.optional::<IpAddr>("next-hop")? {
+        Target::Via { next_hop, interface: via.optional_interface(engine, "interface")? }
+    } else if via.has("table4") {
+        Target::LookupIn { family: Family::Ip4, table: table_of(engine, via, Family::Ip4, "table4")? }
+    } else if via.has("table6") {
+        Target::LookupIn { family: Family::Ip6, table: table_of(engine, via, Family::Ip6, "table6")? }
+    } else if via.has("drop") {
+        Target::Drop
+    } else if via.has("local") {
+        Target::Local
+    } else if via.has("punt") {
+        Target::Punt
+    } else {
+        Target::Attached(via.interface(engine, "out")?)
+    };
+    Ok(Path::new(target).weight(via.or("weight", 1u32)?).preference(via.or("preference", 0u8)?))
+}
+
+/// A path in the words of the command.
+pub(super) fn path_words(engine: &Engine, fib: &Fib, path: &Path) -> String {
+    let mut words = match path.target {
+        Target::Via { next_hop, interface: Some(interface) } => {
+            format!("via {next_hop} {}", engine.interface_name(interface))
+        }
+        Target::Via { next_hop, interface: None } => format!("via {next_hop}"),
+        Target::Attached(interface) => format!("via {}", engine.interface_name(interface)),
+        Target::Local => "via local".to_owned(),
+        Target::Drop => "via drop".to_owned(),
+        Target::Punt => "via punt".to_owned(),
+        Target::LookupIn { family, table } => {
+            let word = if family == Family::Ip4 { "ip4" } else { "ip6" };
+            format!("via {word}-lookup-in-table {}", fib.table_id(family, table).unwrap_or(table))
+        }
+        Target::Feature(hop) => format!("via {} {}", engine.node_name(hop.next), hop.index),
+    };
+    if path.weight != 1 {
+        let _ = write!(words, " weight {}", path.weight);
+    }
+    if path.preference != 0 {
+        let _ = write!(words, " preference {}", path.preference);
+    }
+    words
+}
+
+/// The part of `show running-config`: consecutive prefixes with the same paths are one command.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(fib) = engine.get::<Fib>() else { return };
+    for family in [Family::Ip4, Family::Ip6] {
+        for (id, index) in fib.tables(family) {
+            let mut run: Option<(RouteView<'_>, IpPrefix, u64)> = None;
+            for route in fib.routes_from(family, index, Source::Static) {
+                match &mut run {
+                    Some((first, last, count))
+                        if first.group == route.group && next(*last) == Some(route.prefix) =>
+                    {
+                        (*last, *count) = (route.prefix, *count + 1);
+                    }
+                    _ => {
+                        if let Some((first, _, count)) = run.replace((route, route.prefix, 1)) {
+                            write_route(engine, fib, config, id, &first, count);
+                        }
+                    }
+                }
+            }
+            if let Some((first, _, count)) = run {
+                write_route(engine, fib, config, id, &first, count);
+            }
+        }
+    }
+}
+
+fn write_route(
+    engine: &Engine,
+    fib: &Fib,
+    config: &mut ConfigWriter,
+    table: u32,
+    route: &RouteView<'_>,
+    count: u64,
+) {
+    let mut words = format!("ip route add {}", route.prefix);
+    if table != 0 {
+        let _ = write!(words, " table {table}");
+    }
+    if count > 1 {
+        let _ = write!(words, " count {count}");
+    }
+    for path in route.paths {
+        let _ = write!(words, " {}", path_words(engine, fib, path));
+    }
+    config.command(format_args!("{words}"));
+}

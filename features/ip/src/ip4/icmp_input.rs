@@ -1,0 +1,129 @@
+//! `ip4-icmp-input`: ICMP for the router itself, sorted by type (RFC 792, RFC 1812 §4.3).
+
+use std::sync::Arc;
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::checksum::Sum;
+use quiver_wire::icmp4::{Icmp4Header, kind};
+use quiver_wire::{Header, Ip4Header, IpProtocol};
+
+use crate::notice::{Answer, Notice};
+use crate::pings::WaitingPings;
+use crate::segments::add_to_sum;
+
+quiver_core::reasons! {
+    /// What becomes of ICMP packets for the router itself.
+    pub enum Icmp4Drop {
+        /// Not a whole message.
+        Truncated = "truncated", "fewer bytes than an ICMP header";
+        /// Wrong.
+        BadChecksum = "bad-checksum", "ICMP checksum wrong";
+        /// Types that a router has no use for.
+        UnknownType = "unknown-type", "an ICMP type that the router has no use for";
+        /// Late or unasked.
+        UnexpectedReply = "unexpected-reply", "an echo reply that no ping waits for";
+        /// Asked.
+        EchoRequest = info "echo-request", "echo requests received";
+        /// Answered.
+        EchoReply = info "echo-reply", "echo replies to our pings";
+        /// Told.
+        ErrorReceived = info "error-received", "ICMP errors received";
+    }
+}
+
+struct IcmpInput {
+    echo: NodeId,
+    done: NodeId,
+    pings: Arc<WaitingPings>,
+}
+
+/// Where the ICMP message of a packet begins, and its length, if both are inside the packet.
+pub(super) fn message(packet: &Packet) -> Option<(Ip4Header, usize, usize)> {
+    let header = *Ip4Header::overlay(packet.bytes())?;
+    let (offset, total) = (header.header_len(), usize::from(header.total_length()));
+    let length = total.checked_sub(offset)?;
+    let fits = offset >= Ip4Header::LEN && total <= packet.length() && length >= Icmp4Header::LEN;
+    (fits && offset + Icmp4Header::LEN <= packet.segment_length()).then_some((header, offset, length))
+}
+
+impl IcmpInput {
+    fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Icmp4Drop> {
+        let (header, offset, length) = message(packet).ok_or(Icmp4Drop::Truncated)?;
+        if !add_to_sum(Sum::new(), packet, offset, length).is_some_and(Sum::is_good) {
+            return Err(Icmp4Drop::BadChecksum);
+        }
+        let bytes = packet.bytes().get(offset..).unwrap_or_default();
+        let (icmp, behind) = Icmp4Header::split(bytes).ok_or(Icmp4Drop::Truncated)?;
+        match icmp.kind {
+            kind::ECHO_REQUEST => {
+                cx.count(Icmp4Drop::EchoRequest, 1);
+                Ok(self.echo)
+            }
+            kind::ECHO_REPLY => {
+                if !self.tell(cx, packet, &header, icmp.rest, Answer::Reply, length) {
+                    return Err(Icmp4Drop::UnexpectedReply);
+                }
+                cx.count(Icmp4Drop::EchoReply, 1);
+                Ok(self.done)
+            }
+            kind::DESTINATION_UNREACHABLE | kind::TIME_EXCEEDED | kind::PARAMETER_PROBLEM => {
+                cx.count(Icmp4Drop::ErrorReceived, 1);
+                if let Some(rest) = quoted_echo(behind) {
+                    self.tell(cx, packet, &header, rest, Answer::Error(icmp.kind, icmp.code), length);
+                }
+                Ok(self.done)
+            }
+            _ => Err(Icmp4Drop::UnknownType),
+        }
+    }
+
+    /// Tell the control thread, if a ping waits for it.
+    fn tell(
+        &self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        header: &Ip4Header,
+        rest: [u8; 4],
+        answer: Answer,
+        length: usize,
+    ) -> bool {
+        let [a, b, c, d] = rest;
+        let (identifier, sequence) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        let waits = self.pings.wait_for(identifier);
+        if waits {
+            let (from, hops) = (header.source().into(), header.ttl());
+            let notice = Notice::Ping { identifier, sequence, from, answer, hops, bytes: length as u16 };
+            notice.send(cx, packet.rx);
+        }
+        waits
+    }
+}
+
+/// Identifier and sequence number of the echo request that an error quotes.
+fn quoted_echo(quoted: &[u8]) -> Option<[u8; 4]> {
+    let header = Ip4Header::overlay(quoted)?;
+    let icmp = Icmp4Header::overlay(quoted.get(header.header_len()..)?)?;
+    let is_echo = header.protocol() == IpProtocol::ICMP && icmp.kind == kind::ECHO_REQUEST;
+    is_echo.then_some(icmp.rest)
+}
+
+impl Node for IcmpInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
+    let pings = pings.clone();
+    NodeSpec::new("ip4-icmp-input", "Sorts ICMP packets for the router itself", move |wiring| {
+        Box::new(IcmpInput {
+            echo: wiring.node("ip4-icmp-echo-request"),
+            done: wiring.node("ip-done"),
+            pings: pings.clone(),
+        })
+    })
+    .reasons::<Icmp4Drop>()
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+}

@@ -1,0 +1,172 @@
+//! `ip4-local`: packets for the router itself, sorted by protocol. What nobody takes is answered
+//! with "protocol unreachable" or "port unreachable" (RFC 1122 §3.2.2.1).
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::checksum::Sum;
+use quiver_wire::icmp4::{kind, unreachable};
+use quiver_wire::ip4::options::Options;
+use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
+
+use crate::error_request::IcmpErrorRequest;
+use crate::segments::add_to_sum;
+use crate::tables::IpTables;
+
+quiver_core::reasons! {
+    /// What becomes of packets for the router itself.
+    pub enum Ip4LocalDrop {
+        /// Not a whole packet.
+        Truncated = "truncated", "the packet is shorter than its header says";
+        /// There is no reassembly.
+        Fragment = "fragment", "a fragment for the router itself; fragments are not put together";
+        /// From us, but not by us.
+        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        /// RFC 7126 §4.3.
+        SourceRoute = "source-route", "a source route option; source routing is not done";
+        /// RFC 791 §3.1.
+        BadOption = "bad-option", "an IPv4 option whose length is wrong";
+        /// RFC 768.
+        UdpLength = "udp-bad-length", "UDP length below 8 bytes or beyond the packet";
+        /// RFC 768.
+        UdpChecksum = "udp-bad-checksum", "UDP checksum wrong";
+        /// RFC 9293 §3.1.
+        TcpLength = "tcp-bad-length", "TCP header below 20 bytes or beyond the packet";
+        /// RFC 9293 §3.1.
+        TcpChecksum = "tcp-bad-checksum", "TCP checksum wrong";
+        /// Nobody listens.
+        PortClosed = "udp-port-closed", "UDP to a port where nothing listens";
+        /// Nobody speaks it.
+        ProtocolUnknown = "protocol-unknown", "a protocol that nothing in the router speaks";
+    }
+}
+
+struct Ip4Local {
+    tables: IpTables,
+    icmp: NodeId,
+    punt: NodeId,
+    error: NodeId,
+}
+
+const fn unreachable_request(code: u8) -> u32 {
+    (kind::DESTINATION_UNREACHABLE as u32) << 24 | (code as u32) << 16
+}
+
+impl Ip4Local {
+    fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4LocalDrop> {
+        let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4LocalDrop::Truncated)?;
+        let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
+        let upper = total.checked_sub(header_len).ok_or(Ip4LocalDrop::Truncated)?;
+        let options = packet.bytes().get(Ip4Header::LEN..header_len).ok_or(Ip4LocalDrop::Truncated)?;
+        if total > packet.length() {
+            return Err(Ip4LocalDrop::Truncated);
+        }
+        check_options(options)?;
+        if header.is_fragment() {
+            return Err(Ip4LocalDrop::Fragment);
+        }
+        if !packet.has(PacketFlags::OWN) && self.is_ours(cx, packet, &header) {
+            return Err(Ip4LocalDrop::Spoofed);
+        }
+        match header.protocol() {
+            IpProtocol::ICMP => Ok(self.icmp),
+            IpProtocol::UDP => {
+                check_udp(packet, &header, upper)?;
+                cx.count(Ip4LocalDrop::PortClosed, 1);
+                packet.index = unreachable_request(unreachable::PORT);
+                Ok(self.error)
+            }
+            IpProtocol::TCP => {
+                check_tcp(packet, &header, upper)?;
+                Ok(self.punt)
+            }
+            _ => {
+                cx.count(Ip4LocalDrop::ProtocolUnknown, 1);
+                packet.index = unreachable_request(unreachable::PROTOCOL);
+                Ok(self.error)
+            }
+        }
+    }
+
+    /// Does the source's route lead to this node?
+    fn is_ours(&self, cx: &Context<'_>, packet: &Packet, header: &Ip4Header) -> bool {
+        let table = self.tables.ip4.table(self.tables.interfaces.table4(packet.rx));
+        let group = table.lookup(header.source_bits());
+        self.tables.groups.resolve(group, 0).next == cx.node
+    }
+}
+
+fn check_options(options: &[u8]) -> Result<(), Ip4LocalDrop> {
+    for option in Options::new(options) {
+        match option {
+            Ok(option) if option.is_source_route() => return Err(Ip4LocalDrop::SourceRoute),
+            Ok(_) => {}
+            Err(_) => return Err(Ip4LocalDrop::BadOption),
+        }
+    }
+    Ok(())
+}
+
+/// Has somebody else seen to the checksum, or will?
+fn is_checked(packet: &Packet) -> bool {
+    packet.has(PacketFlags::L4_CHECKSUM_GOOD) || packet.has(PacketFlags::OFFLOAD)
+}
+
+fn sum_is_good(packet: &Packet, header: &Ip4Header, length: usize) -> bool {
+    let sum = Sum::pseudo4(header.source(), header.destination(), header.protocol(), length as u16);
+    add_to_sum(sum, packet, header.header_len(), length).is_some_and(Sum::is_good)
+}
+
+fn check_udp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip4LocalDrop> {
+    let bytes = packet.bytes().get(header.header_len()..).unwrap_or_default();
+    let udp = UdpHeader::overlay(bytes).ok_or(Ip4LocalDrop::UdpLength)?;
+    let length = usize::from(udp.length());
+    if length < UdpHeader::LEN || length > upper {
+        return Err(Ip4LocalDrop::UdpLength);
+    }
+    if udp.checksum() != 0 && !is_checked(packet) && !sum_is_good(packet, header, length) {
+        return Err(Ip4LocalDrop::UdpChecksum);
+    }
+    Ok(())
+}
+
+fn check_tcp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip4LocalDrop> {
+    let bytes = packet.bytes().get(header.header_len()..).unwrap_or_default();
+    let tcp = TcpHeader::overlay(bytes).ok_or(Ip4LocalDrop::TcpLength)?;
+    if tcp.header_len() < TcpHeader::LEN || tcp.header_len() > upper {
+        return Err(Ip4LocalDrop::TcpLength);
+    }
+    if !is_checked(packet) && !sum_is_good(packet, header, upper) {
+        return Err(Ip4LocalDrop::TcpChecksum);
+    }
+    Ok(())
+}
+
+impl Node for Ip4Local {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip4-local", "Sorts IPv4 packets for the router itself", move |wiring| {
+        Box::new(Ip4Local {
+            tables: tables.clone(),
+            icmp: wiring.node("ip4-icmp-input"),
+            punt: wiring.node("ip4-punt"),
+            error: wiring.node("ip4-icmp-error"),
+        })
+    })
+    .reasons::<Ip4LocalDrop>()
+    .describe(|record, names| {
+        let request = IcmpErrorRequest::from_index(record.index);
+        let why = match (names.node(record.next).as_str(), request.code) {
+            ("ip4-icmp-error", unreachable::PORT) => ", port closed".to_owned(),
+            ("ip4-icmp-error", _) => ", protocol unknown".to_owned(),
+            (next, _) => format!(", to {next}"),
+        };
+        format!("{}{why}", super::words(record.bytes()))
+    })
+}

@@ -1,0 +1,59 @@
+//! `ip4-lookup-in-table`: a route that says "look again, in that table".
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::{Header, Ip4Header};
+
+use super::lookup::{destination, resolve};
+use crate::tables::IpTables;
+
+quiver_core::reasons! {
+    /// Why a second look-up drops.
+    pub enum LookupInTableDrop {
+        /// Round and round.
+        Loop = "lookup-loop", "look-ups in further tables never end: two tables point at each other";
+        /// Not the family of the table.
+        WrongFamily = "wrong-family", "the route leads to a table of the other address family";
+    }
+}
+
+struct Ip4LookupInTable {
+    tables: IpTables,
+}
+
+impl Ip4LookupInTable {
+    fn decide(&self, packet: &mut Packet) -> Result<NodeId, LookupInTableDrop> {
+        if !packet.turn() {
+            return Err(LookupInTableDrop::Loop);
+        }
+        if !Ip4Header::overlay(packet.bytes()).is_some_and(|header| header.version() == 4) {
+            return Err(LookupInTableDrop::WrongFamily);
+        }
+        let group = self.tables.ip4.table(packet.index).lookup(destination(packet));
+        Ok(resolve(&self.tables.groups, group, packet))
+    }
+}
+
+impl Node for Ip4LookupInTable {
+    fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip4-lookup-in-table", "Looks a destination up in another IPv4 table", move |wiring| {
+        super::wire_route_targets(wiring);
+        Box::new(Ip4LookupInTable { tables: tables.clone() })
+    })
+    .reasons::<LookupInTableDrop>()
+    .describe(|record, names| {
+        format!(
+            "{}, to {} with index {}",
+            super::words(record.bytes()),
+            names.node(record.next),
+            record.index
+        )
+    })
+}

@@ -1,0 +1,63 @@
+//! `ip4-too-big`: the packet is longer than the MTU of its way out. May it be fragmented
+//! (RFC 791 §2.3), or must its sender be told (RFC 1191 §4)?
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::icmp4::{kind, unreachable};
+use quiver_wire::{Header, Ip4Header};
+
+use crate::error_request::IcmpErrorRequest;
+use crate::tables::IpTables;
+
+quiver_core::reasons! {
+    /// What becomes of packets that are too big.
+    pub enum Ip4TooBig {
+        /// No header.
+        Truncated = "truncated", "fewer bytes than an IPv4 header";
+        /// The sender hears of it.
+        DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be fragmented";
+        /// Cut.
+        Fragment = info "to-fragment", "packets longer than the outgoing MTU, to be fragmented";
+    }
+}
+
+struct TooBig {
+    tables: IpTables,
+    fragment: NodeId,
+    error: NodeId,
+}
+
+impl TooBig {
+    fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
+        let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
+        if !header.dont_fragment() {
+            cx.count(Ip4TooBig::Fragment, 1);
+            return Ok(self.fragment);
+        }
+        cx.count(Ip4TooBig::DontFragment, 1);
+        let detail = self.tables.adjacencies.get(packet.index).mtu_bytes;
+        let code = unreachable::FRAGMENTATION_NEEDED;
+        packet.index = IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
+        Ok(self.error)
+    }
+}
+
+impl Node for TooBig {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip4-too-big", "Decides between fragments and an ICMP error", move |wiring| {
+        Box::new(TooBig {
+            tables: tables.clone(),
+            fragment: wiring.node("ip4-frag"),
+            error: wiring.node("ip4-icmp-error"),
+        })
+    })
+    .reasons::<Ip4TooBig>()
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+}

@@ -1,0 +1,45 @@
+//! `ip6-drop`: what no route takes. A destination without a route is answered with "no route"; a
+//! route that says `via drop` is silent.
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId};
+use quiver_wire::icmp6::{kind, unreachable};
+
+use crate::error_request::IcmpErrorRequest;
+use crate::route_end::RouteEnd;
+use crate::tables::{IpTables, NOT_ENABLED};
+
+const NO_ROUTE: IcmpErrorRequest =
+    IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code: unreachable::NO_ROUTE, detail: 0 };
+
+struct Ip6Drop {
+    tables: IpTables,
+    error: NodeId,
+}
+
+impl Node for Ip6Drop {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| {
+            if self.tables.interfaces.table6(packet.rx) == NOT_ENABLED {
+                return Err(RouteEnd::NotEnabled);
+            }
+            let end = RouteEnd::of(packet.index);
+            if end != RouteEnd::NoRoute {
+                return Err(end);
+            }
+            cx.count(RouteEnd::NoRoute, 1);
+            packet.index = NO_ROUTE.to_index();
+            Ok(self.error)
+        });
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip6-drop", "Drops what no route takes", move |wiring| {
+        Box::new(Ip6Drop { tables: tables.clone(), error: wiring.node("ip6-icmp-error") })
+    })
+    .reasons::<RouteEnd>()
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+}

@@ -1,0 +1,143 @@
+//! `ip6-icmp-input`: ICMPv6 for the router itself, sorted by type (RFC 4443, RFC 4861).
+
+use std::sync::Arc;
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::icmp6::{Icmp6Header, kind};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::upper::Upper;
+use crate::notice::{Answer, Notice};
+use crate::pings::WaitingPings;
+
+quiver_core::reasons! {
+    /// What becomes of ICMPv6 packets for the router itself.
+    pub enum Icmp6Drop {
+        /// Not a whole message.
+        Truncated = "truncated", "fewer bytes than an ICMPv6 header";
+        /// Wrong.
+        BadChecksum = "bad-checksum", "ICMPv6 checksum wrong";
+        /// Types that a router has no use for.
+        UnknownType = "unknown-type", "an ICMPv6 type that the router has no use for";
+        /// Late or unasked.
+        UnexpectedReply = "unexpected-reply", "an echo reply that no ping waits for";
+        /// Asked.
+        EchoRequest = info "echo-request", "echo requests received";
+        /// Answered.
+        EchoReply = info "echo-reply", "echo replies to our pings";
+        /// Told.
+        ErrorReceived = info "error-received", "ICMPv6 errors received";
+        /// Hosts and routers say what they listen to; nothing is forwarded to groups.
+        GroupReport = info "group-report", "reports and queries of multicast groups, not used";
+        /// From routers, and to them.
+        RouterDiscovery = info "router-discovery", "router solicitations and advertisements, not used";
+    }
+}
+
+struct IcmpInput {
+    echo: NodeId,
+    solicitation: NodeId,
+    advertisement: NodeId,
+    done: NodeId,
+    pings: Arc<WaitingPings>,
+}
+
+/// The ICMPv6 message of a packet, if it is whole.
+pub(super) fn message(packet: &Packet) -> Option<(Upper, Icmp6Header)> {
+    let upper = Upper::of(packet).ok()?;
+    let icmp = *Icmp6Header::overlay(upper.bytes(packet))?;
+    (upper.protocol == IpProtocol::ICMP6).then_some((upper, icmp))
+}
+
+impl IcmpInput {
+    fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Icmp6Drop> {
+        let (upper, icmp) = message(packet).ok_or(Icmp6Drop::Truncated)?;
+        if !upper.has_good_sum(packet, upper.length) {
+            return Err(Icmp6Drop::BadChecksum);
+        }
+        match icmp.kind {
+            kind::ECHO_REQUEST => {
+                cx.count(Icmp6Drop::EchoRequest, 1);
+                Ok(self.echo)
+            }
+            kind::NEIGHBOR_SOLICITATION => Ok(self.solicitation),
+            kind::NEIGHBOR_ADVERTISEMENT => Ok(self.advertisement),
+            kind::ECHO_REPLY => {
+                if !self.tell(cx, packet, &upper, icmp.rest, Answer::Reply) {
+                    return Err(Icmp6Drop::UnexpectedReply);
+                }
+                cx.count(Icmp6Drop::EchoReply, 1);
+                Ok(self.done)
+            }
+            kind::DESTINATION_UNREACHABLE..=kind::PARAMETER_PROBLEM => {
+                cx.count(Icmp6Drop::ErrorReceived, 1);
+                let quoted = upper.bytes(packet).get(Icmp6Header::LEN..).unwrap_or_default();
+                if let Some(rest) = quoted_echo(quoted) {
+                    self.tell(cx, packet, &upper, rest, Answer::Error(icmp.kind, icmp.code));
+                }
+                Ok(self.done)
+            }
+            // RFC 2710 §3, RFC 3810 §5.
+            130..=132 | 143 => {
+                cx.count(Icmp6Drop::GroupReport, 1);
+                Ok(self.done)
+            }
+            kind::ROUTER_SOLICITATION | kind::ROUTER_ADVERTISEMENT => {
+                cx.count(Icmp6Drop::RouterDiscovery, 1);
+                Ok(self.done)
+            }
+            _ => Err(Icmp6Drop::UnknownType),
+        }
+    }
+
+    /// Tell the control thread, if a ping waits for it.
+    fn tell(
+        &self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        upper: &Upper,
+        rest: [u8; 4],
+        answer: Answer,
+    ) -> bool {
+        let [a, b, c, d] = rest;
+        let (identifier, sequence) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        let waits = self.pings.wait_for(identifier);
+        if waits {
+            let (from, hops) = (upper.header.source().into(), upper.header.hop_limit());
+            let bytes = upper.length as u16;
+            Notice::Ping { identifier, sequence, from, answer, hops, bytes }.send(cx, packet.rx);
+        }
+        waits
+    }
+}
+
+/// Identifier and sequence number of the echo request that an error quotes.
+fn quoted_echo(quoted: &[u8]) -> Option<[u8; 4]> {
+    let (header, behind) = Ip6Header::split(quoted)?;
+    let icmp = Icmp6Header::overlay(behind)?;
+    let is_echo = header.next_header() == IpProtocol::ICMP6 && icmp.kind == kind::ECHO_REQUEST;
+    is_echo.then_some(icmp.rest)
+}
+
+impl Node for IcmpInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
+    let pings = pings.clone();
+    NodeSpec::new("ip6-icmp-input", "Sorts ICMPv6 packets for the router itself", move |wiring| {
+        Box::new(IcmpInput {
+            echo: wiring.node("ip6-icmp-echo-request"),
+            solicitation: wiring.node("icmp6-neighbor-solicitation"),
+            advertisement: wiring.node("icmp6-neighbor-advertisement"),
+            done: wiring.node("ip-done"),
+            pings: pings.clone(),
+        })
+    })
+    .reasons::<Icmp6Drop>()
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+}

@@ -1,0 +1,240 @@
+//! `ip6-local`: packets for the router itself, sorted by protocol. What nobody takes is answered
+//! with "parameter problem" or "port unreachable" (RFC 8200 §4, RFC 4443 §3).
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::icmp6::{kind, unreachable};
+use quiver_wire::ip6::address;
+use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, Walk};
+use quiver_wire::{Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader};
+
+use super::upper::{Upper, UpperBad};
+use crate::error_request::IcmpErrorRequest;
+use crate::tables::IpTables;
+
+quiver_core::reasons! {
+    /// What becomes of packets for the router itself.
+    pub enum Ip6LocalDrop {
+        /// Not a whole packet.
+        Truncated = "truncated", "the packet is shorter than its header says";
+        /// RFC 8200 §4.
+        ExtensionTruncated = "extension-truncated", "an extension header or one of its options runs beyond the packet";
+        /// A limit.
+        ExtensionsTooMany = "extensions-too-many", "more than 8 extension headers";
+        /// RFC 8200 §4.1.
+        HopByHopNotFirst = "hop-by-hop-not-first", "a hop-by-hop header that is not the first";
+        /// RFC 8200 §4.2.
+        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not know it";
+        /// RFC 8200 §4.4, RFC 5095.
+        RoutingHeader = "routing-header", "a routing header with segments left; source routing is not done";
+        /// There is no reassembly.
+        Fragment = "fragment", "a fragment for the router itself; fragments are not put together";
+        /// From us, but not by us.
+        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        /// RFC 4291 §2.8.
+        NotListening = "group-not-joined", "a multicast group that the interface does not listen to";
+        /// RFC 768.
+        UdpLength = "udp-bad-length", "UDP length below 8 bytes or beyond the packet";
+        /// RFC 8200 §8.1.
+        UdpChecksum = "udp-bad-checksum", "UDP checksum wrong, or none";
+        /// RFC 9293 §3.1.
+        TcpLength = "tcp-bad-length", "TCP header below 20 bytes or beyond the packet";
+        /// RFC 9293 §3.1.
+        TcpChecksum = "tcp-bad-checksum", "TCP checksum wrong";
+        /// RFC 8200 §4.7.
+        NothingFollows = "no-next-header", "nothing follows the headers";
+        /// Nobody listens.
+        PortClosed = "udp-port-closed", "UDP to a port where nothing listens";
+        /// Nobody speaks it.
+        ProtocolUnknown = "protocol-unknown", "a protocol that nothing in the router speaks";
+    }
+}
+
+struct Ip6Local {
+    tables: IpTables,
+    icmp: NodeId,
+    punt: NodeId,
+    error: NodeId,
+}
+
+/// An ICMP error is due, and why the packet goes no further.
+struct Complaint(IcmpErrorRequest, Ip6LocalDrop);
+
+fn problem(code: u8, pointer: usize) -> IcmpErrorRequest {
+    IcmpErrorRequest { kind: kind::PARAMETER_PROBLEM, code, detail: pointer as u16 }
+}
+
+impl Ip6Local {
+    fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
+        let upper = Upper::of(packet).map_err(|bad| match bad {
+            UpperBad::Truncated => Ip6LocalDrop::Truncated,
+            UpperBad::Extension(bad) => extension_drop(bad),
+        })?;
+        self.check_ends(cx, packet, &upper.header)?;
+        if let Some(complaint) = check_extensions(packet, &upper.header)? {
+            return Ok(self.complain(cx, packet, complaint));
+        }
+        if upper.is_fragment {
+            return Err(Ip6LocalDrop::Fragment);
+        }
+        match upper.protocol {
+            IpProtocol::ICMP6 => Ok(self.icmp),
+            IpProtocol::UDP => {
+                check_udp(packet, &upper)?;
+                let request = IcmpErrorRequest {
+                    kind: kind::DESTINATION_UNREACHABLE,
+                    code: unreachable::PORT,
+                    detail: 0,
+                };
+                Ok(self.complain(cx, packet, Complaint(request, Ip6LocalDrop::PortClosed)))
+            }
+            IpProtocol::TCP => {
+                check_tcp(packet, &upper)?;
+                Ok(self.punt)
+            }
+            IpProtocol::NO_NEXT_HEADER => Err(Ip6LocalDrop::NothingFollows),
+            _ => {
+                let request = problem(1, next_header_place(packet, &upper.header));
+                Ok(self.complain(cx, packet, Complaint(request, Ip6LocalDrop::ProtocolUnknown)))
+            }
+        }
+    }
+
+    fn complain(&self, cx: &Context<'_>, packet: &mut Packet, complaint: Complaint) -> NodeId {
+        let Complaint(request, why) = complaint;
+        cx.count(why, 1);
+        packet.index = request.to_index();
+        self.error
+    }
+
+    /// Is it really for us, and from somebody else?
+    fn check_ends(&self, cx: &Context<'_>, packet: &Packet, header: &Ip6Header) -> Result<(), Ip6LocalDrop> {
+        let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
+        let destination = header.destination();
+        if address::is_multicast(destination) && !own.is_some_and(|own| own.listens_to(destination)) {
+            return Err(Ip6LocalDrop::NotListening);
+        }
+        if packet.has(PacketFlags::OWN) {
+            return Ok(());
+        }
+        let table = self.tables.ip6.table(self.tables.interfaces.table6(packet.rx));
+        let group = table.lookup(header.source_bits());
+        let leads_here = self.tables.groups.resolve(group, 0).next == cx.node;
+        if leads_here || own.is_some_and(|own| own.has6(header.source())) {
+            return Err(Ip6LocalDrop::Spoofed);
+        }
+        Ok(())
+    }
+}
+
+fn extension_drop(bad: ExtensionBad) -> Ip6LocalDrop {
+    match bad {
+        ExtensionBad::Truncated => Ip6LocalDrop::ExtensionTruncated,
+        ExtensionBad::TooMany => Ip6LocalDrop::ExtensionsTooMany,
+        ExtensionBad::HopByHopNotFirst => Ip6LocalDrop::HopByHopNotFirst,
+    }
+}
+
+/// Look at what the extension headers ask for.
+fn check_extensions(packet: &Packet, header: &Ip6Header) -> Result<Option<Complaint>, Ip6LocalDrop> {
+    let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
+    for extension in Walk::new(header.next_header(), behind) {
+        let extension = extension.map_err(extension_drop)?;
+        if extension.routing().is_some_and(|(_, left)| left > 0) {
+            let request = problem(0, Ip6Header::LEN + extension.offset + 2);
+            return Ok(Some(Complaint(request, Ip6LocalDrop::RoutingHeader)));
+        }
+        if let Some(complaint) = check_options(&extension, header)? {
+            return Ok(Some(complaint));
+        }
+    }
+    Ok(None)
+}
+
+fn check_options(extension: &Extension<'_>, header: &Ip6Header) -> Result<Option<Complaint>, Ip6LocalDrop> {
+    for option in extension.options() {
+        let option = option.map_err(extension_drop)?;
+        if option.kind == Ip6Option::ROUTER_ALERT {
+            continue;
+        }
+        let inside = (option.data.as_ptr() as usize).saturating_sub(extension.bytes.as_ptr() as usize + 2);
+        let request = problem(2, Ip6Header::LEN + extension.offset + inside);
+        match option.if_unknown() {
+            Unknown::Skip => {}
+            Unknown::ReportUnlessMulticast if address::is_multicast(header.destination()) => {
+                return Err(Ip6LocalDrop::UnknownOption);
+            }
+            Unknown::Drop => return Err(Ip6LocalDrop::UnknownOption),
+            Unknown::Report | Unknown::ReportUnlessMulticast => {
+                return Ok(Some(Complaint(request, Ip6LocalDrop::UnknownOption)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Where the field stands that names the upper layer.
+fn next_header_place(packet: &Packet, header: &Ip6Header) -> usize {
+    const NEXT_HEADER: usize = 6;
+    let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
+    let last = Walk::new(header.next_header(), behind).flatten().last();
+    last.map_or(NEXT_HEADER, |extension| Ip6Header::LEN + extension.offset)
+}
+
+/// Has somebody else seen to the checksum, or will?
+fn is_checked(packet: &Packet) -> bool {
+    packet.has(PacketFlags::L4_CHECKSUM_GOOD) || packet.has(PacketFlags::OFFLOAD)
+}
+
+fn check_udp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
+    let udp = UdpHeader::overlay(upper.bytes(packet)).ok_or(Ip6LocalDrop::UdpLength)?;
+    let length = usize::from(udp.length());
+    if length < UdpHeader::LEN || length > upper.length {
+        return Err(Ip6LocalDrop::UdpLength);
+    }
+    if !is_checked(packet) && (udp.checksum() == 0 || !upper.has_good_sum(packet, length)) {
+        return Err(Ip6LocalDrop::UdpChecksum);
+    }
+    Ok(())
+}
+
+fn check_tcp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
+    let tcp = TcpHeader::overlay(upper.bytes(packet)).ok_or(Ip6LocalDrop::TcpLength)?;
+    if tcp.header_len() < TcpHeader::LEN || tcp.header_len() > upper.length {
+        return Err(Ip6LocalDrop::TcpLength);
+    }
+    if !is_checked(packet) && !upper.has_good_sum(packet, upper.length) {
+        return Err(Ip6LocalDrop::TcpChecksum);
+    }
+    Ok(())
+}
+
+impl Node for Ip6Local {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip6-local", "Sorts IPv6 packets for the router itself", move |wiring| {
+        Box::new(Ip6Local {
+            tables: tables.clone(),
+            icmp: wiring.node("ip6-icmp-input"),
+            punt: wiring.node("ip6-punt"),
+            error: wiring.node("ip6-icmp-error"),
+        })
+    })
+    .reasons::<Ip6LocalDrop>()
+    .describe(|record, names| {
+        let request = IcmpErrorRequest::from_index(record.index);
+        let why = match (names.node(record.next).as_str(), request.kind) {
+            ("ip6-icmp-error", kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
+            ("ip6-icmp-error", _) => format!(", header wrong at byte {}", request.detail),
+            (next, _) => format!(", to {next}"),
+        };
+        format!("{}{why}", super::words(record.bytes()))
+    })
+}

@@ -1,0 +1,50 @@
+//! `ip6-lookup-in-table`: a route that says "look again, in that table".
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::{Header, Ip6Header};
+
+use super::lookup::{destination, resolve};
+use crate::ip4::lookup_in_table::LookupInTableDrop;
+use crate::tables::IpTables;
+
+struct Ip6LookupInTable {
+    tables: IpTables,
+}
+
+impl Ip6LookupInTable {
+    fn decide(&self, packet: &mut Packet) -> Result<NodeId, LookupInTableDrop> {
+        if !packet.turn() {
+            return Err(LookupInTableDrop::Loop);
+        }
+        if !Ip6Header::overlay(packet.bytes()).is_some_and(|header| header.version() == 6) {
+            return Err(LookupInTableDrop::WrongFamily);
+        }
+        let group = self.tables.ip6.table(packet.index).lookup(destination(packet));
+        Ok(resolve(&self.tables.groups, group, packet))
+    }
+}
+
+impl Node for Ip6LookupInTable {
+    fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip6-lookup-in-table", "Looks a destination up in another IPv6 table", move |wiring| {
+        super::wire_route_targets(wiring);
+        Box::new(Ip6LookupInTable { tables: tables.clone() })
+    })
+    .reasons::<LookupInTableDrop>()
+    .describe(|record, names| {
+        format!(
+            "{}, to {} with index {}",
+            super::words(record.bytes()),
+            names.node(record.next),
+            record.index
+        )
+    })
+}

@@ -1,0 +1,125 @@
+//! `ip6-rewrite`: one hop less to live, and the neighbour's header in front.
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::adjacency::{Adjacencies, Adjacency};
+use quiver_wire::Header;
+use quiver_wire::icmp6::{kind, unreachable};
+use quiver_wire::ip6::Ip6Header;
+
+use crate::error_request::IcmpErrorRequest;
+use crate::tables::IpTables;
+
+/// Hop limit exceeded in transit (RFC 4443 §3.3).
+const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: kind::TIME_EXCEEDED, code: 0, detail: 0 };
+/// Beyond the scope of the source address (RFC 4443 §3.1).
+const BEYOND_SCOPE: IcmpErrorRequest =
+    IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code: unreachable::BEYOND_SCOPE, detail: 0 };
+/// fe80::/10, the first 10 bits of an address.
+const LINK_LOCAL: u128 = 0xfe80 >> 6;
+
+quiver_core::reasons! {
+    /// What becomes of packets in `ip6-rewrite`.
+    pub enum Ip6RewriteDrop {
+        /// Cannot be after `ip6-input`.
+        Truncated = "truncated", "fewer bytes than an IPv6 header";
+        /// Too many headers in front already.
+        NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
+        /// RFC 8200 §5: only the sender fragments.
+        OwnTooBig = "own-too-big", "a packet of the router itself longer than the outgoing MTU";
+        /// The sender hears of it.
+        TooBig = "too-big", "packets longer than the outgoing MTU";
+        /// RFC 4291 §2.5.6.
+        LinkLocalSource = "link-local-source", "packets with a link-local source to another link";
+    }
+}
+
+struct Ip6Rewrite {
+    tables: IpTables,
+    error: NodeId,
+}
+
+/// One packet's part of the node, callable from a fused pass. The adjacency is in
+/// [`Packet::index`].
+#[inline(always)]
+pub(crate) fn rewrite(
+    cx: &Context<'_>,
+    adjacencies: &Adjacencies,
+    packet: &mut Packet,
+    error: NodeId,
+) -> Result<NodeId, Ip6RewriteDrop> {
+    let adjacency = adjacencies.get(packet.index);
+    let fits = packet.length() <= usize::from(adjacency.mtu_bytes);
+    let own = packet.has(PacketFlags::OWN);
+    let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
+    let alive = header.hop_limit() > 1;
+    let local = header.source_bits() >> 118 == LINK_LOCAL;
+    if fits & alive & !local & !own {
+        header.decrement_hop_limit();
+    } else if !(own & fits) {
+        return refuse(cx, packet, adjacency.mtu_bytes, error);
+    }
+    prepend(adjacency, packet)
+}
+
+/// The packet goes no further: its sender is told why.
+#[cold]
+#[inline(never)]
+fn refuse(
+    cx: &Context<'_>,
+    packet: &mut Packet,
+    mtu_bytes: u16,
+    error: NodeId,
+) -> Result<NodeId, Ip6RewriteDrop> {
+    if packet.has(PacketFlags::OWN) {
+        return Err(Ip6RewriteDrop::OwnTooBig);
+    }
+    let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
+    let request = if header.source_bits() >> 118 == LINK_LOCAL {
+        cx.count(Ip6RewriteDrop::LinkLocalSource, 1);
+        BEYOND_SCOPE
+    } else if header.hop_limit() <= 1 {
+        TIME_EXCEEDED
+    } else {
+        cx.count(Ip6RewriteDrop::TooBig, 1);
+        IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: mtu_bytes }
+    };
+    packet.index = request.to_index();
+    Ok(error)
+}
+
+/// Put the adjacency's header in front, and say where the frame leaves.
+#[inline(always)]
+pub(crate) fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6RewriteDrop> {
+    let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
+    let done = match field.last_chunk::<16>() {
+        Some(block) if count <= 16 => packet.push_block16(block, count),
+        _ => packet.push_block32(field, count),
+    };
+    if !done {
+        return Err(Ip6RewriteDrop::NoHeadroom);
+    }
+    packet.tx = adjacency.tx;
+    Ok(adjacency.output)
+}
+
+impl Node for Ip6Rewrite {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let adjacencies = &*self.tables.adjacencies;
+        let error = self.error;
+        frame.route(|packet| rewrite(cx, adjacencies, packet, error));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("ip6-rewrite", "Counts a hop and puts the neighbour's header in front", move |wiring| {
+        Box::new(Ip6Rewrite { tables: tables.clone(), error: wiring.node("ip6-icmp-error") })
+    })
+    .reasons::<Ip6RewriteDrop>()
+    .describe(|record, names| {
+        format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))
+    })
+}

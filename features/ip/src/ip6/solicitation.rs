@@ -1,0 +1,118 @@
+//! `icmp6-neighbor-solicitation`: somebody asks for an address of ours, and says who they are
+//! (RFC 4861 §7.2.3, §7.2.4; RFC 4862 §5.4.3).
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::MacAddress;
+use quiver_wire::icmp6::nd::{Message, NdOption, NeighborFlags, Options};
+use quiver_wire::ip6::address;
+
+use super::discovery::{NdDrop, TELL_INTERVAL_NS, become_frame, frame_source, read};
+use crate::ask::{ND_FRAME_BYTES, nd_frame};
+use crate::notice::{Heard, Notice};
+use crate::tables::IpTables;
+use crate::throttle::{Recent, key};
+
+struct Solicitation {
+    tables: IpTables,
+    done: NodeId,
+    told: Recent,
+}
+
+impl Solicitation {
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, NdDrop> {
+        let (header, message) = read(packet)?;
+        let Message::NeighborSolicitation { target, options } = message else {
+            return Err(NdDrop::BadMessage);
+        };
+        let (asker, asker_mac) = (header.source(), options.source_mac());
+        let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
+        if !own.has6(target) {
+            cx.count(NdDrop::NotOurs, 1);
+            return Ok(self.done);
+        }
+        let probes = address::is_unspecified(asker);
+        if !probes && !own.is_on_link6(asker) {
+            return Err(NdDrop::NotOnLink);
+        }
+        if asker_mac.is_some_and(|mac| !mac.is_unicast()) {
+            return Err(NdDrop::BadMac);
+        }
+        if let Some(mac) = asker_mac {
+            self.tell(cx, packet, asker, mac);
+        }
+        let to = match (probes, asker_mac) {
+            (true, _) => MacAddress::for_ip6_multicast(address::ALL_NODES),
+            (false, Some(mac)) => mac,
+            (false, None) => frame_source(packet).ok_or(NdDrop::BadMac)?,
+        };
+        let asker = if probes { address::ALL_NODES } else { asker };
+        self.reply(cx, packet, target, asker, to)
+    }
+
+    /// Say that `target` is ours.
+    fn reply(
+        &self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+        target: Ipv6Addr,
+        to: Ipv6Addr,
+        to_mac: MacAddress,
+    ) -> Result<NodeId, NdDrop> {
+        let row = cx.interface(packet.rx).ok_or(NdDrop::InterfaceDown)?;
+        let mac = MacAddress(row.mac);
+        let mut flags = NeighborFlags::ROUTER.with(NeighborFlags::OVERRIDE);
+        if !address::is_multicast(to) {
+            flags = flags.with(NeighborFlags::SOLICITED);
+        }
+        let mut option = [0; 8];
+        NdOption::TargetMac(mac).emit(&mut option).map_err(|_| NdDrop::NoReply)?;
+        let options = Options::new(&option).map_err(|_| NdDrop::NoReply)?;
+        let message = Message::NeighborAdvertisement { flags, target, options };
+        let mut frame = [0; ND_FRAME_BYTES];
+        let length = nd_frame(&mut frame, message, mac, to_mac, target, to).ok_or(NdDrop::NoReply)?;
+        let bytes = frame.get(..length).unwrap_or_default();
+        if !become_frame(cx, packet, bytes) {
+            return Err(NdDrop::NoReply);
+        }
+        packet.tx = packet.rx;
+        cx.count(NdDrop::Replied, 1);
+        Ok(row.output)
+    }
+
+    fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, asker: Ipv6Addr, mac: MacAddress) {
+        let bits = asker.to_bits();
+        let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64()];
+        if self.told.may(key(&words), cx.now_ns) {
+            let notice = Notice::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
+            notice.send(cx, packet.rx);
+            cx.count(NdDrop::Learned, 1);
+        } else {
+            cx.count(NdDrop::KnownAlready, 1);
+        }
+    }
+}
+
+impl Node for Solicitation {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::new("icmp6-neighbor-solicitation", "Answers who asks for our addresses", move |wiring| {
+        Box::new(Solicitation {
+            tables: tables.clone(),
+            done: wiring.node("ip-done"),
+            told: Recent::new(TELL_INTERVAL_NS),
+        })
+    })
+    .reasons::<NdDrop>()
+    .describe(|record, names| {
+        format!("received on {}, to {}", names.interface(record.rx), names.node(record.next))
+    })
+}

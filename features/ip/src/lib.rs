@@ -1,0 +1,65 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod arp_input;
+mod ask;
+mod commands;
+mod done;
+mod error_request;
+mod ip4;
+mod ip6;
+mod ip_input;
+mod neighbours;
+mod nodes;
+mod notice;
+mod ping;
+mod pings;
+mod route_end;
+mod segments;
+mod state;
+pub mod tables;
+mod throttle;
+
+use std::sync::Arc;
+
+use quiver_control::{Registry, order};
+use quiver_tables::fib::Fib;
+
+pub use crate::error_request::IcmpErrorRequest;
+pub use crate::state::IpState;
+
+use crate::nodes::Numbers;
+use crate::pings::WaitingPings;
+use crate::tables::{IpInterfaces, IpTables};
+
+/// Register nodes and commands.
+///
+/// # Panics
+/// When the system has no address space for the forwarding tables: a router cannot start without.
+pub fn register(registry: &mut Registry) {
+    registry.feature("ip", "IPv4 and IPv6: forwarding, tables, neighbours, ICMP");
+    let epochs = registry.graph.epochs().clone();
+    let numbers = Numbers::begin(&mut registry.graph);
+    let fib = Fib::new(&epochs, numbers.fib_nodes()).expect("address space for the forwarding tables");
+    let tables = IpTables {
+        ip4: fib.ip4_tables().clone(),
+        ip6: fib.ip6_tables().clone(),
+        groups: fib.groups().clone(),
+        adjacencies: fib.adjacencies().clone(),
+        interfaces: Arc::new(IpInterfaces::new(&epochs)),
+    };
+    let pings = Arc::new(WaitingPings::default());
+    nodes::declare(&mut registry.graph, numbers, &tables, &pings);
+    commands::register(registry);
+    registry.running_config(order::TABLES, commands::tables::write_config);
+    registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
+    registry.running_config(order::NEIGHBORS, commands::neighbours::write_config);
+    registry.running_config(order::ROUTES, commands::routes::write_config);
+    registry.on_start(move |engine| {
+        engine.insert(fib);
+        engine.insert(IpState::new(tables, pings));
+        engine.on_interface_change(addresses::follow_interface);
+        neighbours::start(engine);
+    });
+}

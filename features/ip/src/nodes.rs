@@ -1,0 +1,137 @@
+//! The nodes in the order in which they are declared. The FIB must know their numbers before they
+//! exist, and they must know the FIB's tables: so the numbers are counted out first.
+
+use std::sync::Arc;
+
+use quiver_core::NodeId;
+use quiver_core::graph::GraphBuilder;
+use quiver_tables::fib::{FamilyNodes, FibNodes};
+
+use crate::ask::{self, Kind};
+use crate::pings::WaitingPings;
+use crate::tables::IpTables;
+use crate::{arp_input, done, ip_input, ip4, ip6};
+
+/// Names in the order of [`declare`].
+const NAMES: [&str; 31] = [
+    "ip-input",
+    "arp-input",
+    "ip4-input",
+    "ip4-lookup",
+    "ip4-lookup-in-table",
+    "ip4-rewrite",
+    "ip4-too-big",
+    "ip4-frag",
+    "ip4-local",
+    "ip4-icmp-input",
+    "ip4-icmp-echo-request",
+    "ip4-icmp-error",
+    "ip4-arp",
+    "ip4-glean",
+    "ip4-drop",
+    "ip4-punt",
+    "ip6-input",
+    "ip6-lookup",
+    "ip6-lookup-in-table",
+    "ip6-link-local",
+    "ip6-rewrite",
+    "ip6-local",
+    "ip6-icmp-input",
+    "ip6-icmp-echo-request",
+    "ip6-icmp-error",
+    "icmp6-neighbor-solicitation",
+    "icmp6-neighbor-advertisement",
+    "ip6-discover-neighbor",
+    "ip6-glean",
+    "ip6-drop",
+    "ip6-punt",
+];
+
+/// Where the numbers begin: `ip-done` has this one, the others follow.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers(NodeId);
+
+impl Numbers {
+    /// Declare `ip-done`, which needs no table, and count from it.
+    pub fn begin(graph: &mut GraphBuilder) -> Numbers {
+        Numbers(graph.node(done::done()))
+    }
+
+    fn of(self, name: &str) -> NodeId {
+        let place = NAMES.iter().position(|known| *known == name).expect("a name of the list");
+        NodeId(self.0.0 + 1 + place as u16)
+    }
+
+    /// What the FIB's hops name.
+    pub fn fib_nodes(self) -> FibNodes {
+        FibNodes {
+            ip4: FamilyNodes {
+                rewrite: self.of("ip4-rewrite"),
+                local: self.of("ip4-local"),
+                incomplete: self.of("ip4-arp"),
+                glean: self.of("ip4-glean"),
+                drop: self.of("ip4-drop"),
+                punt: self.of("ip4-punt"),
+                lookup: self.of("ip4-lookup-in-table"),
+            },
+            ip6: FamilyNodes {
+                rewrite: self.of("ip6-rewrite"),
+                local: self.of("ip6-local"),
+                incomplete: self.of("ip6-discover-neighbor"),
+                glean: self.of("ip6-glean"),
+                drop: self.of("ip6-drop"),
+                punt: self.of("ip6-punt"),
+                lookup: self.of("ip6-lookup-in-table"),
+            },
+            ip6_link_local: self.of("ip6-link-local"),
+        }
+    }
+}
+
+/// Declare all nodes but `ip-done`.
+pub(crate) fn declare(
+    graph: &mut GraphBuilder,
+    numbers: Numbers,
+    tables: &IpTables,
+    pings: &Arc<WaitingPings>,
+) {
+    let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
+    let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables);
+    let specs = [
+        ip_input::spec(),
+        arp_input::spec(tables),
+        ip4::input::spec(arc4),
+        ip4::lookup::spec(tables),
+        ip4::lookup_in_table::spec(tables),
+        ip4::rewrite::spec(tables),
+        ip4::too_big::spec(tables),
+        ip4::fragment::spec(tables),
+        ip4::local::spec(tables),
+        ip4::icmp_input::spec(pings),
+        ip4::echo::spec(),
+        ip4::icmp_error::spec(tables),
+        asks("ip4-arp", false, false),
+        asks("ip4-glean", false, true),
+        ip4::drop::spec(tables),
+        done::punt("ip4-punt"),
+        ip6::input::spec(arc6),
+        ip6::lookup::spec(tables),
+        ip6::lookup_in_table::spec(tables),
+        ip6::link_local::spec(tables),
+        ip6::rewrite::spec(tables),
+        ip6::local::spec(tables),
+        ip6::icmp_input::spec(pings),
+        ip6::echo::spec(tables),
+        ip6::icmp_error::spec(tables),
+        ip6::solicitation::spec(tables),
+        ip6::advertisement::spec(tables),
+        asks("ip6-discover-neighbor", true, false),
+        asks("ip6-glean", true, true),
+        ip6::drop::spec(tables),
+        done::punt("ip6-punt"),
+    ];
+    for (spec, name) in specs.into_iter().zip(NAMES) {
+        assert_eq!(spec.name, name, "the nodes of IP are declared in the order of their names");
+        assert_eq!(graph.node(spec), numbers.of(name));
+    }
+}

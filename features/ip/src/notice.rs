@@ -1,0 +1,187 @@
+//! What nodes tell the control thread, as it lies in an [`Event`].
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use quiver_core::event::Event;
+use quiver_core::{Context, InterfaceId};
+use quiver_wire::MacAddress;
+
+/// Why a neighbour was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It answered us, or asked for one of our addresses: it may be new.
+    Spoke,
+    /// It spoke to others: only what is known already is changed (RFC 826, the merge flag).
+    Overheard,
+    /// It confirms an address without wanting to replace a known one (RFC 4861 §7.2.5, no override).
+    Confirmed,
+}
+
+/// What came back to a ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// An echo reply.
+    Reply,
+    /// An error about the request, its ICMP type and code.
+    Error(u8, u8),
+}
+
+/// What a node tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A neighbour said who it is.
+    Neighbour {
+        /// Its address.
+        address: IpAddr,
+        /// Its MAC address.
+        mac: MacAddress,
+        /// On what occasion.
+        heard: Heard,
+    },
+    /// A packet waits for a neighbour who was asked for.
+    Wanted {
+        /// Whom.
+        address: IpAddr,
+    },
+    /// A neighbour uses an address of ours.
+    Conflict {
+        /// The address.
+        address: IpAddr,
+        /// The neighbour.
+        mac: MacAddress,
+    },
+    /// Something came back to a ping.
+    Ping {
+        /// Which ping.
+        identifier: u16,
+        /// Which of its requests.
+        sequence: u16,
+        /// Who answered.
+        from: IpAddr,
+        /// What.
+        answer: Answer,
+        /// TTL or hop limit of the answer.
+        hops: u8,
+        /// Bytes of ICMP message, from its first.
+        bytes: u16,
+    },
+}
+
+fn put_address(out: &mut Vec32, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            out.put(&[4]);
+            out.put(&address.octets());
+        }
+        IpAddr::V6(address) => {
+            out.put(&[6]);
+            out.put(&address.octets());
+        }
+    }
+}
+
+/// The few bytes of a notice, without allocation.
+struct Vec32 {
+    bytes: [u8; 40],
+    length: usize,
+}
+
+impl Vec32 {
+    fn new() -> Vec32 {
+        Vec32 { bytes: [0; 40], length: 0 }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        if let Some(room) = self.bytes.get_mut(self.length..end) {
+            room.copy_from_slice(bytes);
+            self.length = end;
+        }
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn address(&mut self) -> Option<IpAddr> {
+        match self.take::<1>()? {
+            [4] => self.take::<4>().map(|octets| Ipv4Addr::from(octets).into()),
+            _ => self.take::<16>().map(|octets| Ipv6Addr::from(octets).into()),
+        }
+    }
+}
+
+impl Notice {
+    /// Tell the control thread about `interface`.
+    pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) {
+        let mut out = Vec32::new();
+        let kind = match self {
+            Notice::Neighbour { address, mac, heard } => {
+                put_address(&mut out, address);
+                out.put(&mac.0);
+                match heard {
+                    Heard::Spoke => 0,
+                    Heard::Overheard => 1,
+                    Heard::Confirmed => 2,
+                }
+            }
+            Notice::Wanted { address } => {
+                put_address(&mut out, address);
+                3
+            }
+            Notice::Conflict { address, mac } => {
+                put_address(&mut out, address);
+                out.put(&mac.0);
+                4
+            }
+            Notice::Ping { identifier, sequence, from, answer, hops, bytes } => {
+                put_address(&mut out, from);
+                let (kind, code, number) = match answer {
+                    Answer::Reply => (0, 0, 5),
+                    Answer::Error(kind, code) => (kind, code, 6),
+                };
+                out.put(&identifier.to_be_bytes());
+                out.put(&sequence.to_be_bytes());
+                out.put(&bytes.to_be_bytes());
+                out.put(&[hops, kind, code]);
+                number
+            }
+        };
+        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]));
+    }
+
+    /// What an event of one of our nodes says.
+    pub fn read(event: &Event) -> Option<Notice> {
+        let mut bytes = Reader(event.bytes());
+        let address = bytes.address()?;
+        let heard = match event.kind {
+            0 => Heard::Spoke,
+            1 => Heard::Overheard,
+            2 => Heard::Confirmed,
+            3 => return Some(Notice::Wanted { address }),
+            4 => return Some(Notice::Conflict { address, mac: MacAddress(bytes.take()?) }),
+            _ => {
+                let word = |bytes: &mut Reader<'_>| bytes.take().map(u16::from_be_bytes);
+                let (identifier, sequence) = (word(&mut bytes)?, word(&mut bytes)?);
+                let length = word(&mut bytes)?;
+                let [hops, kind, code] = bytes.take()?;
+                let answer = if event.kind == 5 { Answer::Reply } else { Answer::Error(kind, code) };
+                return Some(Notice::Ping {
+                    identifier,
+                    sequence,
+                    from: address,
+                    answer,
+                    hops,
+                    bytes: length,
+                });
+            }
+        };
+        Some(Notice::Neighbour { address, mac: MacAddress(bytes.take()?), heard })
+    }
+}

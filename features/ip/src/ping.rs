@@ -1,0 +1,351 @@
+//! Pings of the router's own: requests that a worker sends, answers that nodes tell of.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use quiver_control::{Job, Output, Refusal, Sink, Step};
+use quiver_core::worker::Worker;
+use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
+use quiver_tables::Hop;
+use quiver_tables::fib::{Family, Fib};
+use quiver_wire::icmp4::{self, unreachable};
+use quiver_wire::ip6::address::is_link_local;
+use quiver_wire::{Header, Ip6Header, IpProtocol, icmp6, ip4};
+use serde_json::json;
+
+use crate::notice::{Answer, Notice};
+use crate::pings::{PINGS_MAX, WaitingPings};
+use crate::state::IpState;
+
+/// How long the last answer is waited for.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// How often answers are looked for while some are missing.
+const LOOK: Duration = Duration::from_millis(2);
+/// The shortest time between two requests.
+const INTERVAL_S_MIN: f64 = 0.001;
+/// Tables that a destination is followed through.
+const TABLES_FOLLOWED_MAX: usize = 16;
+
+/// What is asked for.
+pub(crate) struct Wish {
+    /// Whom to ask.
+    pub address: IpAddr,
+    /// From which interface.
+    pub source: Option<InterfaceId>,
+    /// How often.
+    pub repeat: u64,
+    /// Bytes of data.
+    pub size_bytes: usize,
+    /// Seconds from one request to the next.
+    pub interval_s: f64,
+}
+
+/// Something that came back.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    sequence: u16,
+    from: IpAddr,
+    answer: Answer,
+    hops: u8,
+    bytes: u16,
+    at_ns: u64,
+}
+
+type Mailbox = Mutex<VecDeque<Arrived>>;
+
+/// Where answers are put for the pings that wait.
+#[derive(Default)]
+pub(crate) struct Mailboxes {
+    boxes: Vec<(u16, Weak<Mailbox>)>,
+    last: u16,
+}
+
+impl Mailboxes {
+    /// A new ping's identifier and mailbox.
+    fn open(&mut self) -> (u16, Arc<Mailbox>) {
+        self.boxes.retain(|(_, mailbox)| mailbox.strong_count() > 0);
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.boxes.iter().all(|(identifier, _)| *identifier != self.last) {
+                break;
+            }
+        }
+        let mailbox = Arc::new(Mailbox::default());
+        self.boxes.push((self.last, Arc::downgrade(&mailbox)));
+        (self.last, mailbox)
+    }
+
+    /// Put an answer into its mailbox.
+    pub fn deliver(&mut self, notice: Notice, at_ns: u64) {
+        let Notice::Ping { identifier, sequence, from, answer, hops, bytes } = notice else { return };
+        let open = self.boxes.iter().find(|(known, _)| *known == identifier);
+        if let Some(mailbox) = open.and_then(|(_, mailbox)| mailbox.upgrade()) {
+            let mut mailbox = mailbox.lock().unwrap_or_else(PoisonError::into_inner);
+            mailbox.push_back(Arrived { sequence, from, answer, hops, bytes, at_ns });
+        }
+    }
+}
+
+/// A ping under way.
+pub(crate) struct Ping {
+    address: IpAddr,
+    from: IpAddr,
+    /// What the packet seems to have come by: decides the table.
+    rx: InterfaceId,
+    lookup: NodeId,
+    identifier: u16,
+    mailbox: Arc<Mailbox>,
+    waiting: Arc<WaitingPings>,
+    size_bytes: usize,
+    interval_ns: u64,
+    left: u64,
+    sequence: u16,
+    next_ns: u64,
+    /// When each request that is not answered yet was sent.
+    unanswered: Vec<(u16, u64)>,
+    sent: u64,
+    round_trips_ns: Vec<u64>,
+    errors: u64,
+    begun: bool,
+}
+
+impl Drop for Ping {
+    fn drop(&mut self) {
+        self.waiting.end(self.identifier);
+    }
+}
+
+/// See that the destination can be reached, and choose the source.
+pub(crate) fn begin(engine: &mut Engine, wish: &Wish) -> Result<Ping, Refusal> {
+    let address = wish.address;
+    let family = Family::of(address);
+    if matches!(address, IpAddr::V6(six) if is_link_local(six)) && wish.source.is_none() {
+        let what = format!("{address} is link-local: it means nothing without an interface");
+        return Err(Refusal::new(what).remedy(format!("ping {address} source IF")));
+    }
+    let from = match wish.source {
+        Some(interface) => interface_source(engine, interface, address)?,
+        None => route_source(engine, family, address)?,
+    };
+    let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
+    let lookup = engine.node_id(lookup).ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
+    let ip = engine.get_mut::<IpState>().ok_or_else(|| Refusal::new("IP is being changed"))?;
+    let (identifier, mailbox) = ip.mailboxes.open();
+    let waiting = ip.pings.clone();
+    if !waiting.begin(identifier) {
+        let what = format!("{PINGS_MAX} pings are under way already");
+        return Err(Refusal::new(what).remedy("wait until one of them is done"));
+    }
+    Ok(Ping {
+        address,
+        from,
+        rx: wish.source.unwrap_or(InterfaceId::NONE),
+        lookup,
+        identifier,
+        mailbox,
+        waiting,
+        size_bytes: wish.size_bytes,
+        interval_ns: (wish.interval_s.clamp(INTERVAL_S_MIN, 3600.0) * 1e9) as u64,
+        left: wish.repeat,
+        sequence: 0,
+        next_ns: 0,
+        unanswered: Vec::new(),
+        sent: 0,
+        round_trips_ns: Vec::new(),
+        errors: 0,
+        begun: false,
+    })
+}
+
+/// An address of `interface` to speak to `address` with.
+fn interface_source(engine: &Engine, interface: InterfaceId, address: IpAddr) -> Result<IpAddr, Refusal> {
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface));
+    let own = own.map(crate::state::InterfaceIp::addresses).unwrap_or_default();
+    let source = match address {
+        IpAddr::V4(address) => own.source4(address).map(IpAddr::V4),
+        IpAddr::V6(address) => own.source6(address).map(IpAddr::V6),
+    };
+    source.ok_or_else(|| {
+        let (name, family) = (engine.interface_name(interface), Family::of(address));
+        Refusal::new(format!("interface {name} has no {family} address to ping {address} from"))
+            .remedy(format!("set interface ip address {name} ADDR/LEN"))
+    })
+}
+
+/// The address of the interface that table 0 sends packets to `address` out of.
+fn route_source(engine: &Engine, family: Family, address: IpAddr) -> Result<IpAddr, Refusal> {
+    let no_route = |why: &str| Refusal::new(format!("{address} cannot be reached: {why}"));
+    let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let mut table = 0;
+    for _ in 0..TABLES_FOLLOWED_MAX {
+        let hop: Hop = fib
+            .best_route(table, address)
+            .and_then(|route| route.hops.first().map(|(hop, _)| *hop))
+            .ok_or_else(|| no_route("there is no route to it").remedy("ip route add PREFIX via NEXT-HOP"))?;
+        match engine.node_name(hop.next).as_str() {
+            "ip4-local" | "ip6-local" => return Ok(address),
+            "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
+            "ip4-drop" | "ip6-drop" => return Err(no_route("its route drops, or no path of it can be used")),
+            _ => {
+                let out = fib.adjacencies().get(hop.index).tx;
+                if engine.interface(out).is_none() {
+                    return Err(no_route("its route leads into a feature; name the source"));
+                }
+                return interface_source(engine, out, address);
+            }
+        }
+    }
+    Err(no_route(&format!("its {family} tables look each other up without end")))
+}
+
+impl Ping {
+    /// The next request, from its IP header on.
+    fn request(&self) -> Option<Vec<u8>> {
+        let data: Vec<u8> = (0..self.size_bytes).map(|place| place as u8).collect();
+        let (identifier, sequence) = (self.identifier, self.sequence);
+        match (self.from, self.address) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let message = icmp4::Message::EchoRequest { identifier, sequence };
+                let repr = icmp4::Repr { message, data: &data };
+                let ip = ip4::Repr {
+                    identification: sequence,
+                    ..ip4::Repr::new(from, to, IpProtocol::ICMP, repr.len())
+                };
+                let mut bytes = vec![0; ip.header_len() + repr.len()];
+                let at = ip.emit(&mut bytes).ok()?;
+                repr.emit(bytes.get_mut(at..)?).ok()?;
+                Some(bytes)
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let message = icmp6::Message::EchoRequest { identifier, sequence, data: &data };
+                let mut bytes = vec![0; Ip6Header::LEN + icmp6::Icmp6Header::LEN + data.len()];
+                let length = message.emit(from, to, bytes.get_mut(Ip6Header::LEN..)?).ok()?;
+                let header =
+                    Ip6Header::new(from, to, IpProtocol::ICMP6, crate::ip6::HOP_LIMIT, length as u16);
+                header.write(&mut bytes).ok()?;
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
+    fn send(&mut self, engine: &mut Engine, now_ns: u64) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.left -= 1;
+        self.sent += 1;
+        self.next_ns = now_ns + self.interval_ns;
+        let Some(bytes) = self.request() else { return };
+        let (lookup, rx) = (self.lookup, self.rx);
+        engine.post(WorkerId(0), move |worker: &mut Worker| {
+            worker.inject(&bytes, lookup, rx, InterfaceId::NONE, 0);
+        });
+        self.unanswered.push((self.sequence, now_ns));
+    }
+
+    /// Say what has come back.
+    fn tell(&mut self, sink: &mut dyn Sink) {
+        let arrived: Vec<Arrived> =
+            self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+        for answer in arrived {
+            let waiting = self.unanswered.iter().position(|(sequence, _)| *sequence == answer.sequence);
+            let Some(sent_ns) = waiting.map(|place| self.unanswered.swap_remove(place).1) else {
+                sink.line(&format!("{} answered icmp_seq={} again", answer.from, answer.sequence));
+                continue;
+            };
+            match answer.answer {
+                Answer::Reply => {
+                    let round_trip_ns = answer.at_ns.saturating_sub(sent_ns);
+                    self.round_trips_ns.push(round_trip_ns);
+                    sink.line(&format!(
+                        "{} bytes from {}: icmp_seq={} ttl={} time={:.3} ms",
+                        answer.bytes,
+                        answer.from,
+                        answer.sequence,
+                        answer.hops,
+                        round_trip_ns as f64 / 1e6
+                    ));
+                }
+                Answer::Error(kind, code) => {
+                    self.errors += 1;
+                    let what = error_words(answer.from, kind, code);
+                    sink.line(&format!("from {}: icmp_seq={} {what}", answer.from, answer.sequence));
+                }
+            }
+        }
+    }
+
+    fn summary(&self) -> Output {
+        let received = self.round_trips_ns.len() as u64;
+        let lost = self.sent - received.min(self.sent);
+        let loss_percent = 100.0 * lost as f64 / self.sent.max(1) as f64;
+        let mut text = format!("{} sent, {received} received, {loss_percent:.0}% packet loss", self.sent);
+        if self.errors > 0 {
+            text += &format!(", {} errors", self.errors);
+        }
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let mut json = json!({
+            "sent": self.sent, "received": received, "errors": self.errors, "loss-percent": loss_percent,
+        });
+        if let (Some(min), Some(max)) = (self.round_trips_ns.iter().min(), self.round_trips_ns.iter().max()) {
+            let mean = ms(self.round_trips_ns.iter().sum::<u64>()) / received as f64;
+            text += &format!("; round trip min/avg/max {:.3}/{mean:.3}/{:.3} ms", ms(*min), ms(*max));
+            json["min-ms"] = json!(ms(*min));
+            json["avg-ms"] = json!(mean);
+            json["max-ms"] = json!(ms(*max));
+        }
+        Output::both(text, json)
+    }
+}
+
+/// An ICMP error in words.
+fn error_words(from: IpAddr, kind: u8, code: u8) -> String {
+    let known = if from.is_ipv4() {
+        match (kind, code) {
+            (icmp4::kind::TIME_EXCEEDED, _) => "time to live exceeded",
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::NETWORK) => "destination net unreachable",
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::HOST) => "destination host unreachable",
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED) => {
+                "fragmentation needed"
+            }
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::PROHIBITED) => "administratively prohibited",
+            _ => "",
+        }
+    } else {
+        match (kind, code) {
+            (icmp6::kind::TIME_EXCEEDED, _) => "hop limit exceeded",
+            (icmp6::kind::PACKET_TOO_BIG, _) => "packet too big",
+            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::NO_ROUTE) => "no route to destination",
+            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::ADDRESS) => "address unreachable",
+            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::PROHIBITED) => {
+                "administratively prohibited"
+            }
+            _ => "",
+        }
+    };
+    if known.is_empty() { format!("ICMP type {kind} code {code}") } else { known.to_owned() }
+}
+
+impl Job<Engine> for Ping {
+    fn step(&mut self, engine: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        let now_ns = engine.now_ns();
+        if !self.begun {
+            self.begun = true;
+            self.next_ns = now_ns;
+            sink.line(&format!(
+                "ping {} from {}: {} bytes of data",
+                self.address, self.from, self.size_bytes
+            ));
+        }
+        self.tell(sink);
+        if self.left > 0 && now_ns >= self.next_ns {
+            self.send(engine, now_ns);
+        }
+        let last_ns = self.unanswered.iter().map(|(_, at)| *at).max();
+        if self.left == 0 && last_ns.is_none_or(|last| now_ns.saturating_sub(last) >= PATIENCE_NS) {
+            return Ok(Step::Done(self.summary()));
+        }
+        Ok(Step::Until(Instant::now() + LOOK))
+    }
+}

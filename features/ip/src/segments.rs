@@ -1,0 +1,41 @@
+//! Bytes of packets that may lie in several segments.
+
+use quiver_core::Packet;
+use quiver_core::buffer::BufferCache;
+use quiver_wire::checksum::Sum;
+
+/// Add `length` bytes of the packet from `offset` on to `sum`; `None` when they are not all there.
+pub fn add_to_sum(mut sum: Sum, packet: &Packet, mut offset: usize, mut length: usize) -> Option<Sum> {
+    for segment in packet.segments() {
+        let skipped = offset.min(segment.len());
+        offset -= skipped;
+        let taken = length.min(segment.len() - skipped);
+        sum = sum.bytes(&segment[skipped..skipped + taken]);
+        length -= taken;
+        if length == 0 {
+            return Some(sum);
+        }
+    }
+    None
+}
+
+/// Append `length` bytes of `from`, from `offset` on, to `to`; false when the pool is empty.
+#[must_use]
+pub fn append_range(
+    from: &Packet,
+    mut offset: usize,
+    mut length: usize,
+    to: &mut Packet,
+    cache: &mut BufferCache,
+) -> bool {
+    for segment in from.segments() {
+        let skipped = offset.min(segment.len());
+        offset -= skipped;
+        let taken = length.min(segment.len() - skipped);
+        if taken > 0 && !to.append(&segment[skipped..skipped + taken], cache) {
+            return false;
+        }
+        length -= taken;
+    }
+    length == 0
+}

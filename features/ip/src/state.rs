@@ -1,0 +1,153 @@
+//! What the control thread keeps of IP beside the FIB.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_control::Refusal;
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::{Fib, FibError};
+use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
+
+use crate::ping::Mailboxes;
+use crate::pings::WaitingPings;
+use crate::tables::{Addresses, IpTables, NOT_ENABLED};
+
+/// Neighbours that were asked for and have not answered, at most.
+pub const ASKED_MAX: usize = 4096;
+
+/// What is configured on one interface.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InterfaceIp {
+    /// Small number of its IPv4 table.
+    pub table4: u32,
+    /// Small number of its IPv6 table.
+    pub table6: u32,
+    /// Its IPv4 addresses, in the order given.
+    pub ip4: Vec<Ip4InterfaceAddress>,
+    /// Its IPv6 addresses, in the order given, link-local ones left out.
+    pub ip6: Vec<Ip6InterfaceAddress>,
+    /// A link-local address that the operator chose.
+    pub chosen_link_local: Option<Ip6InterfaceAddress>,
+    /// The link-local address that is in the FIB.
+    pub link_local: Option<Ip6InterfaceAddress>,
+}
+
+impl InterfaceIp {
+    /// Does the interface speak IPv6?
+    pub fn speaks_ip6(&self) -> bool {
+        !self.ip6.is_empty() || self.chosen_link_local.is_some()
+    }
+
+    /// The addresses as workers see them.
+    pub fn addresses(&self) -> Addresses {
+        let link_local = self.link_local.map(|own| own.address());
+        Addresses { ip4: self.ip4.clone(), ip6: self.ip6.clone(), link_local }
+    }
+
+    fn published(&self) -> Option<Arc<Addresses>> {
+        let addresses = self.addresses();
+        (addresses != Addresses::default()).then(|| Arc::new(addresses))
+    }
+}
+
+/// The state of IP on the control thread; the [`Fib`] stands beside it in the engine.
+pub struct IpState {
+    pub(crate) tables: IpTables,
+    pub(crate) pings: Arc<WaitingPings>,
+    pub(crate) mailboxes: Mailboxes,
+    pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
+    /// Neighbours that were asked for, and when last, in nanoseconds.
+    pub(crate) asked: BTreeMap<(InterfaceId, IpAddr), u64>,
+}
+
+impl IpState {
+    pub(crate) fn new(tables: IpTables, pings: Arc<WaitingPings>) -> IpState {
+        IpState {
+            tables,
+            pings,
+            mailboxes: Mailboxes::default(),
+            interfaces: BTreeMap::new(),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// What workers read, for features that look up too.
+    pub fn tables(&self) -> &IpTables {
+        &self.tables
+    }
+
+    pub(crate) fn interface(&mut self, id: InterfaceId) -> &mut InterfaceIp {
+        self.interfaces.entry(id).or_default()
+    }
+
+    /// Let workers see what is configured.
+    pub(crate) fn publish(&self, fib: &Fib) {
+        let length = self.interfaces.keys().next_back().map_or(0, |last| last.index() + 1);
+        let mut addresses = vec![None; length];
+        for (id, interface) in &self.interfaces {
+            addresses[id.index()] = interface.published();
+        }
+        self.tables.interfaces.publish(addresses);
+        for (id, interface) in &self.interfaces {
+            let table4 = if interface.ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
+            let speaks_ip6 = interface.link_local.is_some();
+            let table6 = if speaks_ip6 { interface.table6 } else { NOT_ENABLED };
+            let link_local = fib.link_local_table(*id).filter(|_| speaks_ip6).unwrap_or(NOT_ENABLED);
+            self.tables.interfaces.set_tables(*id, table4, table6, link_local);
+        }
+    }
+
+    /// The interface is gone.
+    pub(crate) fn forget(&mut self, id: InterfaceId) {
+        self.interfaces.remove(&id);
+        self.asked.retain(|(on, _), _| *on != id);
+        self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
+    }
+}
+
+/// Work with the state, the FIB and the engine at once.
+pub(crate) fn with_ip<R>(
+    engine: &mut Engine,
+    work: impl FnOnce(&mut Engine, &mut IpState, &mut Fib) -> R,
+) -> R {
+    engine.with(|engine, ip: &mut IpState| engine.with(|engine, fib: &mut Fib| work(engine, ip, fib)))
+}
+
+/// A refusal of the FIB, with interfaces called by their names.
+pub(crate) fn refusal(engine: &Engine, error: FibError) -> Refusal {
+    Refusal::new(named(error.to_string(), "interface number ", |number| {
+        Some(format!("interface {}", engine.interface_name(InterfaceId(number))))
+    }))
+}
+
+/// Replace `before` and the number behind it by what `name` makes of the number.
+fn named(mut text: String, before: &str, name: impl Fn(u32) -> Option<String>) -> String {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(before).map(|at| at + from) {
+        let digits = at + before.len();
+        let end = text[digits..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |n| digits + n);
+        match text[digits..end].parse().ok().and_then(&name) {
+            Some(known) => {
+                text.replace_range(at..end, &known);
+                from = at + known.len();
+            }
+            None => from = end,
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_interfaces_become_their_names() {
+        let name = |number: u32| Some(format!("interface e{number}"));
+        let text = "10.0.0.1/24 is already configured on interface number 3".to_owned();
+        let expected = "10.0.0.1/24 is already configured on interface e3";
+        assert_eq!(named(text, "interface number ", name), expected);
+        assert_eq!(named("nothing".into(), "interface number ", name), "nothing");
+    }
+}
