@@ -48,6 +48,9 @@ pub use path::{Family, Path, Source, Target};
 pub use resolve::RECURSION_MAX;
 pub use view::{AdjacencyView, GroupView, RouteView};
 
+/// The index of the hop that a table answers when no route matches.
+pub const NO_ROUTE_INDEX: u32 = u32::MAX;
+
 /// The nodes that a family's hops name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FamilyNodes {
@@ -59,7 +62,7 @@ pub struct FamilyNodes {
     pub incomplete: NodeId,
     /// A connected subnet: makes the packet's destination a neighbour; index: the glean adjacency.
     pub glean: NodeId,
-    /// Packets for nobody; index: 0.
+    /// Packets for nobody; index: 0, or [`NO_ROUTE_INDEX`] when no route matched.
     pub drop: NodeId,
     /// Packets for the control plane; index: 0.
     pub punt: NodeId,
@@ -180,10 +183,10 @@ impl Fib {
     /// A FIB with table 0 of each family.
     pub fn new(epochs: &Arc<Epochs>, nodes: FibNodes) -> Result<Fib, FibError> {
         let mut groups = GroupSlots::new(epochs)?;
-        let drop = |next| [(Hop { next, index: 0 }, 1)];
-        groups.add(&drop(nodes.ip4.drop))?; // group 0, where a wrong index ends
-        let miss4 = groups.add(&drop(nodes.ip4.drop))?;
-        let miss6 = groups.add(&drop(nodes.ip6.drop))?;
+        let drop = |next, index| [(Hop { next, index }, 1)];
+        groups.add(&drop(nodes.ip4.drop, 0))?; // group 0, where a wrong index ends
+        let miss4 = groups.add(&drop(nodes.ip4.drop, NO_ROUTE_INDEX))?;
+        let miss6 = groups.add(&drop(nodes.ip6.drop, NO_ROUTE_INDEX))?;
         let families =
             Families { ip4: FamilyTables::new(epochs, miss4)?, ip6: FamilyTables::new(epochs, miss6)? };
         let mut fib = Fib {
