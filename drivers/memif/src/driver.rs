@@ -1,0 +1,212 @@
+//! Sockets and interfaces, made and deleted: what the router's commands and the traffic generator
+//! call.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, Mutex};
+
+use quiver_control::commands::RuntimeDirectory;
+use quiver_core::epoch::Published;
+use quiver_core::graph::GraphBuilder;
+use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::reactor::Interest;
+use quiver_core::device::TxQueue;
+use quiver_core::{Engine, InterfaceId, NodeSpec, WorkerId};
+
+use crate::config::{MTU_BYTES_DEFAULT, MemifConfig, MemifError, Role};
+use crate::connection;
+use crate::handshake::Complaint;
+use crate::reasons::MemifReason;
+use crate::socket::{Listener, check_name};
+use crate::state::{Entry, Memif, MemifDevice, Socket, Status};
+use crate::transmit::{MemifTx, TxRings};
+
+/// The node under which packets come in.
+pub const INPUT_NODE: &str = "memif-input";
+/// The file of socket 0 in the router's runtime directory.
+pub const SOCKET_FILE_DEFAULT: &str = "memif.sock";
+/// How often slaves try to connect, and connections are looked at.
+const LOOK_EVERY_NS: u64 = 1_000_000_000;
+
+/// Declare the driver's node. [`register`](crate::register) does it for a router; a program with an
+/// engine of its own does it before the engine is built.
+pub fn declare(graph: &mut GraphBuilder) {
+    graph.node(
+        NodeSpec::input(INPUT_NODE, "Packets from memif interfaces").reasons::<MemifReason>().describe(
+            |record, names| format!("{} bytes on {}", record.packet_bytes, names.interface(record.rx)),
+        ),
+    );
+}
+
+/// Put the driver's state into the engine, once.
+fn start(engine: &mut Engine) -> Result<(), MemifError> {
+    if engine.get::<Memif>().is_some() {
+        return Ok(());
+    }
+    let node = engine.node_id(INPUT_NODE).ok_or(MemifError::NotDeclared)?;
+    let directory = engine.get::<RuntimeDirectory>().map(|d| d.0.clone());
+    let directory = directory.unwrap_or_else(quiver_control::paths::runtime_dir);
+    let path = directory.join(SOCKET_FILE_DEFAULT).to_string_lossy().into_owned();
+    let mut memif = Memif {
+        sockets: Default::default(),
+        interfaces: Default::default(),
+        sessions: Default::default(),
+        sessions_made: 0,
+        node,
+    };
+    memif.sockets.insert(0, Socket { path, listening: None });
+    engine.insert(memif);
+    engine.on_event(INPUT_NODE, |engine, event| connection::fault(engine, event.interface, event.bytes()));
+    engine.every(LOOK_EVERY_NS, connection::look);
+    Ok(())
+}
+
+/// Name a socket. A path that begins with `@` is in Linux's abstract name space.
+pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), MemifError> {
+    start(engine)?;
+    if number == 0 {
+        return Err(MemifError::SocketZero);
+    }
+    check_name(path).map_err(|source| MemifError::BadPath { path: path.to_owned(), source })?;
+    engine.with::<Memif, _>(|_, memif| {
+        if let Some(socket) = memif.sockets.get(&number) {
+            return Err(MemifError::SocketExists(number, socket.path.clone()));
+        }
+        if let Some((other, _)) = memif.sockets.iter().find(|(_, s)| s.path == path) {
+            return Err(MemifError::PathTaken(*other));
+        }
+        memif.sockets.insert(number, Socket { path: path.to_owned(), listening: None });
+        Ok(())
+    })
+}
+
+/// Forget a socket that no interface uses.
+pub fn delete_socket(engine: &mut Engine, number: u32) -> Result<(), MemifError> {
+    start(engine)?;
+    if number == 0 {
+        return Err(MemifError::SocketZero);
+    }
+    engine.with::<Memif, _>(|_, memif| {
+        if let Some(user) = memif.on_socket(number).next() {
+            return Err(MemifError::SocketUsed(number, user.config.name()));
+        }
+        memif.sockets.remove(&number).map(drop).ok_or(MemifError::NoSocket(number))
+    })
+}
+
+/// Make an interface. A master listens from now on, a slave tries to connect.
+pub fn create(engine: &mut Engine, config: MemifConfig) -> Result<InterfaceId, MemifError> {
+    start(engine)?;
+    config.check(engine.worker_count())?;
+    let id = engine.with::<Memif, _>(|engine, memif| make(engine, memif, config))?;
+    connection::connect_if_slave(engine, id);
+    Ok(id)
+}
+
+fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<InterfaceId, MemifError> {
+    let number = config.socket;
+    let socket = memif.sockets.get(&number).ok_or(MemifError::NoSocket(number))?;
+    if memif.find(number, config.id).is_some() || engine.interface_id(&config.name()).is_some() {
+        return Err(MemifError::Exists(config.name()));
+    }
+    if memif.on_socket(number).any(|e| e.config.role != config.role) {
+        return Err(MemifError::RoleMixed(number));
+    }
+    let path = socket.path.clone();
+    check_name(&path).map_err(|source| MemifError::BadPath { path: path.clone(), source })?;
+    let listens = config.role == Role::Master && socket.listening.is_none();
+    let listener = if listens { Some(listen(&path)?) } else { None };
+    let status = Arc::new(Mutex::new(Status {
+        socket: path,
+        role: Some(config.role),
+        mode: config.mode.name(),
+        reason: "no peer yet".into(),
+        ..Status::default()
+    }));
+    let rings = Arc::new(Published::new(engine.epochs(), TxRings(Box::default())));
+    let tx = (0..engine.worker_count())
+        .map(|worker| Box::new(MemifTx::new(WorkerId(worker as u16), &rings)) as Box<dyn TxQueue>)
+        .collect();
+    let mac = config.mac.unwrap_or_else(|| made_up_mac(&config));
+    let id = engine.create_interface(InterfaceSpec {
+        name: config.name(),
+        device: Box::new(MemifDevice(status.clone())),
+        mac: if config.mode == crate::Mode::Ethernet { mac } else { [0; 6] },
+        mtu_bytes: MTU_BYTES_DEFAULT,
+        input: config.input_node().to_owned(),
+        link_up: false,
+        tx,
+    })?;
+    if let (Some(listener), Some(socket)) = (listener, memif.sockets.get_mut(&number)) {
+        let token =
+            engine.watch(listener.fd(), Interest::READ, move |engine| connection::accept(engine, number));
+        socket.listening = Some((listener, token));
+    }
+    let entry =
+        Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
+    memif.interfaces.insert(id, entry);
+    Ok(id)
+}
+
+fn listen(path: &str) -> Result<Listener, MemifError> {
+    let refused = |source| MemifError::Listen { path: path.to_owned(), source };
+    if let (false, Some(folder)) = (path.starts_with('@'), std::path::Path::new(path).parent()) {
+        if !folder.as_os_str().is_empty() {
+            std::fs::create_dir_all(folder).map_err(refused)?;
+        }
+    }
+    Listener::bind(path).map_err(refused)
+}
+
+/// Locally administered, different each time (RFC 7042 §2.1).
+fn made_up_mac(config: &MemifConfig) -> [u8; 6] {
+    let mut hasher = std::hash::RandomState::new().build_hasher();
+    hasher.write_u32(config.socket);
+    hasher.write_u32(config.id);
+    let random = hasher.finish().to_ne_bytes();
+    [0x02, 0xfe, random[0], random[1], random[2], random[3]]
+}
+
+/// Delete an interface; its peer is told.
+pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), MemifError> {
+    let known = engine.get::<Memif>().is_some_and(|memif| memif.interfaces.contains_key(&id));
+    if !known {
+        return match engine.interface(id) {
+            Some(interface) => Err(MemifError::NotMemif(interface.name.clone())),
+            None => Err(MemifError::Interface(InterfaceError::Unknown)),
+        };
+    }
+    connection::end_of_interface(engine, id, Complaint::Deleted);
+    engine.delete_interface(id)?;
+    engine.with::<Memif, _>(|engine, memif| {
+        let Some(entry) = memif.interfaces.remove(&id) else { return };
+        let number = entry.config.socket;
+        if memif.on_socket(number).next().is_some() {
+            return;
+        }
+        // The last one: slaves that are not welcome yet go too, and the socket's file.
+        let strangers: Vec<u64> =
+            memif.sessions.iter().filter(|(_, s)| s.socket == number).map(|(n, _)| *n).collect();
+        for session in strangers {
+            if let Some(session) = memif.sessions.remove(&session) {
+                engine.unwatch(session.token);
+            }
+        }
+        if let Some((_, token)) = memif.sockets.get_mut(&number).and_then(|s| s.listening.take()) {
+            engine.unwatch(token);
+        }
+    });
+    Ok(())
+}
+
+/// Is somebody on the other side?
+pub fn is_connected(engine: &Engine, id: InterfaceId) -> bool {
+    let memif = engine.get::<Memif>();
+    memif.and_then(|m| m.interfaces.get(&id)).is_some_and(|entry| entry.connected.is_some())
+}
+
+/// Why an interface has no peer, or why it lost the last one; empty for what is not memif.
+pub fn disconnect_reason(engine: &Engine, id: InterfaceId) -> String {
+    let memif = engine.get::<Memif>();
+    let entry = memif.and_then(|m| m.interfaces.get(&id));
+    entry.map_or_else(String::new, |entry| entry.status().reason.clone())
+}

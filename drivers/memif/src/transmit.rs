@@ -1,0 +1,308 @@
+//! Sending: each packet is copied once, from our buffer into the ring's.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use quiver_core::cpu::prefetch;
+use quiver_core::device::TxQueue;
+use quiver_core::epoch::Published;
+use quiver_core::node::{DROP, Reason};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+
+use crate::copy::{copy_exactly, copy_pieces, in_pieces, with_wide_registers};
+use crate::interrupt::Interrupt;
+use crate::link::{Fault, Link};
+use crate::offload;
+use crate::reasons::MemifReason;
+use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
+use crate::slots::{AnySlots, OwnSlots, PeerSlots, Room, Slots};
+
+/// How many slots ahead of the copy are looked up, and their lines asked for.
+const AHEAD: usize = 16;
+
+/// The rings that an interface sends on now; none while nobody is connected.
+pub(crate) struct TxRings(pub(crate) Box<[TxRing]>);
+
+/// A ring that we send on.
+pub(crate) struct TxRing {
+    ring: Ring,
+    slots: AnySlots,
+    interrupt: Interrupt,
+    link: Arc<Link>,
+    /// Several workers send on it.
+    shared: bool,
+    busy: AtomicBool,
+    cursor: UnsafeCell<Cursor>,
+}
+
+/// Where the sender is.
+#[derive(Clone, Copy)]
+struct Cursor {
+    /// The next slot to fill.
+    next: u16,
+    /// The peer's index when it was last looked at.
+    seen: u16,
+}
+
+// SAFETY: `cursor` is touched only by the one worker that the ring belongs to or, when several
+// share it, by the one that holds `busy`. All the rest is Sync.
+unsafe impl Sync for TxRing {}
+
+impl TxRing {
+    pub(crate) fn new(
+        ring: Ring,
+        slots: AnySlots,
+        interrupt: Interrupt,
+        link: Arc<Link>,
+        shared: bool,
+    ) -> TxRing {
+        if let AnySlots::Peer(_) = slots {
+            ring.set_tail(0);
+        }
+        let cursor = UnsafeCell::new(Cursor { next: 0, seen: 0 });
+        TxRing { ring, slots, interrupt, link, shared, busy: AtomicBool::new(false), cursor }
+    }
+
+    #[inline(always)]
+    fn peers_index(&self) -> u16 {
+        match self.slots {
+            AnySlots::Peer(_) => self.ring.head(),
+            AnySlots::Own(_) => self.ring.tail(),
+        }
+    }
+
+    /// Slots to fill, after a look at the peer's index when we know of fewer than `wanted`; `None`
+    /// when the index cannot be.
+    #[inline(always)]
+    fn free(&self, cursor: &mut Cursor, wanted: usize) -> Option<usize> {
+        let free = |cursor: &Cursor| match self.slots {
+            AnySlots::Peer(_) => Some(cursor.seen.wrapping_sub(cursor.next)),
+            AnySlots::Own(_) => self.ring.size().checked_sub(cursor.next.wrapping_sub(cursor.seen)),
+        };
+        if let Some(known) = free(cursor).filter(|known| *known as usize >= wanted) {
+            return Some(known as usize);
+        }
+        cursor.seen = self.peers_index();
+        free(cursor).filter(|free| *free <= self.ring.size()).map(usize::from)
+    }
+
+    /// Let the peer have the slots up to `next`, and wake it if it asked for that.
+    #[inline(always)]
+    fn publish(&self, next: u16, cx: &Context<'_>) {
+        match self.slots {
+            AnySlots::Peer(_) => self.ring.set_tail_fenced(next),
+            AnySlots::Own(_) => self.ring.set_head_fenced(next),
+        }
+        if self.ring.flags() & MASK_INTERRUPT == 0 {
+            self.interrupt.raise();
+            count(cx, self.link.node, MemifReason::Interrupts);
+        }
+    }
+
+    fn send(&self, cx: &mut Context<'_>, frame: &mut Frame) {
+        if self.link.is_broken() {
+            return;
+        }
+        if self.shared {
+            while self.busy.swap(true, Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+        }
+        // SAFETY: the ring is this worker's alone, or `busy` is held.
+        let mut cursor = unsafe { *self.cursor.get() };
+        match self.slots {
+            AnySlots::Peer(slots) => self.send_into::<PeerSlots>(slots, &mut cursor, cx, frame),
+            AnySlots::Own(slots) => self.send_into::<OwnSlots>(slots, &mut cursor, cx, frame),
+        }
+        // SAFETY: as above.
+        unsafe { *self.cursor.get() = cursor };
+        if self.shared {
+            self.busy.store(false, Ordering::Release);
+        }
+    }
+
+    #[inline(always)]
+    fn send_into<S: Slots>(&self, slots: S, cursor: &mut Cursor, cx: &mut Context<'_>, frame: &mut Frame) {
+        let before = cursor.next;
+        let mut sent = 0;
+        while sent < frame.len() {
+            let wanted = frame.len() - sent;
+            let Some(free) = self.free(cursor, wanted) else {
+                cursor.seen = cursor.next;
+                count(cx, self.link.node, MemifReason::PeerIndex);
+                self.link.raise(cx, Fault::Index);
+                break;
+            };
+            let room = free.min(wanted);
+            if room == 0 {
+                break;
+            }
+            let data_bytes = cx.buffers.pool().data_bytes();
+            let packets = &frame.packets()[sent..sent + room];
+            let plain = send_plain(&self.ring, slots, cursor.next, packets, data_bytes);
+            cursor.next = cursor.next.wrapping_add(plain as u16);
+            sent += plain;
+            if plain < room {
+                let packet = &mut frame.packets_mut()[sent];
+                match send_other(&self.ring, slots, cursor.next, free - plain, packet) {
+                    Outcome::Sent(used) => {
+                        cursor.next = cursor.next.wrapping_add(used as u16);
+                        sent += 1;
+                    }
+                    Outcome::Full => break,
+                    Outcome::Dead(reason) => {
+                        frame.take_front(sent, |packet| cx.buffers.free(packet));
+                        frame.take_front(1, |packet| bury(packet, self.link.node, reason, cx));
+                        sent = 0;
+                    }
+                    Outcome::BadRoom => {
+                        count(cx, self.link.node, MemifReason::TxDescriptor);
+                        self.link.raise(cx, Fault::TxDescriptor);
+                        break;
+                    }
+                }
+            }
+        }
+        if cursor.next != before {
+            self.publish(cursor.next, cx);
+        }
+        if sent == frame.len() {
+            frame.drain().for_each(|packet| cx.buffers.free(packet));
+        } else {
+            frame.take_front(sent, |packet| cx.buffers.free(packet));
+        }
+    }
+
+    /// The ring, to be looked at.
+    pub(crate) fn ring(&self) -> &Ring {
+        &self.ring
+    }
+}
+
+#[cold]
+fn count(cx: &Context<'_>, node: NodeId, reason: MemifReason) {
+    cx.counters.reason(node, reason.number()).add(1);
+}
+
+/// Let a packet die for a reason of `memif-input`.
+#[cold]
+fn bury(mut packet: Packet, node: NodeId, reason: MemifReason, cx: &mut Context<'_>) {
+    packet.index = reason.number() as u32 | (node.0 as u32) << 16;
+    cx.emit(packet, DROP);
+}
+
+with_wide_registers!(
+    /// Send the packets in front that are in one buffer each and fit in a slot each; how many there
+    /// were. There must be a free slot for each of `packets`.
+    send_plain = send_plain_loop,
+    (ring: &Ring, slots: S, first: u16, packets: &[Packet], data_bytes: usize) -> usize,
+    <S: Slots>
+);
+
+#[inline(always)]
+fn send_plain_loop<S: Slots>(
+    ring: &Ring,
+    slots: S,
+    first: u16,
+    packets: &[Packet],
+    data_bytes: usize,
+) -> usize {
+    let nowhere = Room { at: std::ptr::null_mut(), bytes: 0, region: 0 };
+    let mut rooms = [nowhere; AHEAD];
+    let mut seen = 0;
+    for (sent, packet) in packets.iter().enumerate() {
+        while seen < packets.len().min(sent + AHEAD) {
+            let room = slots.room(ring, first.wrapping_add(seen as u16)).unwrap_or(nowhere);
+            prefetch(room.at);
+            rooms[seen % AHEAD] = room;
+            seen += 1;
+        }
+        let room = rooms[sent % AHEAD];
+        let length = packet.segment_length();
+        let touched = in_pieces(length);
+        let is_plain = !packet.is_chained() && !packet.has(PacketFlags::OFFLOAD) && length > 0;
+        if !is_plain || touched > room.bytes || touched - length > packet.tailroom(data_bytes) {
+            return sent;
+        }
+        // SAFETY: whole pieces lie in our buffer (its tail room covers them) and in the slot.
+        unsafe { copy_pieces(packet.as_ptr(), room.at, length) };
+        ring.set_length(first.wrapping_add(sent as u16), 0, room.region, length as u32);
+    }
+    packets.len()
+}
+
+/// What became of a packet.
+enum Outcome {
+    /// Sent, in so many slots.
+    Sent(usize),
+    /// There is no room now.
+    Full,
+    /// It can never be sent.
+    Dead(MemifReason),
+    /// The peer's slot is not in its regions.
+    BadRoom,
+}
+
+/// Send a packet that is none of the plain kind: in several buffers, longer than a slot, or with
+/// work left to do.
+#[cold]
+#[inline(never)]
+fn send_other<S: Slots>(ring: &Ring, slots: S, first: u16, free: usize, packet: &mut Packet) -> Outcome {
+    if packet.has(PacketFlags::OFFLOAD)
+        && let Err(reason) = offload::complete(packet)
+    {
+        return Outcome::Dead(reason);
+    }
+    if packet.length() == 0 {
+        return Outcome::Dead(MemifReason::TxEmpty);
+    }
+    let Some(mut room) = slots.room(ring, first) else { return Outcome::BadRoom };
+    let (mut used, mut filled) = (1, 0);
+    for mut segment in packet.segments() {
+        while !segment.is_empty() {
+            if filled == room.bytes {
+                if used == free {
+                    let never = used == ring.size() as usize;
+                    return if never { Outcome::Dead(MemifReason::TxTooLong) } else { Outcome::Full };
+                }
+                ring.set_length(first.wrapping_add(used as u16 - 1), NEXT, room.region, filled as u32);
+                let Some(next) = slots.room(ring, first.wrapping_add(used as u16)) else {
+                    return Outcome::BadRoom;
+                };
+                (room, filled) = (next, 0);
+                used += 1;
+            }
+            let piece = segment.len().min(room.bytes - filled);
+            // SAFETY: `piece` bytes are in the segment, and in the slot from `filled` on.
+            unsafe { copy_exactly(segment.as_ptr(), room.at.add(filled), piece) };
+            filled += piece;
+            segment = &segment[piece..];
+        }
+    }
+    ring.set_length(first.wrapping_add(used as u16 - 1), 0, room.region, filled as u32);
+    Outcome::Sent(used)
+}
+
+/// A worker's way out of an interface.
+pub(crate) struct MemifTx {
+    worker: usize,
+    rings: Arc<Published<TxRings>>,
+}
+
+impl MemifTx {
+    pub(crate) fn new(worker: WorkerId, rings: &Arc<Published<TxRings>>) -> MemifTx {
+        MemifTx { worker: worker.index(), rings: rings.clone() }
+    }
+}
+
+impl TxQueue for MemifTx {
+    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let rings = &self.rings.read(cx.pass).0;
+        if !rings.is_empty() {
+            rings[self.worker % rings.len()].send(cx, frame);
+        }
+    }
+}

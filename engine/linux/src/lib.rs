@@ -1,0 +1,15 @@
+//! Linux network devices as drivers see them: links and their state, network namespaces, and the
+//! checksum and segmentation offloads that the kernel leaves to whoever takes its frames.
+
+pub mod arrival;
+pub mod link;
+pub mod link_watch;
+pub mod namespace;
+pub mod segment;
+pub mod virtio_net;
+
+pub use arrival::{Arrival, Progress, RxDrop};
+pub use link::{LinkError, LinkSocket, LinkState};
+pub use link_watch::LinkWatch;
+pub use namespace::in_namespace;
+pub use virtio_net::VirtioNetHeader;

@@ -1,0 +1,110 @@
+//! The header in front of each frame that says what is left to do (VIRTIO 1.2 §5.1.6), as packet
+//! sockets and tap devices use it: ten bytes, in the machine's byte order.
+
+use quiver_core::Packet;
+use quiver_core::buffer::Offload;
+use quiver_core::packet::PacketFlags;
+
+/// Bytes of the header without a count of buffers.
+pub const VIRTIO_NET_HEADER_BYTES: usize = 10;
+
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM.
+const NEEDS_CHECKSUM: u8 = 1;
+/// VIRTIO_NET_HDR_F_DATA_VALID.
+const DATA_VALID: u8 = 2;
+/// VIRTIO_NET_HDR_GSO_NONE.
+pub const SEGMENT_NONE: u8 = 0;
+/// VIRTIO_NET_HDR_GSO_TCPV4.
+pub const SEGMENT_TCP4: u8 = 1;
+/// VIRTIO_NET_HDR_GSO_TCPV6.
+pub const SEGMENT_TCP6: u8 = 4;
+/// VIRTIO_NET_HDR_GSO_UDP_L4.
+pub const SEGMENT_UDP: u8 = 5;
+/// VIRTIO_NET_HDR_GSO_ECN, beside one of the others.
+pub const SEGMENT_ECN: u8 = 0x80;
+
+/// What is left to do for a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VirtioNetHeader {
+    /// The checksum field holds the sum of the pseudo header only.
+    pub needs_checksum: bool,
+    /// The layer 4 checksum was found right.
+    pub data_valid: bool,
+    /// `SEGMENT_…`.
+    pub segment_kind: u8,
+    /// Bytes of all headers, a hint.
+    pub headers_bytes: u16,
+    /// Payload bytes of each segment.
+    pub segment_bytes: u16,
+    /// Where the sum begins, bytes from the start of the frame.
+    pub checksum_start: u16,
+    /// Where the sum goes, bytes from `checksum_start`.
+    pub checksum_offset: u16,
+}
+
+impl VirtioNetHeader {
+    /// Read it.
+    pub fn parse(bytes: &[u8; VIRTIO_NET_HEADER_BYTES]) -> VirtioNetHeader {
+        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        VirtioNetHeader {
+            needs_checksum: bytes[0] & NEEDS_CHECKSUM != 0,
+            data_valid: bytes[0] & DATA_VALID != 0,
+            segment_kind: bytes[1],
+            headers_bytes: word(2),
+            segment_bytes: word(4),
+            checksum_start: word(6),
+            checksum_offset: word(8),
+        }
+    }
+
+    /// Write it.
+    pub fn emit(&self) -> [u8; VIRTIO_NET_HEADER_BYTES] {
+        let mut bytes = [0; VIRTIO_NET_HEADER_BYTES];
+        bytes[0] = u8::from(self.needs_checksum) * NEEDS_CHECKSUM | u8::from(self.data_valid) * DATA_VALID;
+        bytes[1] = self.segment_kind;
+        let words = [self.headers_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
+        for (place, word) in bytes[2..].chunks_exact_mut(2).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// What is left to do for a packet that is sent.
+    #[inline]
+    pub fn of_packet(packet: &Packet) -> VirtioNetHeader {
+        if !packet.has(PacketFlags::OFFLOAD) {
+            return VirtioNetHeader::default();
+        }
+        let Offload { checksum_start, checksum_offset, segment_bytes, headers_bytes, segment_kind } =
+            *packet.offload();
+        VirtioNetHeader {
+            needs_checksum: true,
+            data_valid: false,
+            segment_kind: if segment_bytes == 0 { SEGMENT_NONE } else { segment_kind },
+            headers_bytes,
+            segment_bytes,
+            checksum_start,
+            checksum_offset,
+        }
+    }
+
+    /// Nothing is left to do?
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        !self.needs_checksum && self.segment_kind == SEGMENT_NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parse_and_emit_are_inverse(mut bytes: [u8; VIRTIO_NET_HEADER_BYTES]) {
+            bytes[0] &= 3;
+            prop_assert_eq!(VirtioNetHeader::parse(&bytes).emit(), bytes);
+        }
+    }
+}
