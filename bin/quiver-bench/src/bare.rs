@@ -2,12 +2,14 @@
 //! loop without nodes, vectors handed over, counters per node or anything else that a router needs.
 
 use quiver_core::Frame;
-use quiver_core::buffer::BufferCache;
+use quiver_core::packet::Packet;
 use quiver_tables::adjacency::Adjacencies;
 use quiver_tables::ip4_lpm::Ip4Lpm;
+use quiver_tables::ip6_lpm::Ip6Lpm;
 use quiver_tables::next_hop_group::{GroupId, Groups};
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::ip4::{self, Ip4Header};
+use quiver_wire::ip6::{self, Ip6Header};
 use quiver_wire::{EtherType, Header, checksum};
 
 use crate::population::OUR_MAC;
@@ -33,13 +35,10 @@ pub fn ip4(
     lpm: &Ip4Lpm,
     groups: &Groups,
     adjacencies: &Adjacencies,
-    cache: &mut BufferCache,
     counted: &mut Counted,
 ) {
     let packets = frame.packets_mut();
-    for packet in packets.iter().take(8) {
-        packet.prefetch();
-    }
+    packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
     let mut destinations = [0u32; BLOCK];
     let mut found = [GroupId(0); BLOCK];
@@ -83,7 +82,68 @@ pub fn ip4(
         at += block;
     }
     counted.packets += count as u64;
-    for packet in frame.drain() {
-        cache.free(packet);
+}
+
+/// Pass frames on: look at the length, count.
+pub fn cross(frame: &mut Frame, counted: &mut Counted) {
+    for packet in frame.packets() {
+        let length = packet.segment_length();
+        counted.odd += u64::from(length < 14);
+        counted.bytes += length as u64;
     }
+    counted.packets += frame.len() as u64;
+}
+
+/// Forward IPv6: as [`ip4`], with a hop limit and no checksum.
+pub fn ip6(
+    frame: &mut Frame,
+    lpm: &Ip6Lpm,
+    groups: &Groups,
+    adjacencies: &Adjacencies,
+    counted: &mut Counted,
+) {
+    let packets = frame.packets_mut();
+    packets.iter().take(8).for_each(Packet::prefetch);
+    let count = packets.len();
+    let mut destinations = [0u128; BLOCK];
+    let mut found = [GroupId(0); BLOCK];
+    let mut at = 0;
+    while at < count {
+        let block = (count - at).min(BLOCK);
+        for i in 0..block {
+            if let Some(ahead) = packets.get(at + i + 8) {
+                ahead.prefetch();
+            }
+            let bytes = packets[at + i].bytes();
+            let good = match (EthernetHeader::overlay(bytes), bytes.get(14..).and_then(Ip6Header::overlay)) {
+                (Some(ethernet), Some(header)) => {
+                    destinations[i] = header.destination_bits();
+                    (ethernet.ether_type() == EtherType::IPV6)
+                        & (ethernet.destination.0 == OUR_MAC)
+                        & ip6::is_plain(header, bytes.len() - 14)
+                        & (header.hop_limit() > 1)
+                }
+                _ => false,
+            };
+            counted.odd += u64::from(!good);
+        }
+        lpm.lookup_slice(&destinations[..block], &mut found[..block]);
+        for i in 0..block {
+            let packet = &mut packets[at + i];
+            let hop = groups.word(found[i]).hop();
+            let adjacency = adjacencies.get(hop.index);
+            let bytes = packet.bytes_mut();
+            if let Some(header) = bytes.get_mut(14..).and_then(Ip6Header::overlay_mut) {
+                header.set_hop_limit(header.hop_limit() - 1);
+            }
+            let length = packet.segment_length();
+            counted.odd += u64::from(length > usize::from(adjacency.mtu_bytes) + 14);
+            if let (Some(block), true) = (adjacency.rewrite_field().last_chunk::<16>(), packet.pull(14)) {
+                let _ = packet.push_block16(block, 14);
+            }
+            counted.bytes += length as u64;
+        }
+        at += block;
+    }
+    counted.packets += count as u64;
 }

@@ -1,9 +1,64 @@
 //! `quiver-bench`: clocks per packet of the graph, beside a bare loop over the same packets.
 
-mod bare;
-mod forms;
-mod population;
+#![forbid(unsafe_code)]
 
-fn main() {
-    forms::run();
+mod bare;
+mod device;
+mod forms;
+mod measure;
+mod paths;
+mod population;
+mod report;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Clocks per packet of the graph, beside a bare loop over the same packets")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every path of the router, or those whose names begin with one of these.
+    Paths {
+        /// Names, or beginnings of names.
+        names: Vec<String>,
+        /// Rounds in which the graph and the bare loop take turns; the medians are told.
+        #[arg(long, default_value_t = 15)]
+        rounds: usize,
+        /// Where the results go.
+        #[arg(long, default_value = "out/bench/results.json")]
+        output: PathBuf,
+        /// Core to run on.
+        #[arg(long, default_value_t = 1)]
+        core: usize,
+    },
+    /// The same forwarding with inner loops of several forms (docs/decisions/inner-loop.md).
+    Forms,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Forms => {
+            forms::run();
+            Ok(())
+        }
+        Task::Paths { names, rounds, output, core } => {
+            if let Err(error) = quiver_core::cpu::pin_to_core(core) {
+                eprintln!("not pinned to core {core}: {error}");
+            }
+            let mut results = Vec::new();
+            let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
+            for path in paths::all().into_iter().filter(|p| wanted(&p.name)) {
+                let result = measure::path(&path, rounds)?;
+                report::line(&result, results.is_empty());
+                results.push(result);
+            }
+            report::write(&output, &results)
+        }
+    }
 }

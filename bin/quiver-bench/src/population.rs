@@ -121,3 +121,17 @@ pub fn ip4_frame(destination: u32) -> [u8; 60] {
     frame[34..42].copy_from_slice(&[0x10, 0, 0x20, 0, 0, 26, 0, 0]);
     frame
 }
+
+/// A frame of 74 bytes (78 with FCS): UDP over IPv6 to `destination`.
+pub fn ip6_frame(destination: std::net::Ipv6Addr) -> [u8; 74] {
+    use quiver_wire::{Header, IpProtocol};
+    let mut frame = [0u8; 74];
+    frame[..6].copy_from_slice(&OUR_MAC);
+    frame[6..12].copy_from_slice(&PEER_MAC);
+    frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+    let source = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0xfffe, 0, 0, 0, 0, 2);
+    let header = quiver_wire::ip6::Ip6Header::new(source, destination, IpProtocol::UDP, 64, 20);
+    header.write(&mut frame[14..]).expect("60 bytes fit");
+    frame[54..62].copy_from_slice(&[0x10, 0, 0x20, 0, 0, 20, 0x12, 0x34]);
+    frame
+}

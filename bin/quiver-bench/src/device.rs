@@ -1,0 +1,138 @@
+//! Where packets come from and go to: a source that fills vectors from a list of destinations, and a
+//! sink. Warm, buffers come back from the cache of the worker, the last one first; cold, they rotate.
+
+use std::sync::Arc;
+
+use quiver_core::device::{Device, RxQueue, TxQueue};
+use quiver_core::frame::{FRAME_PACKETS_MAX, Frame};
+use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::{Context, NodeId, Packet};
+
+/// Buffers in rotation on the paths with the suffix `-cold`.
+pub const COLD_BUFFERS: usize = 32_768;
+
+/// Bytes of a packet as it arrives.
+#[derive(Clone)]
+pub enum Template {
+    /// The same frame again and again.
+    Plain([u8; 64]),
+    /// An IPv4 frame whose destination and header checksum differ.
+    Ip4([u8; 64], Arc<Vec<(u32, u16)>>),
+    /// An IPv6 frame whose destination differs.
+    Ip6([u8; 80], Arc<Vec<u128>>),
+}
+
+/// Makes the packets of one path, one after another.
+pub struct Maker {
+    template: Template,
+    length: usize,
+    at: usize,
+    /// Buffers in rotation; empty when warm.
+    rotation: Option<Consumer<Packet>>,
+}
+
+impl Maker {
+    /// Packets of `length` bytes.
+    pub fn new(template: Template, length: usize) -> Maker {
+        Maker { template, length, at: 0, rotation: None }
+    }
+
+    fn write(&mut self, packet: &mut Packet) {
+        let bytes = packet.bytes_mut();
+        let at = self.at;
+        self.at += 1;
+        match &self.template {
+            Template::Plain(frame) => bytes[..60].copy_from_slice(&frame[..60]),
+            Template::Ip4(frame, destinations) => {
+                let (destination, checksum) = destinations[at % destinations.len()];
+                bytes[..60].copy_from_slice(&frame[..60]);
+                bytes[24..26].copy_from_slice(&checksum.to_be_bytes());
+                bytes[30..34].copy_from_slice(&destination.to_be_bytes());
+            }
+            Template::Ip6(frame, destinations) => {
+                bytes[..74].copy_from_slice(&frame[..74]);
+                bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
+            }
+        }
+    }
+
+    /// Fill a vector.
+    pub fn fill(&mut self, cache: &mut quiver_core::buffer::BufferCache, frame: &mut Frame) {
+        let data_bytes = cache.pool().data_bytes();
+        for _ in 0..FRAME_PACKETS_MAX {
+            let packet = match &mut self.rotation {
+                Some(rotation) => rotation.take(),
+                None => cache.packet(),
+            };
+            let Some(mut packet) = packet else { break };
+            let fits = packet.set_span(quiver_core::buffer::DATA_OFFSET, self.length as u16, data_bytes);
+            assert!(fits, "a buffer holds the packet");
+            self.write(&mut packet);
+            let _ = frame.push(packet);
+        }
+    }
+}
+
+/// Where packets end.
+#[derive(Default)]
+pub struct Ender {
+    rotation: Option<Producer<Packet>>,
+}
+
+impl Ender {
+    /// Take all packets of a vector.
+    pub fn take(&mut self, cache: &mut quiver_core::buffer::BufferCache, frame: &mut Frame) {
+        match &mut self.rotation {
+            None => frame.drain().for_each(|packet| cache.free(packet)),
+            Some(rotation) => {
+                let mut packets = frame.drain();
+                rotation.put_all(&mut packets);
+                packets.for_each(|packet| cache.free(packet));
+            }
+        }
+    }
+}
+
+/// Let buffers rotate between an ender and a maker.
+pub fn rotate(maker: &mut Maker, ender: &mut Ender, cache: &mut quiver_core::buffer::BufferCache) {
+    let (mut put, take) = ring(COLD_BUFFERS);
+    for _ in 0..COLD_BUFFERS {
+        if let Some(packet) = cache.packet() {
+            let _ = put.put(packet);
+        }
+    }
+    maker.rotation = Some(take);
+    ender.rotation = Some(put);
+}
+
+/// The receive side of the first interface.
+pub struct Source(pub Maker);
+
+impl RxQueue for Source {
+    fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        self.0.fill(cx.buffers, frame);
+        None
+    }
+}
+
+/// The transmit side of every interface.
+pub struct Sink(pub Ender);
+
+impl TxQueue for Sink {
+    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        self.0.take(cx.buffers, frame);
+    }
+}
+
+/// Nothing to control.
+pub struct BenchDevice;
+
+impl Device for BenchDevice {
+    fn kind(&self) -> &'static str {
+        "bench"
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+}

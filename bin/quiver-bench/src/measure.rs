@@ -1,0 +1,221 @@
+//! One path measured: the graph and the bare loop take turns over the same packets and tables, and
+//! the medians are told.
+
+use anyhow::{Context as _, Result, anyhow};
+use quiver_control::{Collected, Commands, Registry};
+use quiver_core::buffer::{BufferCache, BufferPool};
+use quiver_core::clock::Clock;
+use quiver_core::cpu::clocks;
+use quiver_core::device::RxMode;
+use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::interfaces::InterfaceSpec;
+use quiver_core::memory::PageSize;
+use quiver_core::node::NodeSpec;
+use quiver_core::{Engine, Frame, InterfaceId, NodeId, WorkerId};
+
+use crate::bare::{self, Counted};
+use crate::device::{BenchDevice, COLD_BUFFERS, Ender, Maker, Sink, Source, rotate};
+use crate::paths::{Path, Work};
+use crate::population::OUR_MAC;
+
+/// Vectors in one round of either.
+const VECTORS: usize = 2000;
+/// The node that the packets come from; its clocks are the benchmark's own and are left out.
+const INPUT: &str = "bench-input";
+
+/// What was measured.
+pub struct Measured {
+    /// The path's name.
+    pub name: String,
+    /// Clocks per packet of all nodes together, median of rounds.
+    pub clocks: f64,
+    /// The smallest and the largest round.
+    pub range: (f64, f64),
+    /// Clocks per packet of the bare loop, median of rounds.
+    pub bare: f64,
+    /// Clocks per packet by node, from the median round.
+    pub nodes: Vec<(String, f64)>,
+}
+
+/// Measure a path.
+pub fn path(path: &Path, rounds: usize) -> Result<Measured> {
+    let mut router = Router::new(path)?;
+    let mut bare = Bare::new(path, &router.engine)?;
+    router.round(); // both warm up
+    bare.round(&router.engine);
+    let (mut graph, mut floor) = (Vec::new(), Vec::new());
+    for _ in 0..rounds.max(1) {
+        graph.push(router.round());
+        floor.push(bare.round(&router.engine));
+    }
+    router.check(path)?;
+    if bare.counted.odd > 0 {
+        return Err(anyhow!("{}: the bare loop saw {} odd packets", path.name, bare.counted.odd));
+    }
+    graph.sort_by(|a, b| a.total.total_cmp(&b.total));
+    floor.sort_by(f64::total_cmp);
+    let range = (graph[0].total, graph[graph.len() - 1].total);
+    let bare = floor[floor.len() / 2];
+    let median = graph.swap_remove(graph.len() / 2);
+    Ok(Measured { name: path.name.clone(), clocks: median.total, range, bare, nodes: median.nodes })
+}
+
+/// One round of the graph.
+struct Round {
+    total: f64,
+    nodes: Vec<(String, f64)>,
+}
+
+struct Router {
+    engine: Engine,
+    commands: std::rc::Rc<std::cell::RefCell<Commands<Engine>>>,
+}
+
+impl Router {
+    fn new(path: &Path) -> Result<Router> {
+        let buffers = if path.cold { COLD_BUFFERS + 4096 } else { 4096 };
+        let config = EngineConfig { buffers, pages: PageSize::Best, ..EngineConfig::default() };
+        let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
+        registry.graph.node(NodeSpec::input(INPUT, "The benchmark's packets"));
+        quiver_control::commands::register(&mut registry);
+        quiver_ethernet::register(&mut registry);
+        quiver_ip::register(&mut registry);
+        let (mut engine, commands) = registry.build()?;
+        let (mut maker, mut ender) = (Maker::new(path.template(), path.length), Ender::default());
+        if path.cold {
+            rotate(&mut maker, &mut ender, &mut engine.pool().cache());
+        }
+        let first = interface(&mut engine, "bench0", Ender::default())?;
+        interface(&mut engine, "bench1", ender)?;
+        let queue = Box::new(Source(maker));
+        let mut router = Router { engine, commands };
+        router.configure(path)?;
+        router.engine.add_rx_queue(first, INPUT, queue, RxMode::Polling, None)?;
+        Ok(router)
+    }
+
+    fn configure(&mut self, path: &Path) -> Result<()> {
+        for line in path.commands() {
+            let answer = self.commands.borrow().execute(&mut self.engine, &line);
+            answer.map_err(|refusal| anyhow!("{}: {line}: {refusal}", path.name))?;
+        }
+        if let Some(routes) = path.route_file() {
+            let file = std::env::temp_dir().join(format!("quiver-bench-{}.cli", std::process::id()));
+            std::fs::write(&file, routes).context("the file of routes")?;
+            let applied = {
+                let commands = self.commands.borrow();
+                commands.execute_file(&mut self.engine, &file, &mut Collected::default())
+            };
+            let _ = std::fs::remove_file(&file);
+            applied.map_err(|refusal| anyhow!("{}: {refusal}", path.name))?;
+        }
+        Ok(())
+    }
+
+    fn round(&mut self) -> Round {
+        self.engine.clear_runtime();
+        if let Some(worker) = self.engine.inline_worker(WorkerId(0)) {
+            for _ in 0..VECTORS {
+                worker.pass();
+            }
+        }
+        let ids: Vec<NodeId> = self.engine.all_nodes().map(|(id, _)| id).collect();
+        let worker = WorkerId(0);
+        let input = self.engine.node_id(INPUT).unwrap_or(NodeId(0));
+        let packets = self.engine.node_totals(worker, input).vectors.max(1) as f64;
+        let nodes: Vec<(String, f64)> = ids
+            .into_iter()
+            .filter(|id| *id != input)
+            .map(|id| (id, self.engine.node_totals(worker, id)))
+            .filter(|(_, totals)| totals.vectors > 0)
+            .map(|(id, totals)| (self.engine.node_name(id), totals.clocks as f64 / packets))
+            .collect();
+        Round { total: nodes.iter().map(|(_, clocks)| clocks).sum(), nodes }
+    }
+
+    /// Every packet must have left by the second interface; a path that drops measures nothing.
+    fn check(&mut self, path: &Path) -> Result<()> {
+        let id = |name| self.engine.interface_id(name).ok_or_else(|| anyhow!("no {name}"));
+        let (rx, tx) = (id("bench0")?, id("bench1")?);
+        let (received, sent) =
+            (self.engine.interface_totals(rx).rx_packets, self.engine.interface_totals(tx).tx_packets);
+        if received != sent {
+            let reasons: Vec<String> = self
+                .engine
+                .reason_counts(false)
+                .iter()
+                .map(|r| format!("{} {} {}", r.count, r.node, r.reason))
+                .collect();
+            return Err(anyhow!("{}: {received} in, {sent} out: {}", path.name, reasons.join(", ")));
+        }
+        Ok(())
+    }
+}
+
+fn interface(engine: &mut Engine, name: &str, ender: Ender) -> Result<InterfaceId> {
+    Ok(engine.create_interface(InterfaceSpec {
+        name: name.to_owned(),
+        device: Box::new(BenchDevice),
+        mac: OUR_MAC,
+        mtu_bytes: 1500,
+        input: "ethernet-input".to_owned(),
+        link_up: true,
+        tx: vec![Box::new(Sink(ender))],
+    })?)
+}
+
+/// The bare loop, with buffers of its own.
+struct Bare {
+    work: Work,
+    cache: BufferCache,
+    maker: Maker,
+    ender: Ender,
+    frame: Box<Frame>,
+    counted: Counted,
+}
+
+impl Bare {
+    fn new(path: &Path, engine: &Engine) -> Result<Bare> {
+        let config = engine.config();
+        let pool = BufferPool::new(config.buffers, config.buffer_data_bytes, config.pages)?;
+        let mut cache = pool.cache();
+        let (mut maker, mut ender) = (Maker::new(path.template(), path.length), Ender::default());
+        if path.cold {
+            rotate(&mut maker, &mut ender, &mut cache);
+        }
+        Ok(Bare { work: path.work, cache, maker, ender, frame: Frame::new(), counted: Counted::default() })
+    }
+
+    /// Clocks per packet of one round.
+    fn round(&mut self, engine: &Engine) -> f64 {
+        let Some(tables) = engine.get::<quiver_ip::IpState>().map(quiver_ip::IpState::tables) else {
+            return 0.0;
+        };
+        let (mut taken, mut packets) = (0, 0);
+        for _ in 0..VECTORS {
+            self.maker.fill(&mut self.cache, &mut self.frame);
+            packets += self.frame.len();
+            let start = clocks();
+            match self.work {
+                Work::Cross => bare::cross(&mut self.frame, &mut self.counted),
+                Work::Ip4 => bare::ip4(
+                    &mut self.frame,
+                    tables.ip4.table(0),
+                    &tables.groups,
+                    &tables.adjacencies,
+                    &mut self.counted,
+                ),
+                Work::Ip6 => bare::ip6(
+                    &mut self.frame,
+                    tables.ip6.table(0),
+                    &tables.groups,
+                    &tables.adjacencies,
+                    &mut self.counted,
+                ),
+            }
+            self.ender.take(&mut self.cache, &mut self.frame);
+            taken += clocks() - start;
+        }
+        taken as f64 / packets.max(1) as f64
+    }
+}

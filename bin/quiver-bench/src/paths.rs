@@ -1,0 +1,247 @@
+//! The paths that are measured, by the names that the published figures use.
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
+use quiver_wire::Header;
+use quiver_wire::ip4::Ip4Header;
+
+use crate::device::Template;
+use crate::population::{ip4_frame, ip6_frame};
+
+/// Prefixes of the full tables.
+const FULL_IP4: usize = 1_000_000;
+const FULL_IP6: usize = 200_000;
+/// Next hops of the full tables.
+const NEXT_HOPS: u64 = 64;
+/// Destinations drawn; the packets take turns among them.
+const DRAWN: usize = 1 << 20;
+/// Flows of a zipf popularity.
+const FLOWS: usize = 100_000;
+
+/// What the bare loop has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Pass on.
+    Cross,
+    /// Forward IPv4.
+    Ip4,
+    /// Forward IPv6.
+    Ip6,
+}
+
+/// A path through the graph.
+pub struct Path {
+    /// Its name.
+    pub name: String,
+    /// Commands that configure it, beside those of every path.
+    pub setup: Vec<String>,
+    /// Routes, one command a line, executed as a file.
+    pub routes: Option<Routes>,
+    /// The packets.
+    pub packets: Packets,
+    /// Bytes of a packet, without FCS.
+    pub length: usize,
+    /// The bare loop.
+    pub work: Work,
+    /// Do buffers rotate?
+    pub cold: bool,
+}
+
+/// Full tables.
+#[derive(Clone, Copy, Debug)]
+pub enum Routes {
+    /// A million IPv4 prefixes.
+    FullIp4,
+    /// 200,000 IPv6 prefixes.
+    FullIp6,
+}
+
+/// How destinations are drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Packets {
+    /// No look-up.
+    Any,
+    /// IPv4 addresses from 20.0.0.0 on: so many, at random or one after another.
+    Ip4 { count: u32, random: bool },
+    /// IPv6 addresses from 2001:db8:: on.
+    Ip6 { count: u32 },
+    /// Prefixes of the full table by popularity.
+    FullZipf,
+    /// Prefixes of the full table, all alike.
+    FullRandom,
+    /// Addresses that are unicast, all alike: most have no route in a full table's gaps, so a
+    /// default route takes them.
+    FullUniform,
+    /// Prefixes of the full IPv6 table, all alike.
+    Full6Random,
+    /// Prefixes of the full IPv6 table by popularity.
+    Full6Zipf,
+}
+
+fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Option<Routes>) -> Path {
+    Path {
+        name: name.to_owned(),
+        setup: setup.iter().map(|s| (*s).to_owned()).collect(),
+        routes,
+        packets,
+        length: if work == Work::Ip6 { 74 } else { 60 },
+        work,
+        cold: false,
+    }
+}
+
+/// All paths.
+pub fn all() -> Vec<Path> {
+    let mut paths = vec![
+        path("l2-patch", Work::Cross, Packets::Any, &["test l2patch rx bench0 tx bench1"], None),
+        path("l2-xconnect", Work::Cross, Packets::Any, &["set interface l2 xconnect bench0 bench1"], None),
+    ];
+    for (name, count) in [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)] {
+        let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
+        paths.push(path(
+            &format!("ip4-{name}"),
+            Work::Ip4,
+            Packets::Ip4 { count, random: true },
+            &[&route],
+            None,
+        ));
+        if name == "2m" {
+            let packets = Packets::Ip4 { count, random: false };
+            paths.push(path("ip4-2m-seq", Work::Ip4, packets, &[&route], None));
+        }
+    }
+    let full = Some(Routes::FullIp4);
+    paths.push(path("ip4-full-zipf", Work::Ip4, Packets::FullZipf, &[], full));
+    let default = "ip route add 0.0.0.0/0 via 10.1.0.2 bench1";
+    paths.push(path("ip4-full-uniform", Work::Ip4, Packets::FullUniform, &[default], full));
+    paths.push(path("ip4-full-random", Work::Ip4, Packets::FullRandom, &[], full));
+    for (name, count) in [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)] {
+        let route = format!("ip route add 2001:db8::/128 count {count} via 2001:db8:ffff::2 bench1");
+        paths.push(path(&format!("ip6-{name}"), Work::Ip6, Packets::Ip6 { count }, &[&route], None));
+    }
+    let full = Some(Routes::FullIp6);
+    paths.push(path("ip6-full-zipf", Work::Ip6, Packets::Full6Zipf, &[], full));
+    paths.push(path("ip6-full-random", Work::Ip6, Packets::Full6Random, &[], full));
+    let cold: Vec<Path> =
+        ["l2-xconnect", "ip4-1", "ip4-full-zipf", "ip4-full-random", "ip6-1", "ip6-full-random"]
+            .iter()
+            .filter_map(|name| {
+                let warm = paths.iter().find(|p| p.name == *name)?;
+                Some(Path { name: format!("{name}-cold"), setup: warm.setup.clone(), cold: true, ..*warm })
+            })
+            .collect();
+    paths.extend(cold);
+    paths
+}
+
+impl Path {
+    /// The path's packets.
+    pub fn template(&self) -> Template {
+        let mut random = Random::new(11);
+        match self.packets {
+            Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
+            Packets::Ip4 { count, random: true } => {
+                ip4_template((0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32))
+            }
+            Packets::Ip4 { count, random: false } => ip4_template((0..count).map(|i| 0x1400_0000 + i)),
+            Packets::FullUniform => ip4_template((0..DRAWN).map(|_| {
+                loop {
+                    let address = random.below(1 << 32) as u32;
+                    if (1..224).contains(&(address >> 24)) && address >> 24 != 127 {
+                        break address;
+                    }
+                }
+            })),
+            Packets::FullZipf | Packets::FullRandom => {
+                let prefixes = internet_ip4(FULL_IP4, 1);
+                let draws = draws(&mut random, prefixes.len(), matches!(self.packets, Packets::FullZipf));
+                ip4_template(draws.into_iter().map(|i| random.address_in(prefixes[i])))
+            }
+            Packets::Ip6 { count } => {
+                let base = u128::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0));
+                ip6_template((0..DRAWN).map(|_| base + u128::from(random.below(u64::from(count)))))
+            }
+            Packets::Full6Random | Packets::Full6Zipf => {
+                let prefixes = internet_ip6(FULL_IP6, 1);
+                let draws = draws(&mut random, prefixes.len(), matches!(self.packets, Packets::Full6Zipf));
+                ip6_template(draws.into_iter().map(|i| random.address_in(prefixes[i])))
+            }
+        }
+    }
+
+    /// Commands that every path has, then its own.
+    pub fn commands(&self) -> Vec<String> {
+        let mac = |last: u64| format!("02:00:00:00:01:{last:02x}");
+        let mut lines =
+            vec!["set interface state bench0 up".to_owned(), "set interface state bench1 up".to_owned()];
+        if self.work != Work::Cross {
+            lines.extend(
+                [
+                    "set interface ip address bench0 10.0.0.1/24",
+                    "set interface ip address bench1 10.1.0.1/24",
+                    "set interface ip address bench0 2001:db8:fffe::1/64",
+                    "set interface ip address bench1 2001:db8:ffff::1/64",
+                ]
+                .map(str::to_owned),
+            );
+            for host in 2..2 + NEXT_HOPS {
+                lines.push(format!("ip neighbor bench1 10.1.0.{host} {}", mac(host)));
+                lines.push(format!("ip neighbor bench1 2001:db8:ffff::{host:x} {}", mac(host)));
+            }
+        }
+        lines.extend(self.setup.iter().cloned());
+        lines
+    }
+
+    /// The file of routes, if the path has one.
+    pub fn route_file(&self) -> Option<String> {
+        let mut random = Random::new(5);
+        let mut lines = String::new();
+        use std::fmt::Write;
+        match self.routes? {
+            Routes::FullIp4 => {
+                for prefix in internet_ip4(FULL_IP4, 1) {
+                    let host = 2 + random.below(NEXT_HOPS);
+                    let _ = writeln!(lines, "ip route add {prefix} via 10.1.0.{host} bench1");
+                }
+            }
+            Routes::FullIp6 => {
+                for prefix in internet_ip6(FULL_IP6, 1) {
+                    let host = 2 + random.below(NEXT_HOPS);
+                    let _ = writeln!(lines, "ip route add {prefix} via 2001:db8:ffff::{host:x} bench1");
+                }
+            }
+        }
+        Some(lines)
+    }
+}
+
+/// Which prefix each packet goes to.
+fn draws(random: &mut Random, prefixes: usize, by_popularity: bool) -> Vec<usize> {
+    if !by_popularity {
+        return (0..DRAWN).map(|_| random.below(prefixes as u64) as usize).collect();
+    }
+    let popular: Vec<usize> = (0..FLOWS).map(|_| random.below(prefixes as u64) as usize).collect();
+    let zipf = Zipf::new(FLOWS, 1.0);
+    (0..DRAWN).map(|_| popular[zipf.sample(random)]).collect()
+}
+
+fn padded<const N: usize, const M: usize>(frame: &[u8; N]) -> [u8; M] {
+    let mut padded = [0; M];
+    padded[..N].copy_from_slice(frame);
+    padded
+}
+
+fn ip4_template(destinations: impl Iterator<Item = u32>) -> Template {
+    let checksums = destinations.map(|destination| {
+        let frame = ip4_frame(destination);
+        (destination, Ip4Header::overlay(&frame[14..]).map_or(0, Ip4Header::checksum))
+    });
+    Template::Ip4(padded(&ip4_frame(0x1400_0000)), Arc::new(checksums.collect()))
+}
+
+fn ip6_template(destinations: impl Iterator<Item = u128>) -> Template {
+    Template::Ip6(padded(&ip6_frame(Ipv6Addr::UNSPECIFIED)), Arc::new(destinations.collect()))
+}
