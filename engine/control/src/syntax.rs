@@ -52,6 +52,7 @@ pub(crate) fn parse(syntax: &'static str, types: &Types) -> Node {
     let mut root = parser.sequence();
     parser.check(parser.at == parser.tokens.len(), "something is closed that was not opened");
     mark_flags(&mut root, false);
+    level_names(&root, syntax);
     root
 }
 
@@ -266,6 +267,38 @@ fn mark_flags(node: &mut Node, is_branch: bool) {
     }
 }
 
+/// The names that stand beside each other in the arguments. One that stands there twice could be
+/// taken for the other, except in alternatives.
+fn level_names(node: &Node, syntax: &str) -> Vec<&'static str> {
+    match node {
+        Node::Literal { word, flag: true } => vec![word],
+        Node::Literal { .. } => Vec::new(),
+        Node::Value { name, .. } => vec![name],
+        Node::Opt(inner) => level_names(inner, syntax),
+        Node::Repeat { name, inner } => {
+            level_names(inner, syntax);
+            vec![name]
+        }
+        Node::Seq(items) | Node::Set(items) => {
+            let mut names: Vec<&str> = Vec::new();
+            for name in items.iter().flat_map(|item| level_names(item, syntax)) {
+                assert!(
+                    !names.contains(&name),
+                    "two arguments are called '{name}', in the declaration: {syntax}"
+                );
+                names.push(name);
+            }
+            names
+        }
+        Node::Alt(items) => {
+            let mut names: Vec<&str> = items.iter().flat_map(|item| level_names(item, syntax)).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        }
+    }
+}
+
 impl Node {
     /// The words that the command begins with.
     pub(crate) fn leading_words(&self) -> Vec<&'static str> {
@@ -432,6 +465,12 @@ mod tests {
     #[should_panic(expected = "']' is missing")]
     fn a_faulty_declaration_panics_when_it_is_registered() {
         usage("set [x");
+    }
+
+    #[test]
+    #[should_panic(expected = "two arguments are called 'interface'")]
+    fn two_arguments_of_the_same_name_panic_too() {
+        usage("join <interface> <interface>");
     }
 
     #[test]

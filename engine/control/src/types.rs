@@ -286,6 +286,9 @@ fn size(text: &str) -> Option<u64> {
     whole_number(number)?.checked_mul(1 << shift)
 }
 
+/// Longest time, about 30 years: any more is a slip, and would not fit into a `Duration` at some point.
+pub const SECONDS_MAX: f64 = 1e9;
+
 fn seconds(text: &str) -> Option<f64> {
     let (number, factor) = if let Some(number) = text.strip_suffix("us") {
         (number, 1e-6)
@@ -294,7 +297,7 @@ fn seconds(text: &str) -> Option<f64> {
     } else {
         (text.strip_suffix('s').unwrap_or(text), 1.0)
     };
-    Some(decimal(number)? * factor)
+    Some(decimal(number)? * factor).filter(|seconds| *seconds <= SECONDS_MAX)
 }
 
 fn range(text: &str) -> Option<(u64, u64)> {
@@ -348,6 +351,7 @@ mod tests {
         assert_eq!(rate("1e6"), Some(1e6));
         assert_eq!(size("4K"), Some(4096));
         assert_eq!(seconds("20ms"), Some(0.02));
+        assert_eq!(seconds(&"9".repeat(32)), None);
         assert_eq!(size("18446744073709551615G"), None);
     }
 

@@ -96,6 +96,22 @@ mod tests {
     }
 
     #[test]
+    fn no_bytes_make_the_parser_of_lines_panic_and_what_it_takes_is_there() {
+        bolero::check!().for_each(|bytes: &[u8]| {
+            for (ended, full) in [(false, false), (true, false), (false, true)] {
+                match next(bytes, ended, full) {
+                    Ok(Next::Lines { length, text }) => assert_eq!(&bytes[..length], text.as_bytes()),
+                    Ok(Next::Quit { length } | Next::Interactive { length }) => {
+                        assert!(length <= bytes.len())
+                    }
+                    Ok(Next::Wait) => assert!(!full),
+                    Err(_) => {}
+                }
+            }
+        });
+    }
+
+    #[test]
     fn what_is_not_text_is_refused_and_a_cut_character_is_not() {
         assert!(next(b"\xff\xfd\x01\n", false, false).is_err());
         assert!(next(b"a\0b\n", false, false).is_err());

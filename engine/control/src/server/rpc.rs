@@ -155,3 +155,52 @@ fn line(message: &Json) -> String {
     text.push('\n');
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces of messages, for inputs made of numbers.
+    const PIECES: &[&str] = &[
+        "{",
+        "}",
+        "\"jsonrpc\":\"2.0\"",
+        ",",
+        "\"id\":1",
+        "\"id\":{}",
+        "\"method\":\"cli\"",
+        "\"method\":\"script\"",
+        "\"method\":\"complete\"",
+        "\"params\":{\"line\":\"show\",\"text\":\"x\",\"cursor\":99}",
+        "\"params\":[1]",
+        "\"params\":{\"line\":-1,\"text\":\"\\u0000\"}",
+        "[",
+        "]",
+        "null",
+        "1e999",
+        "\"",
+        "\\ud800",
+    ];
+
+    #[test]
+    fn no_bytes_make_the_parser_of_messages_panic() {
+        bolero::check!().for_each(|bytes: &[u8]| {
+            let pieces: String = bytes.iter().map(|b| PIECES[usize::from(*b) % PIECES.len()]).collect();
+            for line in [bytes, pieces.as_bytes()] {
+                if let Err(response) = parse(line) {
+                    let response: Json = serde_json::from_str(&response).unwrap();
+                    assert!(response["error"]["code"].is_i64() && response.get("id").is_some());
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_part_of_a_script_says_where_it_goes_on() {
+        let line = br#"{"jsonrpc":"2.0","id":1,"method":"script","params":{"text":"x","line":18446744073709551615,"applied":3}}"#;
+        let Ok(Some(Call { ask: Ask::Script { from, .. }, .. })) = parse(line) else {
+            panic!("not a script")
+        };
+        assert_eq!((from.line, from.applied, from.on_refusal), (1 << 31, 3, OnRefusal::Stop));
+    }
+}
