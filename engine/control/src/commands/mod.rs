@@ -2,6 +2,7 @@
 
 mod capture;
 mod columns;
+mod counters;
 mod errors;
 mod graph;
 mod hardware;
@@ -12,11 +13,14 @@ mod receive;
 mod runtime;
 mod trace;
 
+use quiver_core::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::registry::Registry;
+
+pub use counters::counters_reference;
 
 /// Register the engine's own commands. Every router does, before its drivers and features.
 pub fn register(registry: &mut Registry) {
@@ -44,6 +48,13 @@ fn thread_name(worker: WorkerId) -> String {
 
 fn all_workers(engine: &Engine) -> impl Iterator<Item = WorkerId> + use<> {
     (0..engine.worker_count()).map(|index| WorkerId(index as u16))
+}
+
+/// All interfaces in the order of their names, which the same configuration gives every time.
+fn by_name(engine: &Engine) -> Vec<&Interface> {
+    let mut interfaces: Vec<&Interface> = engine.all_interfaces().collect();
+    interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+    interfaces
 }
 
 /// An error about an interface, naming it and its place in the command.
