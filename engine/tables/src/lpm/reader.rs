@@ -57,36 +57,55 @@ impl<const N: usize> Stage<N> {
 /// More levels than any address has: 16 of 8 bits, and as many skips.
 const LEVELS_MAX: u32 = 32;
 
-/// The lanes that are still under way, by what they stand at.
-struct Kinds<const N: usize> {
-    lists: [[u8; N]; 4],
-    counts: [usize; 4],
-    levels: u32,
+/// The lanes that are still under way, by the two bits that say what they stand at.
+#[derive(Clone, Copy, Default)]
+struct Pending {
+    low: u32,
+    high: u32,
 }
 
-impl<const N: usize> Kinds<N> {
+impl Pending {
     #[inline(always)]
-    fn all() -> Self {
-        let lanes = std::array::from_fn(|lane| lane as u8);
-        Kinds { lists: [lanes; 4], counts: [0, N, 0, 0], levels: 0 }
+    fn note(&mut self, lane: usize, entry: u32) {
+        self.low |= (entry >> 30 & 1) << lane;
+        self.high |= (entry >> 31) << lane;
     }
 
-    /// Sort the lanes that were under way anew; leaves are done.
     #[inline(always)]
-    fn sort(&mut self, entries: &[u32; N]) {
-        let (lists, counts) = (self.lists, std::mem::take(&mut self.counts));
-        for kind in 1..4 {
-            for lane in &lists[kind][..counts[kind].min(N)] {
-                let kind = (entries[usize::from(*lane) % N] >> 30) as usize;
-                self.lists[kind][self.counts[kind] % N] = *lane;
-                self.counts[kind] += 1;
-            }
+    fn any(self) -> bool {
+        self.low | self.high != 0
+    }
+
+    #[inline(always)]
+    fn skips(self) -> Lanes {
+        Lanes(self.low & !self.high)
+    }
+
+    #[inline(always)]
+    fn nodes(self) -> Lanes {
+        Lanes(self.high & !self.low)
+    }
+
+    #[inline(always)]
+    fn dense(self) -> Lanes {
+        Lanes(self.low & self.high)
+    }
+}
+
+/// A set of lanes, to be walked.
+struct Lanes(u32);
+
+impl Iterator for Lanes {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
         }
-    }
-
-    #[inline(always)]
-    fn lanes(&self) -> [&[u8]; 4] {
-        std::array::from_fn(|kind| &self.lists[kind][..self.counts[kind].min(N)])
+        let lane = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(lane)
     }
 }
 
@@ -334,13 +353,12 @@ impl<A: Address> Lpm<A> {
             let word = Self::root_word(root, *address);
             self.ask_entry(&mut stage, lane, word, (*address >> root.slot_bits).low() as u32);
         }
-        let mut deep = false;
+        let mut pending = Pending::default();
         for lane in 0..N {
-            Self::take_entry(&mut stage, lane);
-            deep |= !is_leaf(stage.entries[lane]);
+            pending.note(lane, Self::take_entry(&mut stage, lane));
         }
-        if deep {
-            self.lookup_deep(root.slot_bits, addresses, &mut stage);
+        if pending.any() {
+            self.lookup_deep(root.slot_bits, addresses, &mut stage, pending);
         }
         for (entry, group) in stage.entries.iter().zip(groups) {
             *group = GroupId(if *entry == 0 { miss } else { *entry });
@@ -357,71 +375,73 @@ impl<A: Address> Lpm<A> {
 
     /// Read the entry that was asked for.
     #[inline(always)]
-    fn take_entry<const N: usize>(stage: &mut Stage<N>, lane: usize) {
+    fn take_entry<const N: usize>(stage: &mut Stage<N>, lane: usize) -> u32 {
         // SAFETY: the place comes from entry_place.
         let entry = unsafe { Self::entry_at(stage.places[lane]) };
         let word = stage.words[lane];
-        stage.entries[lane] = if bitmap_of(word) == 0 { base_of(word) } else { entry };
+        let entry = if bitmap_of(word) == 0 { base_of(word) } else { entry };
+        stage.entries[lane] = entry;
+        entry
     }
 
-    /// Take all lanes down to their leaves, a level at a time. Lanes are sorted by what they
-    /// stand at, so that the loops have no branch that depends on a lane; each kind's lines are
-    /// asked for before any is read.
-    fn lookup_deep<const N: usize>(&self, bits: u32, addresses: &[A; N], stage: &mut Stage<N>) {
+    /// Take the pending lanes down to their leaves, a level at a time. They are taken by what they
+    /// stand at, so that no branch depends on a single lane; each kind's lines are asked for
+    /// before any is read.
+    #[inline(always)]
+    fn lookup_deep<const N: usize>(
+        &self,
+        bits: u32,
+        addresses: &[A; N],
+        stage: &mut Stage<N>,
+        mut pending: Pending,
+    ) {
         let mut lane_bits = [bits; N];
-        let mut kinds = Kinds::<N>::all();
-        loop {
-            kinds.sort(&stage.entries);
-            let [_, skips, nodes, dense] = kinds.lanes();
-            let mut deep = false;
-            for lane in nodes.iter().map(|lane| usize::from(*lane)) {
+        for _ in 0..LEVELS_MAX {
+            for lane in pending.nodes() {
                 lane_bits[lane] = lane_bits[lane].saturating_sub(NODE_BITS);
                 prefetch(self.memory.nodes.get((stage.entries[lane] & INDEX_MASK) as usize));
             }
             if A::SKIPS {
-                for lane in skips.iter().map(|lane| usize::from(*lane)) {
+                for lane in pending.skips() {
                     prefetch(self.memory.skips.get((stage.entries[lane] & INDEX_MASK) as usize));
                 }
             }
-            for lane in dense.iter().map(|lane| usize::from(*lane)) {
+            for lane in pending.dense() {
                 lane_bits[lane] = lane_bits[lane].saturating_sub(NODE_BITS);
                 let slot = (addresses[lane] >> lane_bits[lane]).low() & 255;
                 stage.places[lane] =
                     self.memory.entries.get((stage.entries[lane] & INDEX_MASK) as usize + slot);
                 prefetch(stage.places[lane]);
             }
-            for lane in nodes.iter().map(|lane| usize::from(*lane)) {
+            for lane in pending.nodes() {
                 let node = self.memory.nodes.get((stage.entries[lane] & INDEX_MASK) as usize);
                 let slot = (addresses[lane] >> lane_bits[lane]).low() as u32 & 255;
                 let word = node[slot as usize >> WORD_BITS].load(Ordering::Acquire);
                 self.ask_entry(stage, lane, word, slot);
             }
+            let mut deeper = Pending::default();
             if A::SKIPS {
-                for lane in skips.iter().map(|lane| usize::from(*lane)) {
+                for lane in pending.skips() {
                     (stage.entries[lane], lane_bits[lane]) =
                         self.step(stage.entries[lane], lane_bits[lane], addresses[lane]);
-                    deep |= !is_leaf(stage.entries[lane]);
+                    deeper.note(lane, stage.entries[lane]);
                 }
             }
-            for lane in dense.iter().map(|lane| usize::from(*lane)) {
+            for lane in pending.dense() {
                 // SAFETY: the place lies in a dense block.
                 stage.entries[lane] = unsafe { Self::entry_at(stage.places[lane]) };
-                deep |= !is_leaf(stage.entries[lane]);
+                deeper.note(lane, stage.entries[lane]);
             }
-            for lane in nodes.iter().map(|lane| usize::from(*lane)) {
-                Self::take_entry(stage, lane);
-                deep |= !is_leaf(stage.entries[lane]);
+            for lane in pending.nodes() {
+                deeper.note(lane, Self::take_entry(stage, lane));
             }
-            if !deep {
+            if !deeper.any() {
                 return;
             }
-            kinds.levels += 1;
-            if kinds.levels > LEVELS_MAX {
-                // Only a late reader, who meets what is no longer a trie, gets here.
-                stage.entries.iter_mut().filter(|entry| !is_leaf(**entry)).for_each(|entry| *entry = 0);
-                return;
-            }
+            pending = deeper;
         }
+        // Only a late reader, who meets what is no longer a trie, gets here.
+        stage.entries.iter_mut().filter(|entry| !is_leaf(**entry)).for_each(|entry| *entry = 0);
     }
 
     /// Words of the big root that the control side fills before it is published.
