@@ -134,8 +134,12 @@ pub(crate) fn write_interfaces(engine: &Engine, writer: &mut ConfigWriter) {
     let Some(memif) = engine.get::<Memif>() else { return };
     for entry in memif.interfaces.values() {
         let config = &entry.config;
-        let mut line =
-            format!("create interface memif id {} socket-id {} {}", config.id, config.socket, config.role.name());
+        let mut line = format!(
+            "create interface memif id {} socket-id {} {}",
+            config.id,
+            config.socket,
+            config.role.name()
+        );
         if config.mode == Mode::Ip {
             line += " mode ip";
         }

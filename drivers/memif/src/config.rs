@@ -191,7 +191,9 @@ pub enum MemifError {
     #[error("a secret has 1 to {max} bytes, and neither quotation marks nor control characters", max = SECRET_BYTES - 1)]
     Secret,
     /// Offsets have 32 bits.
-    #[error("rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller rings, buffers or fewer queues")]
+    #[error(
+        "rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller rings, buffers or fewer queues"
+    )]
     TooLarge {
         /// Megabytes.
         mib: u64,

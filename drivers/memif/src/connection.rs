@@ -1,6 +1,7 @@
 //! Connections on the control thread: accepted or made, spoken with, started, ended.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -35,7 +36,7 @@ enum End {
     /// The peer said so.
     Theirs(String),
     /// The peer is gone.
-    Gone(Option<std::io::Error>),
+    Gone(Option<io::Error>),
 }
 
 impl std::fmt::Display for End {
@@ -44,8 +45,8 @@ impl std::fmt::Display for End {
             End::Ours(complaint) => write!(f, "{complaint}"),
             End::Theirs(reason) if reason.is_empty() => f.write_str("the peer disconnected"),
             End::Theirs(reason) => write!(f, "the peer disconnected: {reason}"),
-            End::Gone(None) => f.write_str("the peer is gone"),
-            End::Gone(Some(error)) => write!(f, "the connection broke: {error}"),
+            End::Gone(Some(error)) if !is_gone(error) => write!(f, "the connection broke: {error}"),
+            End::Gone(_) => f.write_str("the peer is gone"),
         }
     }
 }
@@ -72,10 +73,9 @@ fn add_session(engine: &mut Engine, memif: &mut Memif, channel: Channel, socket:
     let number = memif.sessions_made;
     let token = engine.watch(channel.fd(), Interest::READ, move |engine| listen_to(engine, number));
     let since_ns = engine.now_ns();
-    memif.sessions.insert(
-        number,
-        Session { channel, token, socket, since_ns, stage, program: String::new() },
-    );
+    memif
+        .sessions
+        .insert(number, Session { channel, token, socket, since_ns, stage, program: String::new() });
     number
 }
 
@@ -202,9 +202,21 @@ fn set_stage(memif: &mut Memif, number: u64, stage: Stage) {
 
 fn acknowledge(memif: &Memif, number: u64, message: Message) -> Result<(), Complaint> {
     match memif.sessions.get(&number) {
-        Some(session) => Ok(session.channel.send(&message, None)?),
+        Some(session) => say(&session.channel, &message, None),
         None => Ok(()),
     }
+}
+
+/// Send. That the peer is gone is no complaint: what is read next says so, or why it went.
+fn say(channel: &Channel, message: &Message, descriptor: Option<RawFd>) -> Result<(), Complaint> {
+    match channel.send(message, descriptor) {
+        Err(error) if !is_gone(&error) => Err(Complaint::Send(error)),
+        _ => Ok(()),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 /// The slave's next message; the master acknowledges each but the last.
@@ -214,7 +226,7 @@ fn propose(memif: &mut Memif, number: u64) -> Result<(), Complaint> {
         return Ok(());
     };
     match proposal.next_message() {
-        Some((message, descriptor)) => Ok(channel.send(&message, descriptor)?),
+        Some((message, descriptor)) => say(channel, &message, descriptor),
         None => Err(Complaint::Unexpected(1)),
     }
 }

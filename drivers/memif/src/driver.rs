@@ -4,12 +4,11 @@
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex};
 
-use quiver_control::commands::RuntimeDirectory;
+use quiver_core::device::TxQueue;
 use quiver_core::epoch::Published;
 use quiver_core::graph::GraphBuilder;
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::reactor::Interest;
-use quiver_core::device::TxQueue;
 use quiver_core::{Engine, InterfaceId, NodeSpec, WorkerId};
 
 use crate::config::{MTU_BYTES_DEFAULT, MemifConfig, MemifError, Role};
@@ -43,9 +42,7 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
         return Ok(());
     }
     let node = engine.node_id(INPUT_NODE).ok_or(MemifError::NotDeclared)?;
-    let directory = engine.get::<RuntimeDirectory>().map(|d| d.0.clone());
-    let directory = directory.unwrap_or_else(quiver_control::paths::runtime_dir);
-    let path = directory.join(SOCKET_FILE_DEFAULT).to_string_lossy().into_owned();
+    let path = engine.config().runtime_dir.join(SOCKET_FILE_DEFAULT).to_string_lossy().into_owned();
     let mut memif = Memif {
         sockets: Default::default(),
         interfaces: Default::default(),
@@ -141,8 +138,7 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
             engine.watch(listener.fd(), Interest::READ, move |engine| connection::accept(engine, number));
         socket.listening = Some((listener, token));
     }
-    let entry =
-        Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
+    let entry = Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
     memif.interfaces.insert(id, entry);
     Ok(id)
 }

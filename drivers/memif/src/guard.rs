@@ -19,9 +19,9 @@ struct Slot {
     lost: AtomicBool,
 }
 
-static SLOTS: [Slot; GUARDS_MAX] = [const {
-    Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) }
-}; GUARDS_MAX];
+static SLOTS: [Slot; GUARDS_MAX] =
+    [const { Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
+        GUARDS_MAX];
 /// Held while a place is chosen; the handler does not need it.
 static CHOOSING: Mutex<()> = Mutex::new(());
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();

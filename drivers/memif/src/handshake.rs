@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use crate::config::{MemifConfig, QUEUES_MAX};
 use crate::interrupt::Interrupt;
-use crate::protocol::{
-    ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION,
-};
+use crate::protocol::{ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION};
 use crate::region::{REGIONS_MAX, Region, RegionError, Regions};
 use crate::ring::{Ring, RingError, ring_bytes};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, stride_bytes};
@@ -58,8 +56,10 @@ pub(crate) enum Complaint {
     Region(#[from] RegionError),
     #[error(transparent)]
     Ring(#[from] RingError),
-    #[error("no eventfd: {0}")]
-    System(#[from] std::io::Error),
+    #[error("no eventfd for a ring: {0}")]
+    NoInterrupt(#[source] std::io::Error),
+    #[error("a message cannot be sent: {0}")]
+    Send(#[source] std::io::Error),
     #[error("the handshake took too long")]
     Timeout,
     #[error("{0}")]
@@ -84,8 +84,6 @@ pub(crate) struct Agreement {
     pub(crate) regions: Arc<Regions>,
     pub(crate) receive: Vec<AgreedRing>,
     pub(crate) transmit: Vec<AgreedRing>,
-    /// Bytes of our buffers, when the memory is ours.
-    pub(crate) buffer_bytes: Option<u32>,
 }
 
 /// The master's first message.
@@ -129,12 +127,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) fn add_region(
-        &mut self,
-        index: u16,
-        size: u64,
-        fd: Option<OwnedFd>,
-    ) -> Result<(), Complaint> {
+    pub(crate) fn add_region(&mut self, index: u16, size: u64, fd: Option<OwnedFd>) -> Result<(), Complaint> {
         let fd = fd.ok_or(Complaint::RegionWithoutFile)?;
         if index as usize != self.regions.len() || index as usize >= REGIONS_MAX {
             return Err(Complaint::RegionIndex(index));
@@ -184,7 +177,7 @@ impl Offer {
             rings.into_values().enumerate().map(agree).collect::<Result<Vec<_>, _>>()
         };
         let (receive, transmit) = (agree(s2m)?, agree(m2s)?);
-        Ok(Agreement { regions, receive, transmit, buffer_bytes: None })
+        Ok(Agreement { regions, receive, transmit })
     }
 }
 
@@ -196,11 +189,7 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// Make rings and buffers as configured, within what the master can do.
-    pub(crate) fn new(
-        config: &MemifConfig,
-        hello: &Hello,
-        workers: usize,
-    ) -> Result<Proposal, Complaint> {
+    pub(crate) fn new(config: &MemifConfig, hello: &Hello, workers: usize) -> Result<Proposal, Complaint> {
         if hello.min_version > VERSION || hello.max_version < VERSION {
             return Err(Complaint::Versions(hello.min_version, hello.max_version));
         }
@@ -219,8 +208,7 @@ impl Proposal {
             rings.push(plan.ring(&regions, place)?);
         }
         let receive = rings.split_off(transmit as usize);
-        let agreement =
-            Agreement { regions, receive, transmit: rings, buffer_bytes: Some(config.buffer_bytes) };
+        let agreement = Agreement { regions, receive, transmit: rings };
         let messages = messages(config, &plan, &agreement);
         Ok(Proposal { agreement, messages })
     }
@@ -264,15 +252,15 @@ impl Plan {
         let buffers = self.buffers_offset(place) as u32;
         let own = OwnSlots::new(regions, &ring, buffers, self.buffer_bytes);
         let own = own.ok_or(RingError::Place { region: 0, offset: buffers })?;
-        Ok(AgreedRing { ring, slots: AnySlots::Own(own), interrupt: Interrupt::new()? })
+        Ok(AgreedRing {
+            ring,
+            slots: AnySlots::Own(own),
+            interrupt: Interrupt::new().map_err(Complaint::NoInterrupt)?,
+        })
     }
 }
 
-fn messages(
-    config: &MemifConfig,
-    plan: &Plan,
-    agreement: &Agreement,
-) -> VecDeque<(Message, Option<RawFd>)> {
+fn messages(config: &MemifConfig, plan: &Plan, agreement: &Agreement) -> VecDeque<(Message, Option<RawFd>)> {
     let init = Init {
         version: VERSION,
         id: config.id,
@@ -282,10 +270,7 @@ fn messages(
     };
     let mut out = VecDeque::from([(Message::Init(init), None)]);
     for (index, region) in agreement.regions.list().iter().enumerate() {
-        out.push_back((
-            Message::AddRegion { index: index as u16, size: region.size() as u64 },
-            region.fd(),
-        ));
+        out.push_back((Message::AddRegion { index: index as u16, size: region.size() as u64 }, region.fd()));
     }
     let s2m = agreement.transmit.iter().enumerate().map(|(index, ring)| (ADD_RING_S2M, index, ring));
     let m2s = agreement.receive.iter().enumerate().map(|(index, ring)| (0, index, ring));

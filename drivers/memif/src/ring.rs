@@ -255,6 +255,9 @@ mod tests {
         assert_eq!(refused(1, 0, 3), Some(RingError::Place { region: 1, offset: 0 }));
         let end = size - 128;
         assert_eq!(refused(0, end, 3), Some(RingError::Place { region: 0, offset: end }));
-        assert_eq!(Ring::new(&regions, 0, 0, 3).ok().and_then(|r| r.check_cookie().err()), Some(RingError::Cookie));
+        assert_eq!(
+            Ring::new(&regions, 0, 0, 3).ok().and_then(|r| r.check_cookie().err()),
+            Some(RingError::Cookie)
+        );
     }
 }

@@ -12,7 +12,9 @@ pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refus
     if let Some(id) = only
         && !memif.interfaces.contains_key(&id)
     {
-        return Err(args.refuse("interface", format!("{} is not a memif interface", engine.interface_name(id))));
+        return Err(
+            args.refuse("interface", format!("{} is not a memif interface", engine.interface_name(id)))
+        );
     }
     let mut output = Output::none();
     if only.is_none() {

@@ -11,12 +11,8 @@ use crate::ring::{Descriptor, Ring};
 pub(crate) trait Slots: Copy {
     /// What the slot says now: flags, length and address, when the slot lies in its region with
     /// `bytes(length)` bytes.
-    fn locate(
-        self,
-        ring: &Ring,
-        index: u16,
-        bytes: impl Fn(usize) -> usize,
-    ) -> (Descriptor, Option<*mut u8>);
+    fn locate(self, ring: &Ring, index: u16, bytes: impl Fn(usize) -> usize)
+    -> (Descriptor, Option<*mut u8>);
 
     /// The receiver is done with the slot: a slave makes it ready to be filled again.
     fn release(self, ring: &Ring, index: u16);
@@ -100,22 +96,11 @@ impl OwnSlots {
         // SAFETY: there is a buffer for every slot, as `new` has checked.
         unsafe { self.base.add(ring.slot(index) as usize * self.stride as usize) }
     }
-
-    /// For tests: where the first buffer is.
-    #[cfg(test)]
-    pub(crate) fn offset(self) -> u32 {
-        self.offset
-    }
 }
 
 impl Slots for OwnSlots {
     #[inline(always)]
-    fn locate(
-        self,
-        ring: &Ring,
-        index: u16,
-        _: impl Fn(usize) -> usize,
-    ) -> (Descriptor, Option<*mut u8>) {
+    fn locate(self, ring: &Ring, index: u16, _: impl Fn(usize) -> usize) -> (Descriptor, Option<*mut u8>) {
         let descriptor = ring.descriptor(index);
         // Whole pieces fit whenever the length does: the stride is a multiple of a piece.
         let fits = descriptor.length <= self.bytes;

@@ -122,8 +122,7 @@ impl Channel {
             header.msg_iov = &mut part;
             header.msg_iovlen = 1;
             header.msg_control = control.as_mut_ptr().cast();
-            header.msg_controllen =
-                libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<RawFd>()) as u32) as _;
+            header.msg_controllen = libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<RawFd>()) as u32) as _;
             let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC | libc::MSG_TRUNC;
             let size = libc::recvmsg(self.fd(), &mut header, flags);
             if size > 0 {
@@ -203,9 +202,7 @@ impl Listener {
     pub(crate) fn accept(&self) -> Option<Channel> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no address is asked for; the result is checked.
-        let fd = unsafe {
-            libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags)
-        };
+        let fd = unsafe { libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
         // SAFETY: just created, ours alone.
         (fd >= 0).then(|| Channel(unsafe { OwnedFd::from_raw_fd(fd) }))
     }

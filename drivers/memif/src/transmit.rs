@@ -152,7 +152,13 @@ impl TxRing {
                         cursor.next = cursor.next.wrapping_add(used as u16);
                         sent += 1;
                     }
-                    Outcome::Full => break,
+                    Outcome::Full => {
+                        // It needs more slots than we knew of: perhaps there are more by now.
+                        let now = self.free(cursor, self.ring.size() as usize).unwrap_or(0);
+                        if now <= free - plain {
+                            break;
+                        }
+                    }
                     Outcome::Dead(reason) => {
                         frame.take_front(sent, |packet| cx.buffers.free(packet));
                         frame.take_front(1, |packet| bury(packet, self.link.node, reason, cx));
@@ -174,11 +180,6 @@ impl TxRing {
         } else {
             frame.take_front(sent, |packet| cx.buffers.free(packet));
         }
-    }
-
-    /// The ring, to be looked at.
-    pub(crate) fn ring(&self) -> &Ring {
-        &self.ring
     }
 }
 
