@@ -271,7 +271,10 @@ mod tests {
         let reader = PcapReader::new(&file[..]).expect("header");
         assert_eq!(reader.link_type(), LINK_RAW);
         let records = read(&file).expect("records");
-        assert_eq!(records[0], PcapRecord { at_unix_ns: 3_000_005_000, original_bytes: 60, bytes: b"ab".into() });
+        assert_eq!(
+            records[0],
+            PcapRecord { at_unix_ns: 3_000_005_000, original_bytes: 60, bytes: b"ab".into() }
+        );
     }
 
     #[test]

@@ -185,9 +185,6 @@ impl Worker {
             return 0;
         }
         self.tracer.mark(node, &mut frame);
-        if let Some(capture) = &mut self.capture {
-            capture.see(Point::Rx, &mut frame, crate::clock::unix_ns());
-        }
         if !sets_rx {
             frame.set_same_rx(true);
             let row = self.shared.counters.interface(interface);
@@ -198,6 +195,9 @@ impl Worker {
             }
             row.rx_packets.add(count as u64);
             row.rx_bytes.add(bytes);
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.see(Point::Rx, &mut frame, crate::clock::unix_ns());
         }
         let mut from = node;
         match (next, self.rows.get(interface, self.reader.pass())) {

@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 use serde_json::{Map, Value, json};
 
 use super::columns::centre;
-use super::{mac_text, refuse_interface};
+use super::{by_name, mac_text, refuse_interface};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
@@ -126,7 +126,7 @@ fn set_promiscuous(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refus
 }
 
 fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in engine.all_interfaces() {
+    for interface in by_name(engine) {
         let (name, row) = (&interface.name, interface.row());
         let created = engine.get::<AsCreated>().and_then(|c| c.0.get(&interface.id)).copied();
         let (mac, mtu) = created.unwrap_or((row.mac, row.mtu_bytes));

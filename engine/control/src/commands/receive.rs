@@ -6,7 +6,7 @@ use quiver_core::device::RxMode;
 use quiver_core::interfaces::RxWish;
 use quiver_core::{Engine, WorkerId};
 
-use super::{all_workers, refuse_interface, thread_name, thread_number};
+use super::{all_workers, by_name, refuse_interface, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
@@ -72,7 +72,7 @@ fn wish(engine: &mut Engine, args: &Args<'_>, wish: RxWish) -> Result<Output, Re
 }
 
 fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in engine.all_interfaces() {
+    for interface in by_name(engine) {
         for wish in &interface.rx_wishes {
             let queue = wish.queue.map_or_else(String::new, |queue| format!(" queue {queue}"));
             let name = &interface.name;

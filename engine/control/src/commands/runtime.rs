@@ -147,7 +147,9 @@ fn thread(engine: &Engine, worker: WorkerId) -> Thread {
     let window = engine.get::<Window>();
     let punts_before = window.and_then(|w| w.punts.get(worker.index()).copied()).unwrap_or(0);
     rates[3] = punts(engine, worker).saturating_sub(punts_before);
-    let then = window.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
+    // Before the window is full, it reaches back to the clear.
+    let full = window.filter(|w| w.samples.len() == WINDOW_SECONDS);
+    let then = full.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
     let now = sample(engine, worker);
     Thread {
         worker,
