@@ -42,7 +42,6 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
     let asked = Arc::new(AtomicBool::new(false));
     let mut editor: Editor<FromRouter, FileHistory> = Editor::new().map_err(unusable)?;
     editor.set_completion_type(CompletionType::List);
-    editor.set_auto_add_history(true);
     let _ = editor.set_max_history_size(HISTORY_LINES_MAX);
     editor.set_helper(Some(FromRouter { connection: connection.clone() }));
     let question = KeyEvent(KeyCode::Char('?'), Modifiers::NONE);
@@ -73,6 +72,7 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
         } else if line.trim().is_empty() {
             Ok(())
         } else {
+            let _ = editor.add_history_entry(&line);
             connection.borrow_mut().command(&line, printer)
         };
         if let Some(history) = &history {

@@ -104,8 +104,9 @@ impl<S: Names + 'static> Commands<S> {
         if let [form] = shown_forms[..] {
             return Ok(self.help_of(form));
         }
-        for form in shown_forms {
-            table.row().cell(form.tree.usage()).cell(self.commands[form.command].help);
+        for form in shown_forms.into_iter().filter(|form| !form.is_alias) {
+            let rest = if form.takes_more() { " …" } else { "" };
+            table.row().cell(format!("{}{rest}", form.name)).cell(self.commands[form.command].help);
         }
         Ok(table.into())
     }
@@ -114,7 +115,13 @@ impl<S: Names + 'static> Commands<S> {
     fn help_of(&self, form: &Form) -> Output {
         let command = &self.commands[form.command];
         let usage = form.tree.usage();
-        let mut output = Output::none().line(usage.as_str()).line(format!("  {}", command.help));
+        let mut output = Output::none().line(usage.as_str());
+        for other in
+            self.forms.iter().filter(|other| other.command == form.command && other.name != form.name)
+        {
+            output = output.line(other.tree.usage());
+        }
+        output = output.line(format!("  {}", command.help));
         if !command.details.is_empty() {
             output = output.line(format!("  {}", command.details));
         }

@@ -137,6 +137,19 @@ pub(crate) struct Form {
     pub(crate) is_alias: bool,
 }
 
+impl Form {
+    /// Does anything follow its first words, besides `json`?
+    pub(crate) fn takes_more(&self) -> bool {
+        let mut more = false;
+        self.tree.walk(&mut |node| match node {
+            Node::Value { .. } => more = true,
+            Node::Literal { word, flag: true } => more |= *word != "json",
+            _ => {}
+        });
+        more
+    }
+}
+
 /// A registered command.
 pub(crate) struct Registered<S> {
     pub(crate) help: &'static str,
