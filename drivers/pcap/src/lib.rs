@@ -1,1 +1,1 @@
-//! Files as devices.
+#![doc = include_str!("../README.md")]

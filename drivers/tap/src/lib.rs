@@ -1,1 +1,1 @@
-//! Network devices that Linux sees, one end of which is ours.
+#![doc = include_str!("../README.md")]
