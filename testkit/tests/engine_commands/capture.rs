@@ -33,7 +33,8 @@ fn packets_are_written_down_at_rx_tx_and_drop() {
         router.send("e1", &frame(0, 62));
         let answer = router.cli("pcap trace off");
         let written = frames(&file);
-        assert_eq!(answer, format!("{} packets written to {file}\n", written.len()));
+        let s = if written.len() == 1 { "" } else { "s" };
+        assert_eq!(answer, format!("{} packet{s} written to {file}\n", written.len()));
         if expected.is_empty() {
             assert_eq!(written.len(), 6, "{points}");
         } else {

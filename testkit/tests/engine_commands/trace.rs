@@ -71,7 +71,7 @@ fn a_shorter_view_says_how_much_more_there_is() {
     router.run();
     let text = router.cli("show trace max 2");
     assert!(text.contains("Packet 2\n") && !text.contains("Packet 3\n"), "{text}");
-    assert!(text.contains("3 more packets"), "{text}");
+    assert!(text.contains("3 packets more"), "{text}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_filter_shows_only_what_passes_a_node() {
     router.cli("trace filter include error-drop");
     let text = router.cli("show trace");
     assert!(text.contains("Packet 2\n") && !text.contains("Packet 1\n"), "{text}");
-    assert!(text.contains("1 packets are hidden by the trace filter"), "{text}");
+    assert!(text.contains("1 packet hidden by the trace filter"), "{text}");
     router.cli("trace filter exclude error-drop");
     assert!(router.cli("show trace").contains("Packet 1\n"));
     router.cli("trace filter none");

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde_json::json;
 
+use super::packets_text;
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
@@ -119,11 +120,12 @@ fn stop(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let Some((path, file)) = under_way else {
         return Err(Refusal::new("no capture is under way").remedy("`pcap trace rx tx` begins one"));
     };
-    file.set_len(0)?;
+    let emptied = file.set_len(0);
     let mut out = BufWriter::new(file);
-    let packets = engine.capture_stop(&mut out)?.and_then(|packets| out.flush().map(|()| packets));
+    let written = engine.capture_stop(&mut out)?; // it ends, whatever becomes of the file
+    let packets = emptied.and(written).and_then(|packets| out.flush().map(|()| packets));
     let shown = path.display();
     let packets = packets.map_err(|error| Refusal::new(format!("{shown}: {error}")))?;
-    let text = format!("{packets} packets written to {shown}");
+    let text = format!("{} written to {shown}", packets_text(packets));
     Ok(Output::both(text, json!({ "packets": packets, "file": path })))
 }

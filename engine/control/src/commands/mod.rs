@@ -67,6 +67,11 @@ fn refuse_interface(
     args.refuse("interface", format!("{}: {error}", engine.interface_name(id)))
 }
 
+/// `1 packet`, `2 packets`.
+fn packets_text(count: usize) -> String {
+    format!("{count} packet{}", if count == 1 { "" } else { "s" })
+}
+
 /// A layer 2 address as it is written.
 fn mac_text([a, b, c, d, e, f]: [u8; 6]) -> String {
     format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")

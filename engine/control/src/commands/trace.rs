@@ -8,7 +8,7 @@ use quiver_core::trace::{TraceRecord, WorkerTrace};
 use quiver_core::{Engine, NodeId};
 use serde_json::{Value, json};
 
-use super::{thread_name, thread_number};
+use super::{packets_text, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
@@ -148,10 +148,11 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             text += "No packets in trace buffer\n";
         }
         if let more @ 1.. = stories.len() - packets.len() {
-            let _ = writeln!(text, "\n{more} more packets; `show trace max N` shows N of each thread");
+            let more = packets_text(more);
+            let _ = writeln!(text, "\n{more} more; `show trace max N` shows N of each thread");
         }
         if let hidden @ 1.. = all - stories.len() {
-            let _ = writeln!(text, "\n{hidden} packets are hidden by the trace filter");
+            let _ = writeln!(text, "\n{} hidden by the trace filter", packets_text(hidden));
         }
         if trace.cut > 0 {
             let _ = writeln!(text, "\n{} steps found no room; trace fewer packets at a time", trace.cut);
