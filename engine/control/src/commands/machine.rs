@@ -209,7 +209,8 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let model = cpu_value(&info, "model name").unwrap_or("unknown");
     let all: BTreeSet<&str> = cpu_value(&info, "flags").unwrap_or("").split_whitespace().collect();
     let (present, absent): (Vec<&str>, Vec<&str>) = FLAGS.iter().partition(|flag| all.contains(*flag));
-    let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
+    // Not those that this thread may run on: it is pinned.
+    let cores = info.lines().filter(|line| line.starts_with("processor")).count();
     let variant = serde_json::to_value(Variant::best()).unwrap_or(Value::Null);
     let variant = variant.as_str().unwrap_or("scalar");
     let tsc_ghz = clocks_per_second() / 1e9;

@@ -149,13 +149,13 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         }
         if let more @ 1.. = stories.len() - packets.len() {
             let more = packets_text(more);
-            let _ = writeln!(text, "\n{more} more; `show trace max N` shows N of each thread");
+            let _ = writeln!(text, "{more} more; `show trace max N` shows N of each thread");
         }
         if let hidden @ 1.. = all - stories.len() {
-            let _ = writeln!(text, "\n{} hidden by the trace filter", packets_text(hidden));
+            let _ = writeln!(text, "{} hidden by the trace filter", packets_text(hidden));
         }
         if trace.cut > 0 {
-            let _ = writeln!(text, "\n{} steps found no room; trace fewer packets at a time", trace.cut);
+            let _ = writeln!(text, "{} steps found no room; trace fewer packets at a time", trace.cut);
         }
         threads.push(json!({ "name": name, "id": number, "cut": trace.cut, "packets": packets }));
     }
