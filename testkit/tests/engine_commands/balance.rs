@@ -1,9 +1,42 @@
 //! Whatever is traced, captured, created and sent: no buffer is lost.
 
 use proptest::prelude::*;
+use quiver_control::Registry;
+use quiver_core::node::NodeSpec;
+use quiver_core::{Context, Frame, Node};
 use quiver_testkit::{Router, Settings};
 
 use crate::toy::{frame, register};
+
+/// A node that forgets what it is given.
+struct Forgetful;
+
+impl Node for Forgetful {
+    fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+        frame.drain().for_each(std::mem::forget);
+    }
+}
+
+fn register_forgetful(registry: &mut Registry) {
+    registry.graph.node(NodeSpec::new("ethernet-input", "Forgets", |_| Box::new(Forgetful)).sink());
+}
+
+#[test]
+#[should_panic(expected = "buffers are lost")]
+fn a_lost_buffer_fails_the_test_that_lost_it() {
+    let mut router = Router::new(&[register_forgetful]);
+    router.interface("e0");
+    router.send("e0", &frame(0, 60));
+}
+
+#[test]
+fn buffers_that_a_feature_rightly_keeps_are_not_lost() {
+    let mut router = Router::new(&[register_forgetful]);
+    router.interface("e0");
+    router.send("e0", &frame(0, 3000));
+    assert_eq!(router.buffers_in_use(), 2);
+    router.expect_held(2);
+}
 
 /// One thing that an operator or a peer does.
 #[derive(Clone, Debug)]
@@ -55,8 +88,6 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     #[test]
     fn no_sequence_of_traces_and_captures_loses_a_buffer(acts in prop::collection::vec(act(), 1..60)) {
         // So few buffers that the pool runs empty too.
