@@ -8,10 +8,11 @@ use quiver_wire::arp::{ArpHeader, Operation, Repr};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
-use crate::ip6::discovery::{TELL_INTERVAL_NS, become_frame, frame_source};
+use crate::ip6::discovery::{become_frame, frame_source};
 use crate::notice::{Heard, Notice};
 use crate::tables::{Addresses, IpTables};
-use crate::throttle::{Recent, key};
+use crate::tell::{Tell, Teller};
+use crate::throttle::key;
 
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = EthernetHeader::LEN + ArpHeader::LEN;
@@ -53,13 +54,15 @@ quiver_core::reasons! {
         Learned = info "learned", "neighbours told to the control thread";
         /// Told before.
         KnownAlready = info "known-already", "neighbours that were told a moment ago";
+        /// A storm.
+        TooMany = info "too-many", "neighbours not told to the control thread: too many at a time";
     }
 }
 
 struct ArpInput {
     tables: IpTables,
     done: NodeId,
-    told: Recent,
+    teller: Teller,
 }
 
 impl ArpInput {
@@ -103,7 +106,7 @@ impl ArpInput {
         }
         if own.has4(address) {
             let notice = Notice::Conflict { address: IpAddr::V4(address), mac: arp.sender_mac };
-            if self.told.may(notice_key(packet, address, arp.sender_mac), cx.now_ns) {
+            if self.teller.may(notice_key(packet, address, arp.sender_mac), cx.now_ns) == Tell::Now {
                 notice.send(cx, packet.rx);
             }
             return Err(ArpDrop::Conflict);
@@ -117,13 +120,17 @@ impl ArpInput {
         // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
         // who speaks to us.
         let heard = if own.has4(arp.target_ip) { Heard::Spoke } else { Heard::Overheard };
-        if self.told.may(notice_key(packet, address, arp.sender_mac) ^ heard as u64, cx.now_ns) {
-            let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
-            Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
-            cx.count(ArpDrop::Learned, 1);
-        } else {
-            cx.count(ArpDrop::KnownAlready, 1);
-        }
+        let counted =
+            match self.teller.may(notice_key(packet, address, arp.sender_mac) ^ heard as u64, cx.now_ns) {
+                Tell::Now => {
+                    let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
+                    Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
+                    ArpDrop::Learned
+                }
+                Tell::KnownAlready => ArpDrop::KnownAlready,
+                Tell::TooMany => ArpDrop::TooMany,
+            };
+        cx.count(counted, 1);
         Ok(())
     }
 
@@ -176,11 +183,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         "arp-input",
         "Answers who asks for our addresses, and learns who neighbours are",
         move |wiring| {
-            Box::new(ArpInput {
-                tables: tables.clone(),
-                done: wiring.node("ip-done"),
-                told: Recent::new(TELL_INTERVAL_NS),
-            })
+            Box::new(ArpInput { tables: tables.clone(), done: wiring.node("ip-done"), teller: Teller::new() })
         },
     )
     .reasons::<ArpDrop>()

@@ -19,7 +19,9 @@ mod route_end;
 mod segments;
 mod state;
 pub mod tables;
+mod tell;
 mod throttle;
+mod way;
 
 use std::sync::Arc;
 

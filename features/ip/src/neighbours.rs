@@ -93,6 +93,11 @@ fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress,
         ip.asked.remove(&(on, address));
         Ok::<(), FibError>(())
     });
+    if matches!(learned, Err(FibError::NeighboursFull(_)))
+        && let Some(ip) = engine.get_mut::<IpState>()
+    {
+        ip.not_learned += 1;
+    }
     if let Err(error) = learned {
         let interface = engine.interface_name(on);
         tracing::debug!("{interface}: neighbour {address} at {mac} is not learned: {error}");

@@ -59,6 +59,8 @@ pub struct IpState {
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
     /// Neighbours that were asked for, and when last, in nanoseconds.
     pub(crate) asked: BTreeMap<(InterfaceId, IpAddr), u64>,
+    /// Neighbours that there was no room for.
+    pub(crate) not_learned: u64,
 }
 
 impl IpState {
@@ -69,6 +71,7 @@ impl IpState {
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
             asked: BTreeMap::new(),
+            not_learned: 0,
         }
     }
 

@@ -58,6 +58,7 @@ fn the_running_configuration_makes_the_same_router() {
         "set interface ip address e1 fe80::7/64",
         "ip neighbor e0 10.0.0.2 02:00:00:00:00:22 static",
         "ip neighbor e0 2001:db8::2 02:00:00:00:00:22",
+        "set ip neighbor-config limit 1000",
         "ip route add 198.51.100.0/24 via 10.0.0.2 weight 3 via 10.0.0.3 e0",
         "ip route add 203.0.113.0/32 count 200 via 10.0.0.2",
         "ip route add 0.0.0.0/0 via drop",
@@ -184,11 +185,7 @@ fn neighbours_age_and_static_ones_stay() {
     let mut router = two_interfaces();
     router.cli("set interface ip address e0 10.0.0.1/24");
     router.cli("ip neighbor e0 10.0.0.9 02:00:00:00:00:99");
-    // 10.0.0.2 asks for us.
-    let mut frame = vec![0xff; 6];
-    frame.extend([2, 0, 0, 0, 0, 2, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
-    frame.extend([2, 0, 0, 0, 0, 2, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1]);
-    router.send("e0", &frame);
+    router.send("e0", &arp(2));
     let states = |router: &mut Router| -> Vec<String> {
         let shown = router.json("show ip neighbors");
         shown.as_array().unwrap().iter().map(|line| line["state"].as_str().unwrap().to_owned()).collect()
@@ -198,6 +195,28 @@ fn neighbours_age_and_static_ones_stay() {
     assert_eq!(states(&mut router), ["stale", "static"]);
     router.advance(Duration::from_secs(20 * 60));
     assert_eq!(states(&mut router), ["static"]);
+}
+
+/// A frame in which 10.0.0.`host` asks for 10.0.0.1.
+fn arp(host: u8) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend([2, 0, 0, 0, 0, host, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    frame.extend([2, 0, 0, 0, 0, host, 10, 0, 0, host, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1]);
+    frame
+}
+
+#[test]
+fn the_table_of_neighbours_has_a_limit_and_says_when_it_is_full() {
+    let mut router = two_interfaces();
+    router.cli("set interface ip address e0 10.0.0.1/24");
+    router.cli("set ip neighbor-config limit 3");
+    for host in 2..12 {
+        router.send("e0", &arp(host));
+    }
+    assert_eq!(router.json("show ip neighbors")[2]["address"], "10.0.0.4");
+    let shown = router.cli("show ip neighbors");
+    assert!(shown.contains("7 times a neighbour was not learned"), "{shown}");
+    assert_eq!(router.sent("e0").len(), 10, "all are answered all the same");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::Fib;
-use quiver_tables::neighbour::{Neighbour, NeighbourState};
+use quiver_tables::neighbour::{NEIGHBOURS_MAX, Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
 use super::{GROUP, fib};
@@ -32,6 +32,17 @@ pub(crate) fn register(registry: &mut Registry) {
                     })?;
                     configure(engine, interface, address, MacAddress(mac))?;
                 }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set ip neighbor-config limit <:1-1000000>")
+            .group(GROUP)
+            .help("Say how many dynamic neighbours, of both families, are kept at most")
+            .example("set ip neighbor-config limit 100000")
+            .run(|engine: &mut Engine, args| {
+                let limit = args.get("limit")?;
+                with_ip(engine, |_, _, fib| fib.set_neighbour_limit(limit));
                 Ok(Output::none())
             }),
     );
@@ -101,7 +112,17 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output
         let row = table.row().cell(Cell::real(age, 1)).cell(*address).cell("incomplete");
         row.cell(None::<&str>).cell(engine.interface_name(*on));
     }
-    Ok(Output::none().table("neighbors", table))
+    let output = Output::none().table("neighbors", table);
+    let not_learned = engine.get::<IpState>().map_or(0, |ip| ip.not_learned);
+    if not_learned == 0 {
+        return Ok(output);
+    }
+    let limit = fib(engine)?.neighbours().limit();
+    let what = format!(
+        "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones already \
+         (`set ip neighbor-config limit N`)"
+    );
+    Ok(output.line(what))
 }
 
 fn state_word(neighbour: &Neighbour) -> &'static str {
@@ -115,6 +136,10 @@ fn state_word(neighbour: &Neighbour) -> &'static str {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
+    let limit = fib.neighbours().limit();
+    if limit != NEIGHBOURS_MAX {
+        config.command(format_args!("set ip neighbor-config limit {limit}"));
+    }
     for (on, address, neighbour) in fib.neighbours().iter() {
         if neighbour.state == NeighbourState::Static {
             let interface = engine.interface_name(on);

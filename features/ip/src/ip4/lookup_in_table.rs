@@ -26,7 +26,7 @@ impl Ip4LookupInTable {
         if !packet.turn() {
             return Err(LookupInTableDrop::Loop);
         }
-        if !Ip4Header::overlay(packet.bytes()).is_some_and(|header| header.version() == 4) {
+        if Ip4Header::overlay(packet.bytes()).is_none_or(|header| header.version() != 4) {
             return Err(LookupInTableDrop::WrongFamily);
         }
         let group = self.tables.ip4.table(packet.index).lookup(destination(packet));
@@ -43,17 +43,13 @@ impl Node for Ip4LookupInTable {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
+    let adjacencies = tables.adjacencies.clone();
     NodeSpec::new("ip4-lookup-in-table", "Looks a destination up in another IPv4 table", move |wiring| {
         super::wire_route_targets(wiring);
         Box::new(Ip4LookupInTable { tables: tables.clone() })
     })
     .reasons::<LookupInTableDrop>()
-    .describe(|record, names| {
-        format!(
-            "{}, to {} with index {}",
-            super::words(record.bytes()),
-            names.node(record.next),
-            record.index
-        )
+    .describe(move |record, names| {
+        format!("{} → {}", super::words(record.bytes()), crate::way::words(&adjacencies, record, names))
     })
 }

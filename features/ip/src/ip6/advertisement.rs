@@ -7,15 +7,16 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 
-use super::discovery::{NdDrop, TELL_INTERVAL_NS, read};
+use super::discovery::{NdDrop, read};
 use crate::notice::{Heard, Notice};
 use crate::tables::IpTables;
-use crate::throttle::{Recent, key};
+use crate::tell::{Tell, Teller};
+use crate::throttle::key;
 
 struct Advertisement {
     tables: IpTables,
     done: NodeId,
-    told: Recent,
+    teller: Teller,
 }
 
 impl Advertisement {
@@ -35,7 +36,9 @@ impl Advertisement {
         let address = IpAddr::V6(target);
         if own.has6(target) {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
-                Notice::Conflict { address, mac }.send(cx, packet.rx);
+                if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
+                    Notice::Conflict { address, mac }.send(cx, packet.rx);
+                }
                 return Err(NdDrop::Conflict);
             }
             return Ok(self.done);
@@ -52,12 +55,15 @@ impl Advertisement {
         };
         let bits = target.to_bits();
         let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), heard as u64];
-        if self.told.may(key(&words), cx.now_ns) {
-            Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
-            cx.count(NdDrop::Learned, 1);
-        } else {
-            cx.count(NdDrop::KnownAlready, 1);
-        }
+        let counted = match self.teller.may(key(&words), cx.now_ns) {
+            Tell::Now => {
+                Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
+                NdDrop::Learned
+            }
+            Tell::KnownAlready => NdDrop::KnownAlready,
+            Tell::TooMany => NdDrop::TooMany,
+        };
+        cx.count(counted, 1);
         Ok(self.done)
     }
 }
@@ -78,7 +84,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             Box::new(Advertisement {
                 tables: tables.clone(),
                 done: wiring.node("ip-done"),
-                told: Recent::new(TELL_INTERVAL_NS),
+                teller: Teller::new(),
             })
         },
     )

@@ -8,9 +8,6 @@ use quiver_wire::{EthernetHeader, Header, Icmp6Header, Ip6Header, MacAddress};
 
 use super::upper::Upper;
 
-/// One neighbour is told to the control thread at most so often by a worker.
-pub(crate) const TELL_INTERVAL_NS: u64 = 500_000_000;
-
 quiver_core::reasons! {
     /// What becomes of messages of neighbour discovery.
     pub enum NdDrop {
@@ -46,6 +43,8 @@ quiver_core::reasons! {
         Learned = info "learned", "neighbours told to the control thread";
         /// Told before.
         KnownAlready = info "known-already", "neighbours that were told a moment ago";
+        /// A storm.
+        TooMany = info "too-many", "neighbours not told to the control thread: too many at a time";
     }
 }
 

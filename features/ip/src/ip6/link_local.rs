@@ -46,17 +46,13 @@ impl Node for LinkLocal {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
+    let adjacencies = tables.adjacencies.clone();
     NodeSpec::new("ip6-link-local", "Finds link-local destinations on their interface", move |wiring| {
         super::wire_route_targets(wiring);
         Box::new(LinkLocal { tables: tables.clone(), local: wiring.node("ip6-local") })
     })
     .reasons::<LinkLocalDrop>()
-    .describe(|record, names| {
-        format!(
-            "{}, to {} with index {}",
-            super::words(record.bytes()),
-            names.node(record.next),
-            record.index
-        )
+    .describe(move |record, names| {
+        format!("{} → {}", super::words(record.bytes()), crate::way::words(&adjacencies, record, names))
     })
 }

@@ -74,6 +74,7 @@ impl Node for Ip6Lookup {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
+    let adjacencies = tables.adjacencies.clone();
     NodeSpec::new("ip6-lookup", "Finds the longest matching IPv6 prefix", move |wiring| {
         super::wire_route_targets(wiring);
         Box::new(Ip6Lookup {
@@ -82,12 +83,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             groups: Box::new([GroupId(0); FRAME_PACKETS_MAX]),
         })
     })
-    .describe(|record, names| {
-        format!(
-            "{}, to {} with index {}",
-            super::words(record.bytes()),
-            names.node(record.next),
-            record.index
-        )
+    .describe(move |record, names| {
+        format!("{} → {}", super::words(record.bytes()), crate::way::words(&adjacencies, record, names))
     })
 }

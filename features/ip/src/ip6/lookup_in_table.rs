@@ -17,7 +17,7 @@ impl Ip6LookupInTable {
         if !packet.turn() {
             return Err(LookupInTableDrop::Loop);
         }
-        if !Ip6Header::overlay(packet.bytes()).is_some_and(|header| header.version() == 6) {
+        if Ip6Header::overlay(packet.bytes()).is_none_or(|header| header.version() != 6) {
             return Err(LookupInTableDrop::WrongFamily);
         }
         let group = self.tables.ip6.table(packet.index).lookup(destination(packet));
@@ -34,17 +34,13 @@ impl Node for Ip6LookupInTable {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
+    let adjacencies = tables.adjacencies.clone();
     NodeSpec::new("ip6-lookup-in-table", "Looks a destination up in another IPv6 table", move |wiring| {
         super::wire_route_targets(wiring);
         Box::new(Ip6LookupInTable { tables: tables.clone() })
     })
     .reasons::<LookupInTableDrop>()
-    .describe(|record, names| {
-        format!(
-            "{}, to {} with index {}",
-            super::words(record.bytes()),
-            names.node(record.next),
-            record.index
-        )
+    .describe(move |record, names| {
+        format!("{} → {}", super::words(record.bytes()), crate::way::words(&adjacencies, record, names))
     })
 }

@@ -9,16 +9,17 @@ use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NdOption, NeighborFlags, Options};
 use quiver_wire::ip6::address;
 
-use super::discovery::{NdDrop, TELL_INTERVAL_NS, become_frame, frame_source, read};
+use super::discovery::{NdDrop, become_frame, frame_source, read};
 use crate::ask::{ND_FRAME_BYTES, nd_frame};
 use crate::notice::{Heard, Notice};
 use crate::tables::IpTables;
-use crate::throttle::{Recent, key};
+use crate::tell::{Tell, Teller};
+use crate::throttle::key;
 
 struct Solicitation {
     tables: IpTables,
     done: NodeId,
-    told: Recent,
+    teller: Teller,
 }
 
 impl Solicitation {
@@ -85,13 +86,16 @@ impl Solicitation {
     fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, asker: Ipv6Addr, mac: MacAddress) {
         let bits = asker.to_bits();
         let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64()];
-        if self.told.may(key(&words), cx.now_ns) {
-            let notice = Notice::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
-            notice.send(cx, packet.rx);
-            cx.count(NdDrop::Learned, 1);
-        } else {
-            cx.count(NdDrop::KnownAlready, 1);
-        }
+        let counted = match self.teller.may(key(&words), cx.now_ns) {
+            Tell::Now => {
+                let notice = Notice::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
+                notice.send(cx, packet.rx);
+                NdDrop::Learned
+            }
+            Tell::KnownAlready => NdDrop::KnownAlready,
+            Tell::TooMany => NdDrop::TooMany,
+        };
+        cx.count(counted, 1);
     }
 }
 
@@ -105,11 +109,7 @@ impl Node for Solicitation {
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new("icmp6-neighbor-solicitation", "Answers who asks for our addresses", move |wiring| {
-        Box::new(Solicitation {
-            tables: tables.clone(),
-            done: wiring.node("ip-done"),
-            told: Recent::new(TELL_INTERVAL_NS),
-        })
+        Box::new(Solicitation { tables: tables.clone(), done: wiring.node("ip-done"), teller: Teller::new() })
     })
     .reasons::<NdDrop>()
     .describe(|record, names| {

@@ -1,0 +1,39 @@
+//! Where a look-up sent a packet, in words, for traces.
+
+use std::sync::Arc;
+
+use quiver_core::node::Names;
+use quiver_core::trace::TraceRecord;
+use quiver_tables::Adjacencies;
+
+use crate::route_end::RouteEnd;
+
+/// Says what next node and index of a look-up's record mean: `via 10.1.0.2 on e1`.
+pub(crate) fn words(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names: &dyn Names) -> String {
+    let next = names.node(record.next);
+    let via = || {
+        let adjacency = adjacencies.get(record.index);
+        (adjacency.next_hop(), names.interface(adjacency.tx))
+    };
+    match next.as_str() {
+        "ip4-rewrite" | "ip6-rewrite" => {
+            let (next_hop, interface) = via();
+            if next_hop.is_unspecified() {
+                format!("out of {interface}")
+            } else {
+                format!("via {next_hop} on {interface}")
+            }
+        }
+        "ip4-arp" | "ip6-discover-neighbor" => {
+            let (next_hop, interface) = via();
+            format!("via {next_hop} on {interface}, whose MAC address is not known")
+        }
+        "ip4-glean" | "ip6-glean" => format!("connected on {}, a neighbour not known yet", via().1),
+        "ip4-local" | "ip6-local" => "for the router itself".to_owned(),
+        "ip4-punt" | "ip6-punt" => "for the host".to_owned(),
+        "ip4-drop" | "ip6-drop" if RouteEnd::of(record.index) == RouteEnd::NoRoute => "no route".to_owned(),
+        "ip4-drop" | "ip6-drop" => "the route drops".to_owned(),
+        "ip4-lookup-in-table" | "ip6-lookup-in-table" => "on to another table".to_owned(),
+        _ => format!("to {next} with index {}", record.index),
+    }
+}
