@@ -35,6 +35,10 @@ crate::reasons! {
     pub enum TxDrop {
         /// Full.
         RingFull = "tx-ring-full", "the device or its peer does not take packets fast enough";
+        /// Longer than the device takes.
+        TooLong = "tx-too-long", "the frame is longer than the device's own MTU allows";
+        /// Down or gone.
+        Refused = "tx-refused", "the device is down, gone, or does not take such a frame";
     }
 }
 

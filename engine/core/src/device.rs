@@ -76,6 +76,12 @@ pub trait Device: Send {
         Ok(())
     }
 
+    /// Let frames for other addresses through, or not.
+    fn set_promiscuous(&mut self, on: bool) -> Result<(), String> {
+        let _ = on;
+        Ok(())
+    }
+
     /// Facts for `show hardware-interfaces`, as `name: value` pairs in order.
     fn facts(&self) -> Vec<(String, serde_json::Value)> {
         Vec::new()

@@ -384,6 +384,7 @@ impl Engine {
     /// Receive every frame, or only those for this interface.
     pub fn set_promiscuous(&mut self, id: InterfaceId, on: bool) -> Result<(), InterfaceError> {
         self.change_row(id, |interface| {
+            interface.device.set_promiscuous(on).map_err(InterfaceError::Device)?;
             interface.row.promiscuous = on;
             Ok(())
         })?;
@@ -468,7 +469,9 @@ impl Engine {
         }
         let mode = if queue.wake_fd().is_none() { RxMode::Polling } else { mode };
         let input = Input { queue, node, interface: id, number, mode, empty_passes: 0, asleep: false };
-        self.place_input(worker, input)?;
+        if self.place_input(worker, input)?.is_some() {
+            return Err(InterfaceError::QueuesMax(worker.0));
+        }
         if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
             interface.rx.push(RxPlacement { queue: number, worker, mode, input_node: node });
             interface.rx.sort_by_key(|p| p.queue);
@@ -476,11 +479,10 @@ impl Engine {
         Ok(number)
     }
 
-    fn place_input(&mut self, worker: WorkerId, input: Input) -> Result<(), InterfaceError> {
+    /// Give a queue to a worker; it comes back when the worker serves as many as it can.
+    fn place_input(&mut self, worker: WorkerId, input: Input) -> Result<Option<Input>, InterfaceError> {
         let mut input = Some(input);
-        let refused =
-            self.call(worker, move |w: &mut Worker| input.take().and_then(|i| w.add_input(i).err()))?;
-        if refused.is_some() { Err(InterfaceError::QueuesMax(worker.0)) } else { Ok(()) }
+        Ok(self.call(worker, move |w: &mut Worker| input.take().and_then(|i| w.add_input(i).err()))?)
     }
 
     fn take_input(
@@ -568,7 +570,10 @@ impl Engine {
         input.queue.arm(false);
         let mode = input.mode;
         let worker = if refused { placement.worker } else { worker };
-        self.place_input(worker, input)?;
+        if let Some(back) = self.place_input(worker, input)? {
+            self.place_input(placement.worker, back)?; // there was room for it a moment ago
+            return Err(InterfaceError::QueuesMax(worker.0));
+        }
         if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
             for p in interface.rx.iter_mut().filter(|p| p.queue == number) {
                 p.worker = worker;
