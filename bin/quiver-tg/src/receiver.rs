@@ -1,0 +1,155 @@
+//! `tg-rx-N`: where the frames that come to port N end.
+
+use quiver_core::clock::Clock;
+use quiver_core::cpu::prefetch;
+use quiver_core::frame::{FRAME_PACKETS_MAX, PREFETCH_AHEAD};
+use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
+
+use crate::neighbours::Neighbours;
+use crate::reception::{Reception, Seen};
+use crate::stamp::STAMP_BYTES;
+
+/// Replies that wait to be sent.
+pub const REPLIES_MAX: usize = 64;
+
+/// The control thread's hold on a receiver.
+pub struct ReceiverHandle {
+    orders: Producer<Box<Reception>>,
+    done: Consumer<Box<Reception>>,
+}
+
+impl ReceiverHandle {
+    /// Fill this one from now on. Takes effect with the next frame, real or [a knock](Receiver).
+    pub fn begin(&mut self, reception: Box<Reception>) {
+        // The ring has room: an order is given only after the one before was answered.
+        let _ = self.orders.put(reception);
+    }
+
+    /// The one before, once it was replaced.
+    pub fn take(&mut self) -> Option<Box<Reception>> {
+        self.done.take()
+    }
+}
+
+/// The node. It looks for orders whenever it runs; a packet that comes from no interface (a knock)
+/// makes it run without a frame.
+pub struct Receiver {
+    clock: Clock,
+    current: Box<Reception>,
+    orders: Consumer<Box<Reception>>,
+    done: Producer<Box<Reception>>,
+    neighbours: Neighbours,
+    replies: Producer<Packet>,
+    /// Full vectors without a shorter one between them.
+    full_vectors: u64,
+    /// As many full vectors hold what the port's receive ring does.
+    ring_vectors: u64,
+}
+
+impl Receiver {
+    /// For a port whose receive ring has `ring_frames` places. Replies go to `replies`.
+    pub fn new(
+        clock: Clock,
+        neighbours: Neighbours,
+        replies: Producer<Packet>,
+        ring_frames: usize,
+    ) -> (Receiver, ReceiverHandle) {
+        let (orders_put, orders) = ring(2);
+        let (done, done_take) = ring(2);
+        let receiver = Receiver {
+            clock,
+            current: Reception::idle(),
+            orders,
+            done,
+            neighbours,
+            replies,
+            full_vectors: 0,
+            ring_vectors: (ring_frames / FRAME_PACKETS_MAX).max(1) as u64,
+        };
+        (receiver, ReceiverHandle { orders: orders_put, done: done_take })
+    }
+
+    fn look_for_orders(&mut self) {
+        if let Some(next) = self.orders.take() {
+            let before = std::mem::replace(&mut self.current, next);
+            self.full_vectors = 0;
+            // Never full: there are no more of them under way than it has places.
+            let _ = self.done.put(before);
+        }
+    }
+
+    #[inline(always)]
+    fn note_load(&mut self, frames: usize) {
+        if frames < FRAME_PACKETS_MAX {
+            self.full_vectors = 0;
+            return;
+        }
+        self.full_vectors += 1;
+        if self.full_vectors.is_multiple_of(self.ring_vectors) {
+            self.current.ring_full += 1;
+        }
+    }
+
+    /// A frame that is not ours: a question of a neighbour, or nothing.
+    #[cold]
+    fn answer(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        if packet.rx == InterfaceId::NONE {
+            return; // a knock
+        }
+        self.current.foreign += 1;
+        let Some(answer) = self.neighbours.answer(packet.bytes()) else { return };
+        let Some(mut reply) = cx.buffers.packet() else { return };
+        let reply = if reply.append(answer.bytes(), cx.buffers) { Ok(reply) } else { Err(reply) };
+        if let Err(unsent) = reply.and_then(|reply| self.replies.put(reply)) {
+            cx.buffers.free(unsent);
+        }
+    }
+}
+
+/// Where the stamp of an unchained frame lies.
+#[inline(always)]
+fn prefetch_end(packet: &Packet) {
+    if let Some(end) = packet.bytes().last_chunk::<STAMP_BYTES>() {
+        prefetch(end);
+    }
+}
+
+/// The last bytes of a frame in several buffers.
+#[cold]
+fn end_of_chain(packet: &Packet) -> Option<[u8; STAMP_BYTES]> {
+    let mut end = [0; STAMP_BYTES];
+    for segment in packet.segments() {
+        let count = segment.len().min(STAMP_BYTES);
+        end.copy_within(count.., 0);
+        end[STAMP_BYTES - count..].copy_from_slice(&segment[segment.len() - count..]);
+    }
+    (packet.length() >= STAMP_BYTES).then_some(end)
+}
+
+impl Node for Receiver {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        self.look_for_orders();
+        let now_ns = self.clock.now_ns();
+        self.note_load(frame.len());
+        let packets = frame.packets();
+        packets.iter().take(PREFETCH_AHEAD).for_each(prefetch_end);
+        for (place, packet) in packets.iter().enumerate() {
+            if let Some(later) = packets.get(place + PREFETCH_AHEAD) {
+                prefetch_end(later);
+            }
+            let seen = if packet.is_chained() {
+                end_of_chain(packet).map(|end| self.current.note(&end, now_ns))
+            } else {
+                packet.bytes().last_chunk().map(|end| self.current.note(end, now_ns))
+            };
+            if seen != Some(Seen::Ours) {
+                self.answer(packet, cx);
+            }
+        }
+        for packet in frame.drain() {
+            cx.buffers.free(packet);
+        }
+        self.current.publish();
+    }
+}

@@ -1,0 +1,214 @@
+//! `tg-input` of a port: makes the frames that are due and sends them to the port's output node.
+
+use quiver_core::clock::Clock;
+use quiver_core::device::RxQueue;
+use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+
+use crate::profile::BURST_MAX;
+use crate::stamp::{STREAMS_MAX, Stamp, time_for_stamp};
+use crate::traffic::Source;
+use crate::transmission::{Batch, Leg, Transmission};
+
+/// Flat out, a burst that found the ring full is followed by one of what it took and this.
+const PROBE_FRAMES: u64 = 4;
+
+/// The control thread's hold on a transmitter.
+pub struct TransmitterHandle {
+    orders: Producer<Box<Transmission>>,
+    done: Consumer<Box<Transmission>>,
+}
+
+impl TransmitterHandle {
+    /// Work this one off from now on.
+    pub fn begin(&mut self, transmission: Box<Transmission>) {
+        // The ring has room: an order is given only after the one before was answered.
+        let _ = self.orders.put(transmission);
+    }
+
+    /// The one before, once it was replaced.
+    pub fn take(&mut self) -> Option<Box<Transmission>> {
+        self.done.take()
+    }
+}
+
+/// The input of one port.
+pub struct Transmitter {
+    clock: Clock,
+    interface: InterfaceId,
+    output: NodeId,
+    /// The port's streams, in the order of the transmission's legs.
+    sources: Box<[Source]>,
+    current: Box<Transmission>,
+    orders: Consumer<Box<Transmission>>,
+    done: Producer<Box<Transmission>>,
+    replies: Consumer<Packet>,
+    /// What the interface had refused when the last burst was handed over.
+    refused_before: u64,
+    /// Frames of the last burst.
+    burst: u64,
+    /// Counted frames that each leg had in it.
+    counted: [u64; STREAMS_MAX],
+    counted_burst: u64,
+    /// Flat out: frames to try next.
+    quota: u64,
+}
+
+impl Transmitter {
+    /// For a port whose output node is `output`; `sources` are its streams, `replies` what its
+    /// receiver wants sent.
+    pub fn new(
+        clock: Clock,
+        interface: InterfaceId,
+        output: NodeId,
+        sources: Vec<Source>,
+        replies: Consumer<Packet>,
+    ) -> (Transmitter, TransmitterHandle) {
+        let (orders_put, orders) = ring(2);
+        let (done, done_take) = ring(2);
+        let transmitter = Transmitter {
+            clock,
+            interface,
+            output,
+            sources: sources.into_boxed_slice(),
+            current: Transmission::idle(),
+            orders,
+            done,
+            replies,
+            refused_before: 0,
+            burst: 0,
+            counted: [0; STREAMS_MAX],
+            counted_burst: 0,
+            quota: BURST_MAX as u64,
+        };
+        (transmitter, TransmitterHandle { orders: orders_put, done: done_take })
+    }
+
+    fn look_for_orders(&mut self) {
+        if let Some(next) = self.orders.take() {
+            let before = std::mem::replace(&mut self.current, next);
+            self.quota = self.current.burst_frames_max as u64;
+            // Never full: there are no more of them under way than it has places.
+            let _ = self.done.put(before);
+        }
+    }
+
+    /// What became of the last burst.
+    #[inline]
+    fn settle(&mut self, cx: &Context<'_>) {
+        if self.burst == 0 {
+            return;
+        }
+        let refused = cx.interface_counters(self.interface).tx_errors.get() - self.refused_before;
+        let limit = self.current.burst_frames_max as u64;
+        if refused > 0 {
+            let legs = self.current.legs.len();
+            self.current.note_refused(refused, &self.counted[..legs]);
+            self.quota = (self.burst.saturating_sub(refused) + PROBE_FRAMES).min(limit);
+        } else {
+            self.quota = (self.quota + self.quota / 4 + PROBE_FRAMES).min(limit);
+        }
+        if self.counted_burst > 0 {
+            self.current.bursts += 1;
+            self.current.full_bursts += u64::from(refused > 0);
+        }
+        self.burst = 0;
+        self.counted_burst = 0;
+    }
+
+    fn send_replies(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        while frame.room() > 0 {
+            let Some(reply) = self.replies.take() else { break };
+            if let Err(unsent) = frame.push(reply) {
+                cx.buffers.free(unsent);
+            }
+        }
+    }
+
+    /// Make what is due.
+    fn make(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let now_ns = cx.now_ns;
+        let transmission = &mut *self.current;
+        let Transmission { measurement, counted_from_ns, burst_frames_max, is_flat_out, .. } = *transmission;
+        let limit = if is_flat_out { self.quota } else { burst_frames_max as u64 };
+        let whole = limit.min(frame.room() as u64);
+        let mut room = whole;
+        for (place, leg) in transmission.legs.iter_mut().enumerate() {
+            self.counted[place] = 0;
+            let batch = leg.batch(now_ns, counted_from_ns, if is_flat_out { whole } else { room });
+            let batch = Batch { frames: batch.frames.min(room), ..batch };
+            if batch.frames == 0 {
+                continue;
+            }
+            let measurement = measurement.wrapping_add(u8::from(batch.is_counted));
+            let made = write_batch(&self.clock, &mut self.sources[place], leg, batch, measurement, cx, frame);
+            leg.advance(batch, made);
+            room -= made;
+            self.burst += made;
+            if batch.is_counted && made > 0 {
+                self.counted[place] = made;
+                self.counted_burst += made;
+                leg.live.made.set(leg.counted);
+                if transmission.first_ns == 0 {
+                    transmission.first_ns = now_ns;
+                }
+                transmission.last_ns = now_ns;
+            }
+        }
+    }
+}
+
+/// Make the frames of one batch; how many there were buffers for.
+#[inline]
+fn write_batch(
+    clock: &Clock,
+    source: &mut Source,
+    leg: &Leg,
+    batch: Batch,
+    measurement: u8,
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+) -> u64 {
+    let data_bytes = cx.buffers.pool().data_bytes();
+    // Numbers count from 0 in the warm-up and from 0 again behind it.
+    let mut sequence = if batch.is_counted { leg.counted } else { leg.made };
+    let end = sequence + batch.frames;
+    let first = sequence;
+    while sequence < end {
+        let Some(mut packet) = cx.buffers.packet() else { break };
+        let is_timed = sequence & (leg.sample - 1) == 0;
+        let sent_ns = if is_timed { time_for_stamp(clock.now_ns()) } else { 0 };
+        let stamp = Stamp { measurement, stream: leg.stream, sequence, sent_ns }.encode();
+        if !source.write(&mut packet, &stamp, data_bytes, cx.buffers) {
+            cx.buffers.free(packet);
+            break;
+        }
+        if let Err(unsent) = frame.push(packet) {
+            cx.buffers.free(unsent);
+            break;
+        }
+        sequence += 1;
+    }
+    sequence - first
+}
+
+impl RxQueue for Transmitter {
+    fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        self.settle(cx);
+        self.look_for_orders();
+        self.send_replies(cx, frame);
+        if cx.now_ns >= self.current.start_ns && !self.current.legs.is_empty() {
+            if self.current.is_over(cx.now_ns) {
+                self.current.finish();
+            } else {
+                self.make(cx, frame);
+            }
+        }
+        self.refused_before = cx.interface_counters(self.interface).tx_errors.get();
+        Some(self.output)
+    }
+
+    fn sets_rx(&self) -> bool {
+        true
+    }
+}
