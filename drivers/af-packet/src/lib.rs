@@ -1,1 +1,39 @@
-//! Linux network devices, by packet sockets.
+#![doc = include_str!("../README.md")]
+
+mod batch;
+mod commands;
+mod host;
+mod receive;
+mod ring;
+mod socket;
+mod transmit;
+
+use quiver_control::{Registry, order};
+use quiver_core::NodeSpec;
+use quiver_core::interfaces::InterfaceChange;
+use quiver_linux::RxDrop;
+
+pub use host::{HostConfig, HostError, QUEUES_MAX, create_host_interface, delete_host_interface};
+pub use ring::RING_BYTES;
+
+/// Register the driver.
+pub fn register(registry: &mut Registry) {
+    registry.feature("af-packet", "Linux network devices, by packet sockets");
+    registry.graph.node(
+        NodeSpec::input("af-packet-input", "Frames from Linux network devices").reasons::<RxDrop>().describe(
+            |record, names| format!("{} bytes from {}", record.packet_bytes, names.interface(record.rx)),
+        ),
+    );
+    commands::register(registry);
+    registry.running_config(order::INTERFACES, commands::write_config);
+    registry.on_start(|engine| {
+        engine.insert(host::Hosts::default());
+        engine.on_interface_change(|engine, id, change| {
+            if change == InterfaceChange::Deleted
+                && let Some(hosts) = engine.get_mut::<host::Hosts>()
+            {
+                hosts.configs.remove(&id);
+            }
+        });
+    });
+}

@@ -2,6 +2,8 @@
 //! checksum and segmentation offloads that the kernel leaves to whoever takes its frames.
 
 pub mod arrival;
+#[cfg(feature = "lab")]
+pub mod lab;
 pub mod link;
 pub mod link_watch;
 pub mod namespace;

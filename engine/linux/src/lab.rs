@@ -1,0 +1,115 @@
+//! For tests of drivers: network namespaces with Linux hosts in them, and what runs there. It only
+//! ever touches namespaces and processes of its own making.
+
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Why namespaces cannot be made here, if they cannot: tests print it and skip.
+pub fn why_not() -> Option<String> {
+    let name = unique("probe");
+    match Command::new("ip").args(["netns", "add", &name]).output() {
+        Ok(output) if output.status.success() => {
+            let _ = Command::new("ip").args(["netns", "del", &name]).output();
+            None
+        }
+        Ok(output) => Some(format!("`ip netns add`: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Err(error) => Some(format!("`ip`: {error}")),
+    }
+}
+
+/// A name that no other test has.
+pub fn unique(stem: &str) -> String {
+    format!("qv{}-{}-{stem}", std::process::id() % 100_000, NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A namespace, deleted when dropped.
+pub struct Namespace {
+    /// Its name.
+    pub name: String,
+}
+
+impl Namespace {
+    /// Make one; its loopback is up.
+    pub fn new(stem: &str) -> Namespace {
+        let namespace = Namespace { name: unique(stem) };
+        run("ip", &["netns", "add", &namespace.name]);
+        namespace.ip("link set lo up");
+        namespace
+    }
+
+    /// `ip …` in it.
+    pub fn ip(&self, arguments: &str) -> String {
+        let mut all = vec!["-n", &self.name];
+        all.extend(arguments.split_whitespace());
+        run("ip", &all)
+    }
+
+    /// Run a command in it to its end.
+    pub fn output(&self, command: &str) -> Output {
+        let mut all = vec!["netns", "exec", &self.name];
+        all.extend(command.split_whitespace());
+        Command::new("ip").args(all).output().unwrap_or_else(|e| panic!("{command}: {e}"))
+    }
+
+    /// Run a command in it to its end, which must be a success; what it printed.
+    pub fn run(&self, command: &str) -> String {
+        let output = self.output(command);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {}\n{text}\n{errors}", output.status);
+        text
+    }
+
+    /// Start a command in it.
+    pub fn start(&self, command: &str) -> Process {
+        let mut all = vec!["netns", "exec", &self.name];
+        all.extend(command.split_whitespace());
+        let child = Command::new("ip").args(all).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        Process(child.unwrap_or_else(|e| panic!("{command}: {e}")))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
+    }
+}
+
+/// A process of ours, ended when dropped.
+pub struct Process(Child);
+
+impl Process {
+    /// End it; what it printed.
+    pub fn stop(mut self) -> String {
+        let _ = self.0.kill();
+        let mut text = String::new();
+        if let Some(stdout) = &mut self.0.stdout {
+            let _ = stdout.read_to_string(&mut text);
+        }
+        text
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Run a command to its end, which must be a success; what it printed.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {}: {errors}", arguments.join(" "));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Is there such a program?
+pub fn has(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|path| path.join(program).exists())
+}
