@@ -13,6 +13,7 @@ mod ip_input;
 mod neighbours;
 mod nodes;
 mod notice;
+mod offload;
 mod ping;
 mod pings;
 mod route_end;

@@ -6,6 +6,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
 use quiver_wire::{Header, Ip4Header};
 
+use crate::offload::complete_checksum;
 use crate::segments::append_range;
 use crate::tables::IpTables;
 
@@ -19,6 +20,8 @@ quiver_core::reasons! {
         Truncated = "truncated", "the packet is shorter than its header says";
         /// Nothing fits.
         MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
+        /// A large packet whose segments do not fit either.
+        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
         /// None left.
         NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
         /// Done.
@@ -36,6 +39,9 @@ struct Fragment {
 
 impl Fragment {
     fn cut(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, FragmentDrop> {
+        if !complete_checksum(packet) {
+            return Err(FragmentDrop::Offload);
+        }
         let mtu = usize::from(self.tables.adjacencies.get(packet.index).mtu_bytes);
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(FragmentDrop::Truncated)?;
         let (header_len, total) = (header.header_len(), usize::from(header.total_length()));

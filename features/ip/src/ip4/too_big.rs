@@ -2,11 +2,15 @@
 //! (RFC 791 §2.3), or must its sender be told (RFC 1191 §4)?
 
 use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::Adjacency;
 use quiver_wire::icmp4::{kind, unreachable};
-use quiver_wire::{Header, Ip4Header};
+use quiver_wire::{Header, Ip4Header, checksum};
 
+use super::rewrite::prepend;
 use crate::error_request::IcmpErrorRequest;
+use crate::offload::fits_in_segments;
 use crate::tables::IpTables;
 
 quiver_core::reasons! {
@@ -16,6 +20,8 @@ quiver_core::reasons! {
         Truncated = "truncated", "fewer bytes than an IPv4 header";
         /// The sender hears of it.
         DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be fragmented";
+        /// Too many headers in front already.
+        NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
         /// Cut.
         Fragment = info "to-fragment", "packets longer than the outgoing MTU, to be fragmented";
     }
@@ -29,17 +35,30 @@ struct TooBig {
 
 impl TooBig {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
-        let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
+        let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
+        let adjacency = self.tables.adjacencies.get(packet.index);
+        if fits_in_segments(packet, header.header_len(), header.protocol(), adjacency.mtu_bytes) {
+            return forward(adjacency, packet);
+        }
         if !header.dont_fragment() {
             cx.count(Ip4TooBig::Fragment, 1);
             return Ok(self.fragment);
         }
         cx.count(Ip4TooBig::DontFragment, 1);
-        let detail = self.tables.adjacencies.get(packet.index).mtu_bytes;
+        let detail = adjacency.mtu_bytes;
         let code = unreachable::FRAGMENTATION_NEEDED;
         packet.index = IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
         Ok(self.error)
     }
+}
+
+/// Do what `ip4-rewrite` left undone: the device will make segments that fit.
+fn forward(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
+    if !packet.has(PacketFlags::OWN) {
+        let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4TooBig::Truncated)?;
+        checksum::decrement_ttl(header);
+    }
+    prepend(adjacency, packet).map_err(|_| Ip4TooBig::NoHeadroom)
 }
 
 impl Node for TooBig {

@@ -9,6 +9,7 @@ use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::Ip6Header;
 
 use crate::error_request::IcmpErrorRequest;
+use crate::offload::fits_in_segments;
 use crate::tables::IpTables;
 
 /// Hop limit exceeded in transit (RFC 4443 §3.3).
@@ -58,32 +59,44 @@ pub(crate) fn rewrite(
     if fits & alive & !local & !own {
         header.decrement_hop_limit();
     } else if !(own & fits) {
-        return refuse(cx, packet, adjacency.mtu_bytes, error);
+        return refuse(cx, packet, adjacency, error);
     }
     prepend(adjacency, packet)
 }
 
-/// The packet goes no further: its sender is told why.
+/// The packet goes no further, and its sender is told why; unless it is a large one that the device
+/// will cut into segments that fit.
 #[cold]
 #[inline(never)]
 fn refuse(
     cx: &Context<'_>,
     packet: &mut Packet,
-    mtu_bytes: u16,
+    adjacency: &Adjacency,
     error: NodeId,
 ) -> Result<NodeId, Ip6RewriteDrop> {
-    if packet.has(PacketFlags::OWN) {
+    let own = packet.has(PacketFlags::OWN);
+    let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
+    let (local, alive) = (header.source_bits() >> 118 == LINK_LOCAL, header.hop_limit() > 1);
+    if (own || alive && !local)
+        && fits_in_segments(packet, Ip6Header::LEN, header.next_header(), adjacency.mtu_bytes)
+    {
+        let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
+        if !own {
+            header.decrement_hop_limit();
+        }
+        return prepend(adjacency, packet);
+    }
+    if own {
         return Err(Ip6RewriteDrop::OwnTooBig);
     }
-    let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
-    let request = if header.source_bits() >> 118 == LINK_LOCAL {
+    let request = if local {
         cx.count(Ip6RewriteDrop::LinkLocalSource, 1);
         BEYOND_SCOPE
-    } else if header.hop_limit() <= 1 {
+    } else if !alive {
         TIME_EXCEEDED
     } else {
         cx.count(Ip6RewriteDrop::TooBig, 1);
-        IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: mtu_bytes }
+        IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
     packet.index = request.to_index();
     Ok(error)
