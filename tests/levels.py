@@ -26,9 +26,7 @@ class Count:
     skipped: int = 0
 
     def __add__(self, other: Count) -> Count:
-        return Count(
-            self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped
-        )
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
 
 
 CARGO_LINE = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
@@ -74,7 +72,7 @@ LEVELS = [
         "model",
         ["cargo", "test", "--quiet", "--release", "-p", "quiver-core", "--lib", "model"],
         count_cargo,
-        (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "2")),
+        (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "3")),
     ),
     Level("lab", [str(PYTHON), "-m", "pytest", "-q", "-rs"], count_pytest, directory="lab"),
     Level(

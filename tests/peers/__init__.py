@@ -1,0 +1,1 @@
+"""Real peers for the real binaries: namespaces, routers, captures, raw frames and DPDK's testpmd."""
