@@ -91,8 +91,8 @@ pub struct MemifConfig {
     pub buffer_bytes: u32,
     /// Rings to receive from. A slave makes as many (1 when `None`); a master takes at most as many.
     pub rx_queues: Option<u16>,
-    /// Rings to send on. A slave makes as many (one per worker when `None`); a master takes at most
-    /// as many. With fewer than workers, workers take turns.
+    /// Rings to send on. A slave makes as many (1 when `None`); a master takes at most as many.
+    /// With fewer than workers, workers take turns.
     pub tx_queues: Option<u16>,
     /// What the slave must know.
     pub secret: Option<String>,
@@ -148,14 +148,14 @@ impl MemifConfig {
         bytes
     }
 
-    pub(crate) fn check(&self, workers: usize) -> Result<(), MemifError> {
+    pub(crate) fn check(&self) -> Result<(), MemifError> {
         if !self.ring_size.is_power_of_two() || !(RING_SIZE_MIN..=RING_SIZE_MAX).contains(&self.ring_size) {
             return Err(MemifError::RingSize(self.ring_size));
         }
         if !(BUFFER_BYTES_MIN..=BUFFER_BYTES_MAX).contains(&self.buffer_bytes) {
             return Err(MemifError::BufferSize(self.buffer_bytes));
         }
-        let queues = [self.rx_queues.unwrap_or(1), self.tx_queues.unwrap_or(workers as u16)];
+        let queues = [self.rx_queues.unwrap_or(1), self.tx_queues.unwrap_or(1)];
         if let Some(bad) = queues.iter().find(|n| !(1..=QUEUES_MAX).contains(*n)) {
             return Err(MemifError::Queues(*bad));
         }
@@ -169,7 +169,7 @@ impl MemifConfig {
         let per_ring = ring_bytes(self.log2_ring_size()) as u64
             + stride_bytes(self.buffer_bytes) as u64 * self.ring_size as u64;
         if self.role == Role::Slave && rings * per_ring > u32::MAX as u64 {
-            return Err(MemifError::TooLarge { mib: rings * per_ring >> 20 });
+            return Err(MemifError::TooLarge { mib: (rings * per_ring) >> 20 });
         }
         Ok(())
     }
@@ -253,12 +253,12 @@ mod tests {
     fn refused(change: impl FnOnce(&mut MemifConfig)) -> String {
         let mut config = MemifConfig::new(0, 0, Role::Slave);
         change(&mut config);
-        config.check(1).expect_err("must be refused").to_string()
+        config.check().expect_err("must be refused").to_string()
     }
 
     #[test]
     fn what_cannot_be_is_refused_with_what_can() {
-        assert!(MemifConfig::new(0, 0, Role::Slave).check(1).is_ok());
+        assert!(MemifConfig::new(0, 0, Role::Slave).check().is_ok());
         assert!(refused(|c| c.ring_size = 1000).contains("power of two"));
         assert!(refused(|c| c.ring_size = 32_768).contains("16384"));
         assert!(refused(|c| c.buffer_bytes = 1).contains("64..=65472"));

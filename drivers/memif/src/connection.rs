@@ -175,7 +175,7 @@ fn answer(
             session.program = hello.name.clone();
             let id = *id;
             let entry = memif.interfaces.get(&id).ok_or(Complaint::Deleted)?;
-            let proposal = Proposal::new(&entry.config, &hello, engine.worker_count())?;
+            let proposal = Proposal::new(&entry.config, &hello)?;
             set_stage(memif, number, Stage::Proposes(id, Box::new(proposal)));
             propose(memif, number)
         }

@@ -93,7 +93,7 @@ pub fn delete_socket(engine: &mut Engine, number: u32) -> Result<(), MemifError>
 /// Make an interface. A master listens from now on, a slave tries to connect.
 pub fn create(engine: &mut Engine, config: MemifConfig) -> Result<InterfaceId, MemifError> {
     start(engine)?;
-    config.check(engine.worker_count())?;
+    config.check()?;
     let id = engine.with::<Memif, _>(|engine, memif| make(engine, memif, config))?;
     connection::connect_if_slave(engine, id);
     Ok(id)
@@ -145,10 +145,9 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
 
 fn listen(path: &str) -> Result<Listener, MemifError> {
     let refused = |source| MemifError::Listen { path: path.to_owned(), source };
-    if let (false, Some(folder)) = (path.starts_with('@'), std::path::Path::new(path).parent()) {
-        if !folder.as_os_str().is_empty() {
-            std::fs::create_dir_all(folder).map_err(refused)?;
-        }
+    let folder = std::path::Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|_| !path.starts_with('@')) {
+        std::fs::create_dir_all(folder).map_err(refused)?;
     }
     Listener::bind(path).map_err(refused)
 }

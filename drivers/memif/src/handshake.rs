@@ -189,12 +189,12 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// Make rings and buffers as configured, within what the master can do.
-    pub(crate) fn new(config: &MemifConfig, hello: &Hello, workers: usize) -> Result<Proposal, Complaint> {
+    pub(crate) fn new(config: &MemifConfig, hello: &Hello) -> Result<Proposal, Complaint> {
         if hello.min_version > VERSION || hello.max_version < VERSION {
             return Err(Complaint::Versions(hello.min_version, hello.max_version));
         }
         let most = |max_index: u16| max_index.saturating_add(1).min(QUEUES_MAX);
-        let transmit = config.tx_queues.unwrap_or(workers as u16).min(most(hello.max_s2m_ring));
+        let transmit = config.tx_queues.unwrap_or(1).min(most(hello.max_s2m_ring));
         let receive = config.rx_queues.unwrap_or(1).min(most(hello.max_m2s_ring));
         let log2_size = config.log2_ring_size().min(hello.max_log2_ring_size);
         let plan = Plan {

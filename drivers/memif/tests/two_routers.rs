@@ -98,7 +98,7 @@ fn every_worker_sends_on_its_own_ring_and_all_rings_are_received() {
     let path = socket("queues");
     let (mut master, mut slave) = (Router::new(2), Router::new(3));
     let m = master.add(&path, Role::Master, |_| {});
-    let s = slave.add(&path, Role::Slave, |c| (c.rx_queues, c.tx_queues) = (Some(2), None));
+    let s = slave.add(&path, Role::Slave, |c| (c.rx_queues, c.tx_queues) = (Some(2), Some(3)));
     until(&mut slave, &mut master, "both up", |a, b| a.is_up(s) && b.is_up(m));
     assert_eq!(master.engine.interface(m).unwrap().rx.len(), 3);
     assert_eq!(slave.engine.interface(s).unwrap().rx.len(), 2);
@@ -120,7 +120,7 @@ fn workers_without_a_ring_of_their_own_share_one() {
     let path = socket("shared");
     let (mut master, mut slave) = (Router::new(1), Router::new(3));
     let m = master.add(&path, Role::Master, |_| {});
-    let s = slave.add(&path, Role::Slave, |c| c.tx_queues = Some(1));
+    let s = slave.add(&path, Role::Slave, |_| {});
     until(&mut slave, &mut master, "both up", |a, b| a.is_up(s) && b.is_up(m));
     for worker in 0..3 {
         slave.send_on(worker, s, &frame(worker as usize, 64));
@@ -201,7 +201,8 @@ fn either_side_may_go_and_come_back_under_load_and_no_buffer_is_lost() {
     let path = socket("reconnect");
     let (mut master, mut slave) = (Router::new(2), Router::new(2));
     let mut m = master.add(&path, Role::Master, |c| c.ring_size = 256);
-    let mut s = slave.add(&path, Role::Slave, |c| (c.ring_size, c.rx_queues) = (256, Some(2)));
+    let mut s =
+        slave.add(&path, Role::Slave, |c| (c.ring_size, c.rx_queues, c.tx_queues) = (256, Some(2), Some(2)));
     let mut random = 1u32;
     let mut crossed = 0;
     for round in 0..400 {
@@ -224,7 +225,9 @@ fn either_side_may_go_and_come_back_under_load_and_no_buffer_is_lost() {
         }
         if round % 20 == 17 {
             quiver_memif::delete(&mut slave.engine, s).unwrap();
-            s = slave.add(&path, Role::Slave, |c| (c.ring_size, c.rx_queues) = (256, Some(2)));
+            s = slave.add(&path, Role::Slave, |c| {
+                (c.ring_size, c.rx_queues, c.tx_queues) = (256, Some(2), Some(2))
+            });
         }
     }
     assert!(crossed > 10_000, "only {crossed} frames crossed");
