@@ -5,6 +5,7 @@ use quiver_control::Registry;
 /// Register everything: drivers, then features.
 pub fn register(registry: &mut Registry) {
     quiver_control::commands::register(registry);
+    quiver_af_packet::register(registry);
     quiver_memif::register(registry);
     quiver_packet_generator::register(registry);
     quiver_ethernet::register(registry);
