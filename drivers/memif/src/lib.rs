@@ -7,6 +7,8 @@ mod copy;
 mod driver;
 mod guard;
 mod handshake;
+#[cfg(test)]
+mod hostile;
 mod interrupt;
 mod link;
 mod offload;
@@ -15,6 +17,9 @@ mod reasons;
 mod receive;
 mod region;
 mod ring;
+#[cfg(test)]
+#[path = "../tests/router/mod.rs"]
+mod router;
 mod show;
 mod slots;
 mod socket;
@@ -22,6 +27,9 @@ mod state;
 mod transmit;
 
 use quiver_control::{Registry, order};
+
+#[cfg(test)]
+extern crate self as quiver_memif;
 
 pub use config::{
     BUFFER_BYTES_DEFAULT, BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, MTU_BYTES_DEFAULT, MemifConfig, MemifError,
