@@ -57,6 +57,11 @@ fn hear(engine: &mut Engine, event: &Event) {
     match notice {
         Notice::Neighbour { address, mac, heard } => learn(engine, event.interface, address, mac, heard),
         Notice::Wanted { address } => {
+            // It may have spoken while the packet was under way.
+            let known = engine.get::<Fib>().map(Fib::neighbours);
+            if known.is_some_and(|known| known.get(event.interface, address).is_some()) {
+                return;
+            }
             let Some(ip) = engine.get_mut::<IpState>() else { return };
             if ip.asked.len() < ASKED_MAX || ip.asked.contains_key(&(event.interface, address)) {
                 ip.asked.insert((event.interface, address), event.at_ns);
