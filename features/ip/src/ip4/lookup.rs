@@ -76,7 +76,7 @@ impl Node for Ip4Lookup {
 
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
+    let (tables, adjacencies) = (tables.clone(), tables.adjacencies.clone());
     NodeSpec::new("ip4-lookup", "Finds the longest matching IPv4 prefix", move |wiring| {
         super::wire_route_targets(wiring);
         Box::new(Ip4Lookup {
@@ -86,11 +86,6 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         })
     })
     .describe(|record, names| {
-        format!(
-            "{}, to {} with index {}",
-            super::words(record.bytes()),
-            names.node(record.next),
-            record.index
-        )
+        format!("{} → {}", super::words(record.bytes()), crate::way::words(&adjacencies, record, names))
     })
 }
