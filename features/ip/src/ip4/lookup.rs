@@ -85,7 +85,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             groups: Box::new([GroupId(0); FRAME_PACKETS_MAX]),
         })
     })
-    .describe(|record, names| {
+    .describe(move |record, names| {
         format!("{} → {}", super::words(record.bytes()), crate::way::words(&adjacencies, record, names))
     })
 }
