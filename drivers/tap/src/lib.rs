@@ -1,1 +1,35 @@
 #![doc = include_str!("../README.md")]
+
+mod commands;
+mod device;
+mod queues;
+mod tun;
+
+use quiver_control::{Registry, order};
+use quiver_core::NodeSpec;
+use quiver_core::interfaces::InterfaceChange;
+use quiver_linux::RxDrop;
+
+pub use device::{QUEUES_MAX, TapConfig, TapError, create_tap, delete_tap};
+
+/// Register the driver.
+pub fn register(registry: &mut Registry) {
+    registry.feature("tap", "network devices of Linux, one end of which is ours");
+    registry.graph.node(
+        NodeSpec::input("tap-input", "Frames that Linux sends on its ends of taps")
+            .reasons::<RxDrop>()
+            .describe(|record, names| {
+                format!("{} bytes from {}", record.packet_bytes, names.interface(record.rx))
+            }),
+    );
+    commands::register(registry);
+    registry.running_config(order::INTERFACES, commands::write_config);
+    registry.on_start(|engine| {
+        engine.insert(device::Taps::default());
+        engine.on_interface_change(|engine, id, change| {
+            if change == InterfaceChange::Deleted {
+                device::forget(engine, id);
+            }
+        });
+    });
+}

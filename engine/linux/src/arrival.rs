@@ -85,6 +85,35 @@ impl Arrival {
         }
     }
 
+    /// As [`admit`](Self::admit), for a frame that lies in a packet of one buffer already and stands
+    /// for one packet. `frame` has room.
+    #[inline]
+    pub fn admit_packet(
+        &self,
+        header: &VirtioNetHeader,
+        mut packet: Packet,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+    ) {
+        let wrong = if packet.segment_length() < ETHERNET_BYTES {
+            Some(RxDrop::TooShort)
+        } else if !header.needs_checksum {
+            None
+        } else if complete_in_place(header, packet.bytes_mut()).is_some() {
+            cx.count(RxDrop::Completed, 1);
+            None
+        } else {
+            Some(RxDrop::BadOffload)
+        };
+        match wrong {
+            None => push(frame, packet, cx.buffers),
+            Some(reason) => {
+                cx.buffers.free(packet);
+                self.lose(reason, 1, cx);
+            }
+        }
+    }
+
     fn try_admit(
         &mut self,
         header: &VirtioNetHeader,
@@ -169,14 +198,27 @@ fn append(mut packet: Packet, bytes: &[u8], buffers: &mut BufferCache) -> Option
 /// Write the checksum that the sender left to its device into `head`, the beginning of a copy of
 /// `bytes`. The field holds the sum of the pseudo header.
 fn complete(header: &VirtioNetHeader, bytes: &[u8], head: &mut [u8]) -> Option<()> {
+    let (at, value) = completed(header, bytes)?;
+    head.get_mut(at..at + 2)?.copy_from_slice(&value);
+    Some(())
+}
+
+/// As [`complete`], where it lies.
+fn complete_in_place(header: &VirtioNetHeader, bytes: &mut [u8]) -> Option<()> {
+    let (at, value) = completed(header, bytes)?;
+    bytes.get_mut(at..at + 2)?.copy_from_slice(&value);
+    Some(())
+}
+
+/// Where the checksum of `bytes` goes, and what it is.
+fn completed(header: &VirtioNetHeader, bytes: &[u8]) -> Option<(usize, [u8; 2])> {
     let start = usize::from(header.checksum_start);
     let at = start + usize::from(header.checksum_offset);
     let covered = bytes.get(start..).filter(|covered| at + 2 <= start + covered.len())?;
     let sum = Sum::new().bytes(covered);
     let udp = header.checksum_offset == UDP_CHECKSUM_OFFSET;
     let value = if udp { sum.udp_checksum() } else { sum.checksum() };
-    head.get_mut(at..at + 2)?.copy_from_slice(&value.to_be_bytes());
-    Some(())
+    Some((at, value.to_be_bytes()))
 }
 
 #[cfg(test)]

@@ -198,6 +198,13 @@ impl LinkSocket {
         self.set(name, "MTU", libc::SIOCSIFMTU, request)
     }
 
+    /// Set how many frames may wait to be sent by a link.
+    pub fn set_queue_length(&self, name: &str, frames: u32) -> Result<(), LinkError> {
+        let mut request = request(name)?;
+        request.ifr_ifru.ifru_metric = i32::try_from(frames).unwrap_or(i32::MAX);
+        self.set(name, "queue length", libc::SIOCSIFTXQLEN, request)
+    }
+
     /// Give a link an IPv4 address.
     pub fn add_ip4(&self, name: &str, address: Ipv4Addr, length: u8) -> Result<(), LinkError> {
         let put = |request: &mut libc::ifreq, address: Ipv4Addr| {

@@ -1,0 +1,285 @@
+//! Linux hosts in namespaces that talk through two taps, with everything on their side as Linux has
+//! it by default.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+use std::{cell::RefCell, thread};
+
+use quiver_control::{Commands, Registry};
+use quiver_core::clock::Clock;
+use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::memory::PageSize;
+use quiver_core::node::Never;
+use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec};
+use quiver_linux::lab::{Namespace, why_not};
+
+/// Where frames go by the interface that they came in by: a cross-connect in the place of
+/// `ethernet-input`.
+type Patches = Arc<Vec<AtomicU16>>;
+
+struct Patch(Patches);
+
+impl Node for Patch {
+    fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|p| Ok::<_, Never>(NodeId(self.0[p.rx.index()].load(Ordering::Relaxed))));
+    }
+}
+
+/// Two namespaces, each with Linux's end of a tap.
+struct Lab {
+    engine: Engine,
+    commands: Rc<RefCell<Commands<Engine>>>,
+    patches: Patches,
+    a: Namespace,
+    b: Namespace,
+}
+
+impl Lab {
+    /// None, with the reason printed, where namespaces cannot be made.
+    fn new() -> Option<Lab> {
+        if let Some(reason) = why_not() {
+            eprintln!("skipped: {reason}");
+            return None;
+        }
+        let config = EngineConfig {
+            worker_cores: vec![0],
+            buffers: 16_384,
+            pages: PageSize::Small,
+            ..EngineConfig::default()
+        };
+        let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc()).expect("graph"));
+        let patches: Patches = Arc::new((0..64).map(|_| AtomicU16::new(0)).collect());
+        let shared = patches.clone();
+        registry.graph.node(NodeSpec::new("ethernet-input", "a cross-connect", move |_| {
+            Box::new(Patch(shared.clone()))
+        }));
+        quiver_tap::register(&mut registry);
+        let (engine, commands) = registry.build().expect("engine");
+        Some(Lab { engine, commands, patches, a: Namespace::new("a"), b: Namespace::new("b") })
+    }
+
+    fn try_run(&mut self, line: &str) -> Result<String, String> {
+        let output = self.commands.borrow().execute(&mut self.engine, line);
+        output.map(|o| o.to_text()).map_err(|e| e.to_string())
+    }
+
+    fn run(&mut self, line: &str) -> String {
+        self.try_run(line).expect(line)
+    }
+
+    fn id(&self, name: &str) -> InterfaceId {
+        self.engine.interface_id(name).expect(name)
+    }
+
+    /// Make both taps, set them up, and connect them.
+    fn connect(&mut self, options: &str) {
+        for (number, namespace) in [(0, self.a.name.clone()), (1, self.b.name.clone())] {
+            let line = format!(
+                "create tap id {number} host-if-name eth0 host-ns {namespace} host-ip4-addr 10.9.0.{0}/24 \
+                 host-ip6-addr 2001:db8:9::{0}/64 host-mac-addr 02:00:00:00:00:0{0} {options}",
+                number + 1
+            );
+            assert_eq!(self.run(&line), format!("tap{number}\n"));
+            let id = self.id(&format!("tap{number}"));
+            self.engine.set_admin_up(id, true).expect("up");
+        }
+        for (from, to) in [("tap0", "tap1-output"), ("tap1", "tap0-output")] {
+            let output = self.engine.node_id(to).expect("output");
+            self.patches[self.id(from).index()].store(output.0, Ordering::Relaxed);
+        }
+        self.engine.start_threads().expect("threads");
+        // Duplicate address detection of IPv6 takes a second or two.
+        self.turn_until(5, |lab| {
+            [&lab.a, &lab.b].iter().all(|n| {
+                let text = n.ip("-6 addr show dev eth0");
+                text.contains("2001:db8:9::") && !text.contains("tentative")
+            })
+        });
+    }
+
+    /// Let the control thread work until something holds; false when it does not in time.
+    fn turn_until(&mut self, seconds: u64, holds: impl Fn(&mut Lab) -> bool) -> bool {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        while Instant::now() < end {
+            self.engine.turn(10);
+            if holds(self) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Have something done by the hosts while the router works.
+    fn while_routing<R: Send>(&mut self, work: impl FnOnce(&Namespace, &Namespace) -> R + Send) -> R {
+        let (a, b) = (&self.a, &self.b);
+        let engine = &mut self.engine;
+        thread::scope(|scope| {
+            let hosts = scope.spawn(|| work(a, b));
+            while !hosts.is_finished() {
+                engine.turn(10);
+            }
+            hosts.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Reasons counted by now.
+    fn reason(&self, name: &str) -> u64 {
+        self.engine.reason_counts(true).iter().filter(|r| r.reason == name).map(|r| r.count).sum()
+    }
+
+    /// Delete all taps; all buffers must be back, and Linux's ends gone.
+    fn finish(mut self) {
+        let names: Vec<String> = self.engine.all_interfaces().map(|i| i.name.clone()).collect();
+        for name in names {
+            self.run(&format!("delete tap {name}"));
+        }
+        assert_eq!(self.run("show tap"), "no taps\n");
+        let total = self.engine.pool().total();
+        let balanced = self.turn_until(3, |lab| lab.engine.pool().free() == total);
+        assert!(balanced, "{} of {total} buffers are free", self.engine.pool().free());
+        assert!(!self.a.ip("-o link").contains("eth0"));
+    }
+}
+
+fn ping(from: &Namespace, address: &str, bytes: usize) {
+    let text = from.run(&format!("ping -i 0.02 -c 20 -W 2 -M do -s {bytes} {address}"));
+    assert!(text.contains(" 0% packet loss"), "{text}");
+}
+
+/// Gigabits per second that arrived.
+fn iperf(client: &Namespace, server: &Namespace, address: &str, options: &str) -> f64 {
+    let daemon = server.start("iperf3 -s -1 --forceflush");
+    thread::sleep(Duration::from_millis(300));
+    let text = client.run(&format!("iperf3 -c {address} -t 2 -J {options}"));
+    daemon.stop();
+    let json: serde_json::Value = serde_json::from_str(&text).expect("json");
+    let end = &json["end"];
+    let sum = if end["sum_received"].is_null() { &end["sum"] } else { &end["sum_received"] };
+    sum["bits_per_second"].as_f64().expect("rate") / 1e9
+}
+
+#[test]
+fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.connect("rx-ring-size 1024 tx-ring-size 256");
+    let dump = lab.b.start("tcpdump -nvv -i eth0 -Q in -U -c 500 tcp or udp");
+    lab.while_routing(|a, b| {
+        ping(a, "10.9.0.2", 56);
+        ping(a, "10.9.0.2", 1472);
+        ping(b, "2001:db8:9::1", 1452);
+        for (address, name) in [("10.9.0.2", "IPv4"), ("2001:db8:9::2", "IPv6")] {
+            let tcp = iperf(a, b, address, "");
+            let back = iperf(a, b, address, "-R");
+            let udp = iperf(a, b, address, "-u -b 200M -l 1400");
+            println!("{name}: TCP {tcp:.2} and {back:.2} Gb/s, UDP {udp:.2} Gb/s");
+            assert!(tcp > 0.2 && back > 0.2, "TCP over {name}: {tcp:.2} and {back:.2} Gb/s");
+            assert!(udp > 0.15, "UDP over {name}: {udp:.2} Gb/s");
+        }
+    });
+    let text = dump.stop();
+    assert!(text.matches("(correct)").count() > 100, "{text}");
+    let wrong: Vec<_> = text.lines().filter(|l| l.contains("bad") || l.contains("incorrect")).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(lab.reason("segmented") > 0 && lab.reason("checksum-completed") > 0);
+    assert_eq!(lab.reason("bad-offload") + lab.reason("tx-refused"), 0);
+    assert!(lab.a.ip("-d link show eth0").contains("qlen 1024"));
+    lab.finish();
+}
+
+#[test]
+fn jumbo_frames_and_several_queues_work() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.connect("host-mtu-size 9000 num-rx-queues 2");
+    lab.while_routing(|a, b| {
+        ping(a, "10.9.0.2", 8972);
+        ping(b, "2001:db8:9::1", 8952);
+        let tcp = iperf(a, b, "10.9.0.2", "-P 4");
+        println!("jumbo frames, 4 flows, 2 queues: TCP {tcp:.2} Gb/s");
+        assert!(tcp > 0.2, "{tcp:.2} Gb/s");
+    });
+    assert_eq!(lab.engine.interface(lab.id("tap0")).expect("tap0").row().mtu_bytes, 9000);
+    lab.finish();
+}
+
+#[test]
+fn each_side_sees_the_other_go_down_and_away() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.connect("");
+    let link_up = |lab: &mut Lab| lab.engine.interface(lab.id("tap0")).is_some_and(|i| i.link_up);
+    assert!(lab.a.ip("link show eth0").contains("LOWER_UP"));
+    let id = lab.id("tap0");
+    lab.engine.set_admin_up(id, false).expect("down");
+    assert!(lab.a.ip("link show eth0").contains("NO-CARRIER"));
+    lab.engine.set_admin_up(id, true).expect("up");
+    lab.a.ip("link set eth0 down");
+    assert!(lab.turn_until(2, |lab| !link_up(lab)));
+    lab.a.ip("link set eth0 mtu 1400");
+    lab.a.ip("link set eth0 up");
+    assert!(lab.turn_until(2, |lab| {
+        link_up(lab) && lab.engine.interface(id).is_some_and(|i| i.row().mtu_bytes == 1400)
+    }));
+    lab.a.ip("link del eth0");
+    assert!(lab.turn_until(2, |lab| !link_up(lab)));
+    assert!(lab.run("show tap").contains("gone"));
+    assert!(lab.engine.set_admin_up(id, true).is_err());
+    // What the other host sends now finds the interface down, and is counted.
+    lab.while_routing(|_, b| drop(b.output("ping -c 3 -i 0.1 -W 1 10.9.0.1")));
+    assert!(lab.reason("interface-down") > 0);
+    assert!(
+        lab.turn_until(2, |lab| lab.engine.is_asleep(quiver_core::WorkerId(0))),
+        "nothing keeps it awake"
+    );
+    lab.finish();
+}
+
+#[test]
+fn a_tap_that_linux_moves_to_another_namespace_goes_on() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.connect("");
+    let other = Namespace::new("c");
+    lab.a.ip(&format!("link set eth0 netns {}", other.name));
+    let link_up = |lab: &mut Lab| lab.engine.interface(lab.id("tap0")).is_some_and(|i| i.link_up);
+    assert!(lab.turn_until(2, |lab| !link_up(lab)), "Linux sets down what it moves");
+    other.ip("link set eth0 name moved0");
+    other.ip("addr add 10.9.0.1/24 dev moved0");
+    other.ip("link set moved0 up");
+    assert!(lab.turn_until(2, link_up));
+    assert!(lab.run("show tap").contains("moved0"));
+    lab.while_routing(|_, b| ping(b, "10.9.0.1", 56));
+    lab.finish();
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
+    let Some(mut lab) = Lab::new() else { return };
+    let namespace = lab.a.name.clone();
+    let cases = [
+        (
+            "create tap id 7 host-ns no-such-namespace".to_owned(),
+            "network namespace /run/netns/no-such-namespace",
+        ),
+        (format!("create tap id 7 host-ns {namespace} host-if-name lo"), "Linux has an interface lo already"),
+        (format!("create tap id 7 host-ns {namespace} host-if-name a/b"), "no name of a Linux interface"),
+        (format!("create tap id 7 host-ns {namespace} host-mac-addr ff:ff:ff:ff:ff:ff"), "not broadcast"),
+        ("create tap host-if-name x".to_owned(), "ends too early"),
+        ("delete tap tap7".to_owned(), "no interface 'tap7'"),
+    ];
+    for (line, expected) in cases {
+        let refused = lab.try_run(&line).expect_err(&line);
+        assert!(refused.contains(expected), "{line}: {refused}");
+    }
+    let full = format!(
+        "create tap id 7 host-if-name x7 host-ns {namespace} host-ip4-addr 192.0.2.1/24 host-ip6-addr \
+         2001:db8::1/64 host-mac-addr 02:00:00:00:00:07 host-mtu-size 1600 num-rx-queues 2 rx-ring-size 64"
+    );
+    lab.run(&full);
+    assert!(lab.try_run(&full).is_err_and(|e| e.contains("interface tap7 exists already")));
+    let text = lab.a.ip("addr show dev x7");
+    for part in ["192.0.2.1/24", "2001:db8::1/64", "02:00:00:00:00:07", "mtu 1600"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(lab.commands.borrow().running_config(&lab.engine), format!("{full}\n"));
+    lab.finish();
+}
