@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, bail};
+use quiver_control::Registry;
 use quiver_core::clock::Clock;
 use quiver_core::device::{Device, RxMode, TxQueue};
 use quiver_core::graph::{EngineConfig, GraphBuilder};
@@ -40,8 +41,8 @@ const BURST_FLAT_OUT: usize = 256;
 
 /// What differs between a generator that runs and one that a test steps.
 pub trait Surroundings {
-    /// Declare the drivers' nodes.
-    fn declare(&mut self, graph: &mut GraphBuilder);
+    /// Register the drivers.
+    fn register(&mut self, registry: &mut Registry);
     /// Make a port's interface; its frames go to the node `input`.
     fn make_port(
         &mut self,
@@ -107,10 +108,10 @@ impl<S: Surroundings> Generator<S> {
         clock: Clock,
         mut surroundings: S,
     ) -> anyhow::Result<Generator<S>> {
-        let mut graph = GraphBuilder::new(config, clock.clone())?;
-        graph.node(NodeSpec::input("tg-input", "Frames that the generator makes"));
-        surroundings.declare(&mut graph);
-        let mut engine = Engine::build(graph)?;
+        let mut registry = Registry::new(GraphBuilder::new(config, clock.clone())?);
+        registry.graph.node(NodeSpec::input("tg-input", "Frames that the generator makes"));
+        surroundings.register(&mut registry);
+        let (mut engine, _) = registry.build()?;
         let inputs = engine.create_interface(InterfaceSpec {
             name: "generator".to_owned(),
             device: Box::new(Inputs),
@@ -156,6 +157,7 @@ impl<S: Surroundings> Generator<S> {
         let spec = NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
         let receiver_node = self.engine.add_node(spec, vec![Box::new(receiver)])?;
         let interface = self.surroundings.make_port(&mut self.engine, number, port, &input)?;
+        self.engine.set_input_node(interface, receiver_node)?;
         self.engine.set_admin_up(interface, true)?;
         let known = self.engine.interface(interface).context("the port's interface is gone")?;
         let (name, output) = (known.name.clone(), known.row().output);
@@ -194,6 +196,16 @@ impl<S: Surroundings> Generator<S> {
     /// Streams.
     pub fn stream_count(&self) -> usize {
         self.streams.len()
+    }
+
+    /// Should it end?
+    pub fn is_interrupted(&self) -> bool {
+        self.surroundings.is_interrupted()
+    }
+
+    /// Do what is due on the control thread while nothing is measured; returns now and then.
+    pub fn idle(&mut self) {
+        self.surroundings.wait(&mut self.engine, 1_000_000_000);
     }
 
     /// What surrounds it.

@@ -1,5 +1,6 @@
 //! The traffic generator: loads a router, and tells the truth about it and about itself.
 
+pub mod drivers;
 pub mod generator;
 pub mod latency;
 pub mod neighbours;
@@ -9,7 +10,12 @@ pub mod receiver;
 pub mod reception;
 pub mod report;
 pub mod request;
+pub mod run;
+pub mod self_test;
+pub mod serve;
+pub mod session;
 pub mod stamp;
+pub mod table;
 pub mod traffic;
 pub mod transmission;
 pub mod transmitter;

@@ -1,3 +1,108 @@
-//! The traffic generator's command line.
+//! The command line of the traffic generator.
 
-fn main() {}
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use quiver_tg::request::{Measure, Rate};
+use quiver_tg::{run, self_test, serve};
+use tracing_subscriber::filter::LevelFilter;
+
+/// Sends packets through a router and says what became of them.
+#[derive(Parser)]
+#[command(name = "quiver-tg", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure once and print a table, or JSON
+    Run {
+        /// The profile: ports and streams
+        profile: PathBuf,
+        /// Frames a second, all streams together (20000, 500kpps, 1.5Mpps), or max
+        #[arg(long, default_value = "max")]
+        rate: Rate,
+        /// How long, with a unit (500ms, 10s, 2m)
+        #[arg(long, default_value = "10s", value_parser = seconds)]
+        duration: f64,
+        /// How long to send before that without counting
+        #[arg(long, default_value = "50ms", value_parser = seconds)]
+        warmup: f64,
+        /// How long to wait for late frames
+        #[arg(long, default_value = "20ms", value_parser = seconds)]
+        drain: f64,
+        /// Core to run on, instead of the profile's
+        #[arg(long)]
+        core: Option<usize>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure as often as asked: one JSON object a line on stdin and stdout
+    Serve {
+        /// The profile: ports and streams
+        #[arg(long)]
+        profile: PathBuf,
+        /// Core to run on, instead of the profile's
+        #[arg(long)]
+        core: Option<usize>,
+    },
+    /// Measure the generator itself on this machine
+    SelfTest {
+        /// Core to run on; the first that may be used when not given
+        #[arg(long)]
+        core: Option<usize>,
+        /// Core of a bare forwarder over memif; without it only one core is used
+        #[arg(long)]
+        peer_core: Option<usize>,
+        /// Bytes of a frame without FCS
+        #[arg(long, default_value_t = 64)]
+        frame: usize,
+        /// How long each part takes, with a unit
+        #[arg(long, default_value = "1s", value_parser = seconds)]
+        duration: f64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A time with its unit, in seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is not a time like 500ms, 10s or 2m");
+    let (number, factor) = match text {
+        _ if text.ends_with("ms") => (&text[..text.len() - 2], 1e-3),
+        _ if text.ends_with('s') => (&text[..text.len() - 1], 1.0),
+        _ if text.ends_with('m') => (&text[..text.len() - 1], 60.0),
+        _ => return Err(wrong()),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value * factor),
+        _ => Err(wrong()),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::WARN).init();
+    let done = match arguments.command {
+        Command::Run { profile, rate, duration, warmup, drain, core, json } => {
+            let request = Measure { rate, duration_s: duration, warmup_s: warmup, drain_s: drain };
+            run::run(&profile, core, &request, json)
+        }
+        Command::Serve { profile, core } => return serve::serve(&profile, core),
+        Command::SelfTest { core, peer_core, frame, duration, json } => {
+            self_test::self_test(&self_test::Wishes { core, peer_core, frame, duration_s: duration, json })
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("quiver-tg: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -7,6 +7,8 @@
 
 /// What may be sent at once after a delay, as time: ordinary passes are shorter.
 const LAG_NS_MAX: u64 = 50_000;
+/// What may be sent at once after a delay, in frames: at low rates, what any ring takes.
+const LAG_FRAMES: u64 = 32;
 /// What was missed longer ago is made up at rate / 8 above the rate.
 const CATCH_UP_SHIFT: u32 = 3;
 
@@ -34,7 +36,7 @@ impl Pacer {
             origin_ns,
             rate: (per_ns * 2f64.powi(64)) as u64,
             interval_ns: 1.0 / per_ns,
-            lag_frames_max: (LAG_NS_MAX as f64 * per_ns) as u64 + 1,
+            lag_frames_max: ((LAG_NS_MAX as f64 * per_ns) as u64 + 1).max(LAG_FRAMES),
             sent: 0,
             owed_ns: 0,
             last_ns: origin_ns,

@@ -159,8 +159,7 @@ impl Outcome {
             let frames = t.legs.iter().map(|leg| leg.counted).max().unwrap_or(0);
             let between_s = t.last_ns.saturating_sub(t.first_ns) as f64 / 1e9;
             match frames {
-                0 => 0.0,
-                1 => (t.end_ns - t.counted_from_ns) as f64 / 1e9,
+                0 | 1 => (t.end_ns - t.counted_from_ns) as f64 / 1e9,
                 _ if t.is_flat_out => between_s,
                 _ => between_s * frames as f64 / (frames - 1) as f64,
             }

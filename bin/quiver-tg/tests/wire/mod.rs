@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use quiver_control::Registry;
 use quiver_core::clock::Clock;
 use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::graph::EngineConfig;
 use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::memory::PageSize;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec};
@@ -108,8 +109,8 @@ pub struct Bench {
 }
 
 impl Surroundings for Bench {
-    fn declare(&mut self, graph: &mut GraphBuilder) {
-        graph.node(NodeSpec::input("wire-input", "Frames from a wire"));
+    fn register(&mut self, registry: &mut Registry) {
+        registry.graph.node(NodeSpec::input("wire-input", "Frames from a wire"));
     }
 
     fn make_port(

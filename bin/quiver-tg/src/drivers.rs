@@ -1,0 +1,126 @@
+//! The generator's real surroundings: ports made by the drivers, time that passes by itself.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::Context as _;
+use quiver_af_packet::HostConfig;
+use quiver_control::Registry;
+use quiver_core::graph::EngineConfig;
+use quiver_core::{Engine, InterfaceId, NodeSpec};
+use quiver_memif::{MemifConfig, Role};
+
+use crate::generator::Surroundings;
+use crate::profile::{Memif, MemifRole, Port, Profile};
+
+/// Buffers for each port: its vectors on both ways, and what its rings hold.
+const BUFFERS_PER_PORT: usize = 2048;
+
+/// The drivers, and whether the program should end.
+#[derive(Default)]
+pub struct Drivers {
+    /// Sockets by number, from 1 on.
+    sockets: Vec<(PathBuf, MemifRole)>,
+    /// Set by a signal or the end of the input.
+    pub quit: Rc<Cell<bool>>,
+}
+
+/// The engine for a profile: one worker on the profile's core, or on the first that the process may
+/// use.
+pub fn engine_config(profile: &Profile) -> EngineConfig {
+    EngineConfig {
+        worker_cores: vec![profile.cores.first().copied().unwrap_or_else(first_core)],
+        buffers: BUFFERS_PER_PORT * (profile.ports.len() + 1),
+        ..EngineConfig::default()
+    }
+}
+
+/// The first core that this process may use.
+pub fn first_core() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let digits = list.map(|l| l.trim().chars().take_while(char::is_ascii_digit).collect::<String>());
+    digits.and_then(|d| d.parse().ok()).unwrap_or(0)
+}
+
+impl Drivers {
+    fn make_memif(&mut self, engine: &mut Engine, memif: &Memif, input: &str) -> anyhow::Result<InterfaceId> {
+        let known = self.sockets.iter().position(|(path, role)| *path == memif.socket && *role == memif.role);
+        let number = match known {
+            Some(place) => place,
+            None => {
+                let taken = self.sockets.iter().any(|(path, _)| *path == memif.socket);
+                let path = if taken { other_spelling(&memif.socket) } else { memif.socket.clone() };
+                let text = path.to_str().context("the socket's path is not UTF-8")?;
+                quiver_memif::add_socket(engine, self.sockets.len() as u32 + 1, text)?;
+                self.sockets.push((memif.socket.clone(), memif.role));
+                self.sockets.len() - 1
+            }
+        };
+        let role = match memif.role {
+            MemifRole::Master => Role::Master,
+            MemifRole::Slave => Role::Slave,
+        };
+        let queues = Some(memif.queues as u16);
+        let config = MemifConfig {
+            ring_size: memif.ring_size,
+            buffer_bytes: memif.buffer_size,
+            rx_queues: queues,
+            tx_queues: queues,
+            input: Some(input.to_owned()),
+            ..MemifConfig::new(number as u32 + 1, memif.id, role)
+        };
+        Ok(quiver_memif::create(engine, config)?)
+    }
+}
+
+/// A path to the same file. The driver knows a socket by its path and one role; when a generator
+/// plays both ends, the second is named in another way.
+fn other_spelling(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default();
+    path.parent().unwrap_or(Path::new("")).join(".").join(name)
+}
+
+impl Surroundings for Drivers {
+    fn register(&mut self, registry: &mut Registry) {
+        // Where drivers send frames unless told otherwise. Ports have nodes of their own before they
+        // are up.
+        registry.graph.node(NodeSpec::input("ethernet-input", "The drivers' usual next node"));
+        quiver_memif::register(registry);
+        quiver_af_packet::register(registry);
+    }
+
+    fn make_port(
+        &mut self,
+        engine: &mut Engine,
+        _: usize,
+        port: &Port,
+        input: &str,
+    ) -> anyhow::Result<InterfaceId> {
+        if let Some(memif) = &port.memif {
+            return self.make_memif(engine, memif, input);
+        }
+        if let Some(af_packet) = &port.af_packet {
+            let linux_name = af_packet.interface.clone();
+            let config = HostConfig { linux_name, rx_queues: 1, tx_queues: Some(1) };
+            return Ok(quiver_af_packet::create_host_interface(engine, config)?);
+        }
+        anyhow::bail!("a port is exactly one of memif, af_packet and tap")
+    }
+
+    fn wait(&mut self, engine: &mut Engine, at_most_ns: u64) {
+        engine.turn(at_most_ns.div_ceil(1_000_000));
+    }
+
+    fn link_trouble(&self, engine: &Engine, id: InterfaceId) -> String {
+        match quiver_memif::disconnect_reason(engine, id) {
+            reason if reason.is_empty() => "it has no link".to_owned(),
+            reason => format!("it has no link: {reason}"),
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.quit.get()
+    }
+}
