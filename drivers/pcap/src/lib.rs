@@ -1,1 +1,24 @@
 #![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod config;
+mod driver;
+mod file;
+mod receive;
+mod transmit;
+
+use quiver_control::{Registry, order};
+
+pub use config::{
+    MTU_BYTES_DEFAULT, PACKET_BYTES_MAX, PcapConfig, PcapDriverError, RX_BYTES_MAX, RX_PACKETS_MAX,
+};
+pub use driver::{INPUT_NODE, create, declare, delete};
+
+/// Register the driver.
+pub fn register(registry: &mut Registry) {
+    registry.feature("pcap", "files as interfaces: what comes in from one, what is sent goes to another");
+    declare(&mut registry.graph);
+    commands::register(registry);
+    registry.running_config(order::INTERFACES, commands::write_interfaces);
+}

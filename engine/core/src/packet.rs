@@ -352,7 +352,7 @@ impl Packet {
     }
 
     /// All segments, in order.
-    pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn segments(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let mut next = if self.is_chained() { self.header_line().next } else { None };
         std::iter::once(self.bytes()).chain(std::iter::from_fn(move || {
             // SAFETY: segments of a packet belong to it, and `&self` keeps them.

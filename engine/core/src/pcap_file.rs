@@ -199,6 +199,11 @@ impl<W: Write> PcapWriter<W> {
         Ok(PcapWriter { out })
     }
 
+    /// Go on with a file that has its header already: nanoseconds, little endian.
+    pub fn append(out: W) -> PcapWriter<W> {
+        PcapWriter { out }
+    }
+
     /// Write a packet.
     pub fn write(&mut self, at_unix_ns: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_segments(at_unix_ns, bytes.len() as u32, std::iter::once(bytes))
@@ -228,6 +233,11 @@ impl<W: Write> PcapWriter<W> {
     /// Write out what is buffered.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+
+    /// What it writes to.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
     }
 
     /// The file behind it.

@@ -1,0 +1,109 @@
+//! The driver's commands, and its part of the running configuration.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, quoted};
+use quiver_core::Engine;
+
+use crate::config::PcapConfig;
+use crate::driver::{self, Pcaps};
+
+const GROUP: &str = "Pcap interfaces";
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("create pcap {id <:u32> [rx <:path>] [tx <:path>] [loop]}")
+            .group(GROUP)
+            .help("Create an interface that receives from a pcap file, sends to one, or both: pcapN")
+            .details(
+                "Packets come in as fast as they are taken, from when the interface is set up. A file to send \
+                 to is continued when it exists.",
+            )
+            .word("id", "the interface's number")
+            .word("rx", "the file whose packets come in, read whole now")
+            .word("tx", "the file that gets what is sent")
+            .word("loop", "begin again at the end of the rx file")
+            .example("create pcap id 0 rx /tmp/in.pcap tx /tmp/out.pcap")
+            .run(|engine: &mut Engine, args| {
+                let path = |name| args.optional::<&str>(name).map(|path| path.map(PathBuf::from));
+                let config = PcapConfig {
+                    rx: path("rx")?,
+                    tx: path("tx")?,
+                    repeat: args.has("loop"),
+                    ..PcapConfig::new(args.get("id")?)
+                };
+                let name = config.name();
+                driver::create(engine, config).map_err(|error| Refusal::new(error.to_string()))?;
+                Ok(Output::text(name))
+            }),
+    );
+    registry.command(
+        Command::new("delete pcap <interface>")
+            .group(GROUP)
+            .help("Delete a pcap interface; its files stay")
+            .word("interface", "the interface")
+            .example("delete pcap pcap0")
+            .run(|engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                driver::delete(engine, id).map_err(|error| args.refuse("interface", error.to_string()))?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show pcap")
+            .group(GROUP)
+            .help("Show pcap interfaces and how far their files are")
+            .example("show pcap")
+            .run(|engine: &mut Engine, _| Ok(show(engine))),
+    );
+}
+
+fn show(engine: &Engine) -> Output {
+    let mut table = Table::new([
+        Column::left("Interface"),
+        Column::left("Rx file").key("rx-file"),
+        Column::right("In file").key("rx-packets-in-file"),
+        Column::right("Received").key("rx-packets"),
+        Column::left("Loop"),
+        Column::left("State"),
+        Column::left("Tx file").key("tx-file"),
+        Column::right("Written").key("tx-packets-written"),
+    ])
+    .when_empty("there is no pcap interface; `create pcap` makes one");
+    let text = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).display().to_string();
+    for (id, pcap) in engine.get::<Pcaps>().into_iter().flat_map(|pcaps| &pcaps.0) {
+        let failed = pcap.tx.failed.load(Ordering::Relaxed);
+        table
+            .row()
+            .cell(engine.interface_name(*id))
+            .cell(text(&pcap.config.rx))
+            .cell(pcap.packets)
+            .cell(pcap.rx.received.load(Ordering::Relaxed))
+            .cell(pcap.config.repeat)
+            .cell(if failed { "the tx file cannot be written" } else { pcap.progress() })
+            .cell(text(&pcap.config.tx))
+            .cell(pcap.tx.written.load(Ordering::Relaxed));
+    }
+    table.into()
+}
+
+/// The interfaces, as commands.
+pub(crate) fn write_interfaces(engine: &Engine, writer: &mut ConfigWriter) {
+    for pcap in engine.get::<Pcaps>().into_iter().flat_map(|pcaps| pcaps.0.values()) {
+        writer.command(format_args!("{}", command_of(&pcap.config)));
+    }
+}
+
+fn command_of(config: &PcapConfig) -> String {
+    let mut line = format!("create pcap id {}", config.id);
+    for (word, path) in [("rx", &config.rx), ("tx", &config.tx)] {
+        if let Some(path) = path {
+            line += &format!(" {word} {}", quoted(&path.to_string_lossy()));
+        }
+    }
+    if config.repeat {
+        line += " loop";
+    }
+    line
+}
