@@ -104,14 +104,18 @@ def test_tcp_crosses_to_a_link_with_a_smaller_mtu(each_network: Network, family:
 @families
 def test_hosts_without_offloads_talk_too(each_network: Network, family: int) -> None:
     need("ethtool")
-    switches = ["tx", "rx", "tso", "gso", "gro"]
     for side in each_network.sides:
-        side.host.run("ethtool", "-K", DEVICE, *[f(s) for s in switches for f in (str, lambda _: "off")], check=False)
+        offloads(side, "off")
     try:
         received, seen = iperf3(each_network.left, each_network.right, family, "-n", TCP_BYTES)
         assert received["bytes"] >= 20e6
         seen.check(packets_min=100)
     finally:
         for side in each_network.sides:
-            on = [f(s) for s in switches for f in (str, lambda _: "on")]
-            side.host.run("ethtool", "-K", DEVICE, *on, check=False)
+            offloads(side, "on")
+
+
+def offloads(side: Side, state: str) -> None:
+    """Switch what Linux would leave to the device on or off."""
+    switches = [word for name in ("tx", "rx", "tso", "gso", "gro") for word in (name, state)]
+    side.host.run("ethtool", "-K", DEVICE, *switches, check=False)
