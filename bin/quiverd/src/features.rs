@@ -8,6 +8,8 @@ pub fn register(registry: &mut Registry) {
     quiver_af_packet::register(registry);
     quiver_memif::register(registry);
     quiver_packet_generator::register(registry);
+    quiver_pcap::register(registry);
+    quiver_tap::register(registry);
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
 }
