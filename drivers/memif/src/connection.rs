@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use quiver_core::interfaces::InterfaceError;
 use quiver_core::reactor::Interest;
@@ -283,7 +282,6 @@ fn begin(
         status.connects += 1;
         status.peer = peer;
         status.reason.clear();
-        status.since = Some(SystemTime::now());
     }
     tracing::info!("{}: connected with {}", entry.config.name(), entry.status().peer);
     let _ = engine.set_link_up(id, true); // it exists: it is in our list
@@ -305,7 +303,6 @@ fn finish(engine: &mut Engine, memif: &mut Memif, number: u64, end: End) {
         }
         let mut status = entry.status();
         status.reason = end.to_string();
-        status.since = None;
         status.peer.clear();
     }
     if let End::Ours(complaint) = end {

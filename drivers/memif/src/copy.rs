@@ -43,6 +43,19 @@ pub(crate) unsafe fn copy_exactly(from: *const u8, to: *mut u8, length: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
 }
 
+/// Ask for a cache line that will be written to: it is taken away from the other core at once, not
+/// first shared with it.
+#[inline(always)]
+pub(crate) fn prefetch_to_write(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults, whatever the address; processors without this one ignore it.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Run the same loop compiled for the widest registers that move 32 bytes at once, when the
 /// processor has them. Wider ones (AVX-512) gain nothing for 64 bytes and lower the clock.
 macro_rules! with_wide_registers {

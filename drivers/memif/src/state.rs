@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
 use quiver_core::device::Device;
 use quiver_core::epoch::Published;
@@ -106,7 +105,6 @@ pub(crate) struct Status {
     pub(crate) disconnects: u64,
     /// Why there is no connection, or why the last one ended.
     pub(crate) reason: String,
-    pub(crate) since: Option<SystemTime>,
 }
 
 impl Entry {

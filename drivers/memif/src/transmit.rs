@@ -5,14 +5,13 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quiver_core::cpu::prefetch;
 use quiver_core::device::TxQueue;
 use quiver_core::epoch::Published;
 use quiver_core::node::{DROP, Reason};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
-use crate::copy::{copy_exactly, copy_pieces, in_pieces, with_wide_registers};
+use crate::copy::{copy_exactly, copy_pieces, in_pieces, prefetch_to_write, with_wide_registers};
 use crate::interrupt::Interrupt;
 use crate::link::{Fault, Link};
 use crate::offload;
@@ -217,7 +216,7 @@ fn send_plain_loop<S: Slots>(
     for (sent, packet) in packets.iter().enumerate() {
         while seen < packets.len().min(sent + AHEAD) {
             let room = slots.room(ring, first.wrapping_add(seen as u16)).unwrap_or(nowhere);
-            prefetch(room.at);
+            prefetch_to_write(room.at);
             rooms[seen % AHEAD] = room;
             seen += 1;
         }

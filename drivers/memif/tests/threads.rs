@@ -1,0 +1,132 @@
+//! Workers in threads of their own: sleeping and waking, and connections that end under load.
+
+mod router;
+
+use std::time::{Duration, Instant};
+
+use quiver_core::clock::Clock;
+use quiver_core::device::RxMode;
+use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::memory::PageSize;
+use quiver_core::node::Node;
+use quiver_core::worker::Worker;
+use quiver_core::{Context, Engine, Frame, InterfaceId, NodeSpec, WorkerId};
+use quiver_memif::{MemifConfig, Role};
+use router::{frame, socket};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Sink;
+
+impl Node for Sink {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.drain().for_each(|packet| cx.buffers.free(packet));
+    }
+}
+
+fn engine(workers: usize) -> Engine {
+    let config = EngineConfig {
+        worker_cores: (0..workers).collect(),
+        buffers: 4096,
+        pages: PageSize::Small,
+        ..EngineConfig::default()
+    };
+    let mut graph = GraphBuilder::new(config, Clock::tsc()).expect("graph");
+    quiver_memif::declare(&mut graph);
+    graph.node(NodeSpec::new("ethernet-input", "frees", |_| Box::new(Sink)).sink());
+    let mut engine = Engine::build(graph).expect("engine");
+    engine.start_threads().expect("threads"); // cores that do not exist are only complained about
+    engine
+}
+
+fn add(engine: &mut Engine, path: &str, role: Role, mode: RxMode) -> InterfaceId {
+    let _ = quiver_memif::add_socket(engine, 1, path);
+    let mut config = MemifConfig::new(1, 0, role);
+    config.rx_mode = mode;
+    config.ring_size = 256;
+    let id = quiver_memif::create(engine, config).expect("interface");
+    engine.set_admin_up(id, true).expect("up");
+    id
+}
+
+fn send(engine: &mut Engine, id: InterfaceId, count: usize) {
+    let output = engine.interface(id).expect("interface").row().output;
+    engine.post(WorkerId(0), move |worker: &mut Worker| {
+        for number in 0..count {
+            let length = if number % 16 == 0 { 9000 } else { 64 };
+            worker.inject(&frame(number, length), output, InterfaceId::NONE, id, 0);
+        }
+    });
+}
+
+fn received(engine: &Engine, id: InterfaceId) -> u64 {
+    engine.interface_totals(id).rx_packets
+}
+
+fn until(a: &mut Engine, b: &mut Engine, what: &str, done: impl Fn(&Engine, &Engine) -> bool) {
+    let start = Instant::now();
+    while !done(a, b) {
+        assert!(start.elapsed() < PATIENCE, "never happened: {what}");
+        a.turn(1);
+        b.turn(1);
+    }
+}
+
+#[test]
+fn a_sleeping_worker_is_woken_by_every_frame() {
+    for (test, mode) in [("interrupt", RxMode::Interrupt), ("adaptive", RxMode::Adaptive)] {
+        let path = socket(&format!("threads-{test}"));
+        let (mut a, mut b) = (engine(1), engine(1));
+        let m = add(&mut a, &path, Role::Master, mode);
+        let s = add(&mut b, &path, Role::Slave, mode);
+        let is_up = |engine: &Engine, id| engine.interface(id).is_some_and(|i| i.row().up);
+        until(&mut a, &mut b, "both up", |a, b| is_up(a, m) && is_up(b, s));
+        for number in 1..=30 {
+            until(&mut a, &mut b, "both asleep", |a, b| a.is_asleep(WorkerId(0)) && b.is_asleep(WorkerId(0)));
+            let start = Instant::now();
+            send(&mut b, s, 1);
+            send(&mut a, m, 1);
+            until(&mut a, &mut b, "both woke", |a, b| received(a, m) == number && received(b, s) == number);
+            // Not by the safety net of the worker, which is a second.
+            assert!(number > 3 || start.elapsed() < Duration::from_millis(900));
+        }
+    }
+}
+
+#[test]
+fn connections_that_end_under_load_leave_no_buffer_and_no_mapping_behind() {
+    let path = socket("threads-load");
+    let mut pools = Vec::new();
+    {
+        let (mut a, mut b) = (engine(1), engine(1));
+        pools.extend([a.pool().clone(), b.pool().clone()]);
+        let mut m = add(&mut a, &path, Role::Master, RxMode::Polling);
+        let mut s = add(&mut b, &path, Role::Slave, RxMode::Polling);
+        let mut crossed = 0;
+        for round in 0..30 {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(60) {
+                send(&mut a, m, 64);
+                send(&mut b, s, 64);
+                a.turn(0);
+                b.turn(0);
+                std::thread::yield_now();
+            }
+            crossed += received(&a, m) + received(&b, s);
+            if round % 2 == 0 {
+                quiver_memif::delete(&mut b, s).expect("deleted");
+                s = add(&mut b, &path, Role::Slave, RxMode::Polling);
+            } else {
+                quiver_memif::delete(&mut a, m).expect("deleted");
+                m = add(&mut a, &path, Role::Master, RxMode::Polling);
+                // The slave would wait a second to try again.
+                quiver_memif::delete(&mut b, s).expect("deleted");
+                s = add(&mut b, &path, Role::Slave, RxMode::Polling);
+            }
+        }
+        assert!(crossed > 1000, "only {crossed} frames crossed");
+    }
+    for pool in pools {
+        assert_eq!(pool.free(), pool.total(), "buffers are lost");
+    }
+}
