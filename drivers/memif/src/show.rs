@@ -20,13 +20,13 @@ pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refus
     if only.is_none() {
         output = output.table("sockets", sockets(memif));
     }
-    output = output.line(interfaces(engine, Some(memif), only).to_text());
-    let output = output.json("interfaces", interfaces(engine, Some(memif), only).to_json());
-    let detailed = memif.interfaces.iter().filter(|(id, _)| only == Some(**id) || args.has("descriptors"));
-    let connected = detailed.filter_map(|(id, entry)| Some((*id, entry.connected.as_ref()?)));
-    let mut output = output;
-    for (id, connected) in connected {
-        output = details(output, &engine.interface_name(id), connected, args.has("descriptors"));
+    // Not as a table: alone, it would be all of the JSON.
+    let table = interfaces(engine, Some(memif), only);
+    output = output.line(table.to_text()).json("interfaces", table.to_json());
+    for (id, entry) in &memif.interfaces {
+        if let (true, Some(connected)) = (only == Some(*id) || args.has("descriptors"), &entry.connected) {
+            output = details(output, &engine.interface_name(*id), connected, args.has("descriptors"));
+        }
     }
     Ok(output)
 }

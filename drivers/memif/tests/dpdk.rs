@@ -30,7 +30,16 @@ impl Testpmd {
         }
         let log = std::env::temp_dir().join(format!("quiver-memif-{test}-{}.log", std::process::id()));
         let child = Command::new("dpdk-testpmd")
-            .args(["-l", "0,1", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry"])
+            .args([
+                "-l",
+                "0,1",
+                "--no-huge",
+                "-m",
+                "256",
+                "--no-pci",
+                "--no-telemetry",
+                "--single-file-segments",
+            ])
             .arg(format!("--file-prefix=quiver-{test}-{}", std::process::id()))
             .arg(format!("--vdev=net_memif0,{device}"))
             // Without a period of statistics it would end with its empty standard input.
@@ -195,4 +204,9 @@ fn queues_and_a_secret_work_with_a_dpdk_server() {
 fn queues_and_a_secret_work_with_a_dpdk_client() {
     let change = |c: &mut MemifConfig| c.secret = Some("sesame".into());
     talk("queues-master", Role::Master, "role=client,secret=sesame", &["--rxq=2", "--txq=2"], change, 0);
+}
+
+#[test]
+fn our_master_reads_the_memory_of_a_dpdk_client_without_copies() {
+    talk("zero-copy", Role::Master, "role=client,zero-copy=yes", &[], |_| {}, 0);
 }
