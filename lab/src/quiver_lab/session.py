@@ -68,7 +68,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         return
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quiver-lab-")))
-        if len(str(directory / "memif.sock")) > SOCKET_PATH_MAX:
+        if len(str(directory / "wire.sock")) > SOCKET_PATH_MAX:
             raise ValueError(
                 f"{directory} is too long for the path of a socket ({SOCKET_PATH_MAX} bytes): "
                 "set TMPDIR to a shorter folder"

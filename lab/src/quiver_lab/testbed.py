@@ -105,7 +105,7 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
 
 def _links(scenario: Scenario, directory: Path) -> list[str]:
     link = scenario.link
-    lines = [f"create memif socket id 1 filename {directory / 'memif.sock'}"]
+    lines = [f"create memif socket id 1 filename {directory / 'wire.sock'}"]
     for port in range(PORTS):
         lines.append(
             f"create interface memif id {port} socket-id 1 {link.role} ring-size {link.ring_size} "
@@ -220,7 +220,7 @@ def _profile(
         Port(
             memif=Memif.model_validate(
                 {
-                    "socket": str(directory / "memif.sock"),
+                    "socket": str(directory / "wire.sock"),
                     "id": port,
                     "role": role,
                     "ring_size": link.ring_size,
