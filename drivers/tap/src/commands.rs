@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use quiver_control::{Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, quoted,
+};
 use quiver_core::Engine;
 
 use crate::device::{TapConfig, Taps, create_tap, delete_tap, text_of};
@@ -22,6 +24,7 @@ pub(crate) fn register(registry: &mut Registry) {
         .details("It needs CAP_NET_ADMIN, and for another namespace CAP_SYS_ADMIN.")
         .word("host-if-name", "what Linux calls its end; tapN unless given")
         .word("host-ns", "the network namespace of Linux's end: a name of `ip netns`, or a path")
+        .word("host-mtu-size", "MTU of both ends; 1500 unless given")
         .word("num-rx-queues", "queues from Linux to us")
         .word("rx-ring-size", "frames that wait for us in each queue")
         .word("tx-ring-size", "without effect: frames are written straight to Linux")
@@ -110,8 +113,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             }
         };
         let prefix = |address: IpAddr, length: u8| format!("{address}/{length}");
-        option("host-if-name", tap.host_name.clone());
-        option("host-ns", tap.host_namespace.clone());
+        option("host-if-name", tap.host_name.as_deref().map(|name| quoted(name).to_string()));
+        option("host-ns", tap.host_namespace.as_deref().map(|name| quoted(name).to_string()));
         option("host-ip4-addr", tap.host_ip4.map(|(a, l)| prefix(a.into(), l)));
         option("host-ip6-addr", tap.host_ip6.map(|(a, l)| prefix(a.into(), l)));
         option("host-mac-addr", tap.host_mac.map(text_of));

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -10,14 +10,18 @@ use std::sync::Arc;
 use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec, MTU_BYTES_MAX, MTU_BYTES_MIN};
 use quiver_core::reactor::{Interest, Token};
+use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::{LinkError, LinkSocket, LinkState, LinkWatch, in_namespace, link};
 
 use crate::queues::{TapRx, TapTx};
-use crate::tun::TunQueue;
+use crate::tun::{TUN, TunQueue};
 
 /// Receive queues at most.
 pub const QUEUES_MAX: usize = 64;
+
+/// Where a machine's own number lies, machine-id(5).
+const MACHINE_ID: &str = "/etc/machine-id";
 
 /// What to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,8 +64,13 @@ pub enum TapError {
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     /// The namespace.
-    #[error("{0}")]
+    #[error("{0}; `ip netns list` lists the namespaces, and entering one needs cap_sys_admin")]
     Namespace(std::io::Error),
+    /// This kernel or container has no tun.
+    #[error(
+        "/dev/net/tun: {0}; load the module with `modprobe tun`, or give the container the device (`--device /dev/net/tun`)"
+    )]
+    NoTun(std::io::Error),
     /// Linux has one of this name.
     #[error("Linux has an interface {0} already; `host-if-name` chooses another name")]
     HostExists(String),
@@ -152,6 +161,9 @@ fn make_host_end(config: &TapConfig) -> Result<(HostEnd, Vec<TunQueue>), TapErro
         return Err(TapError::HostExists(name));
     }
     let watch = LinkWatch::new().map_err(system("hearing of"))?;
+    if let Err(error) = std::fs::metadata(TUN) {
+        return Err(TapError::NoTun(error));
+    }
     let queues: Vec<TunQueue> = (0..config.rx_queues.max(1))
         .map(|number| TunQueue::open(&name, number == 0).map_err(system("making the tap device")))
         .collect::<Result<_, _>>()?;
@@ -176,9 +188,14 @@ fn make_host_end(config: &TapConfig) -> Result<(HostEnd, Vec<TunQueue>), TapErro
     Ok((HostEnd { link, watch, index }, queues))
 }
 
-/// A unicast, locally administered address that nobody else is likely to have.
-fn random_mac() -> [u8; 6] {
-    let random = std::hash::RandomState::new().build_hasher().finish().to_be_bytes();
+/// A unicast, locally administered address that nobody else is likely to have (RFC 9542 §2.1). It is
+/// the same for this end of this device on this machine each time, so that neighbours need not
+/// learn it anew.
+fn own_mac(config: &TapConfig) -> [u8; 6] {
+    let mut hasher = DefaultHasher::new();
+    std::fs::read(MACHINE_ID).unwrap_or_default().hash(&mut hasher);
+    (config.id, &config.host_namespace, config.host_name()).hash(&mut hasher);
+    let random = hasher.finish().to_be_bytes();
     [0x02, 0xfe, random[0], random[1], random[2], random[3]]
 }
 
@@ -204,7 +221,7 @@ pub fn create_tap(engine: &mut Engine, config: TapConfig) -> Result<InterfaceId,
         .collect();
     let spec = InterfaceSpec {
         name,
-        mac: random_mac(),
+        mac: own_mac(&config),
         mtu_bytes: mtu_of(&seen),
         input: "ethernet-input".into(),
         link_up: seen.is_up,
@@ -242,7 +259,23 @@ pub fn delete_tap(engine: &mut Engine, id: InterfaceId) -> Result<(), TapError> 
     if engine.device::<TapDevice>(id).is_none() {
         return Err(TapError::NotTap(engine.interface_name(id)));
     }
-    Ok(engine.delete_interface(id)?)
+    engine.delete_interface(id)?;
+    // Linux's end vanishes with its last queue: when this is answered, the workers have given
+    // theirs back.
+    engine.call_all(|_: &mut Worker| ()).map_err(InterfaceError::from)?;
+    Ok(())
+}
+
+/// The operator has set the MTU of our end; Linux's end gets the same.
+pub(crate) fn follow_mtu(engine: &mut Engine, id: InterfaceId) {
+    let Some(end) = engine.get::<Taps>().and_then(|taps| taps.0.get(&id)).map(|tap| &tap.end) else { return };
+    let (Some(interface), Some(state)) = (engine.interface(id), end.link.state(end.index)) else { return };
+    let mtu_bytes = interface.row().mtu_bytes;
+    if mtu_of(&state) != mtu_bytes
+        && let Err(error) = end.link.set_mtu(&state.name, mtu_bytes)
+    {
+        tracing::warn!("{}: Linux's end keeps MTU {}: {error}", interface.name, state.mtu_bytes);
+    }
 }
 
 /// The interface goes away.
@@ -298,5 +331,21 @@ fn refresh(engine: &mut Engine, id: InterfaceId) {
         // The descriptors are dead and would wake workers for ever.
         (Some(_), None) => drop(engine.remove_rx_queues(id)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_address_is_nobody_elses_and_the_same_each_time() {
+        let config = TapConfig { id: 7, ..TapConfig::default() };
+        let mac = own_mac(&config);
+        assert_eq!(mac[0] & 3, 2);
+        assert_eq!(mac, own_mac(&config));
+        assert_ne!(mac, own_mac(&TapConfig { id: 8, ..TapConfig::default() }));
+        let elsewhere = TapConfig { host_namespace: Some("alice".into()), ..config };
+        assert_ne!(mac, own_mac(&elsewhere));
     }
 }

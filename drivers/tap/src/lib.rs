@@ -26,10 +26,10 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::INTERFACES, commands::write_config);
     registry.on_start(|engine| {
         engine.insert(device::Taps::default());
-        engine.on_interface_change(|engine, id, change| {
-            if change == InterfaceChange::Deleted {
-                device::forget(engine, id);
-            }
+        engine.on_interface_change(|engine, id, change| match change {
+            InterfaceChange::Mtu => device::follow_mtu(engine, id),
+            InterfaceChange::Deleted => device::forget(engine, id),
+            _ => {}
         });
     });
 }

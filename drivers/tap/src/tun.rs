@@ -11,7 +11,8 @@ use quiver_core::Packet;
 use quiver_linux::VirtioNetHeader;
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 
-const TUN: &str = "/dev/net/tun";
+/// The file behind all of them.
+pub const TUN: &str = "/dev/net/tun";
 
 // linux/if_tun.h
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;

@@ -120,7 +120,11 @@ impl Lab {
             while !hosts.is_finished() {
                 engine.turn(10);
             }
-            hosts.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            hosts.join().unwrap_or_else(|panic| {
+                let counts = engine.reason_counts(true);
+                counts.iter().for_each(|r| eprintln!("{} {} {}", r.count, r.node, r.reason));
+                std::panic::resume_unwind(panic)
+            })
         })
     }
 
@@ -172,10 +176,14 @@ fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
         for (address, name) in [("10.9.0.2", "IPv4"), ("2001:db8:9::2", "IPv6")] {
             let tcp = iperf(a, b, address, "");
             let back = iperf(a, b, address, "-R");
-            let udp = iperf(a, b, address, "-u -b 200M -l 1400");
+            let udp = iperf(a, b, address, "-u -b 50M -l 1400");
             println!("{name}: TCP {tcp:.2} and {back:.2} Gb/s, UDP {udp:.2} Gb/s");
-            assert!(tcp > 0.2 && back > 0.2, "TCP over {name}: {tcp:.2} and {back:.2} Gb/s");
-            assert!(udp > 0.15, "UDP over {name}: {udp:.2} Gb/s");
+            let udp_back = iperf(a, b, address, "-u -b 50M -l 1400 -R");
+            assert!(udp_back > 0.02, "UDP back over {name}: {udp_back:.2} Gb/s");
+            // Only whether it works: how fast depends on what else runs.
+            assert!(tcp > 0.02 && back > 0.02, "TCP over {name}: {tcp:.2} and {back:.2} Gb/s");
+            // Cores are shared: a receiver that is not scheduled loses what its socket cannot hold.
+            assert!(udp > 0.02, "UDP over {name}: {udp:.2} Gb/s");
         }
     });
     let text = dump.stop();
@@ -197,7 +205,7 @@ fn jumbo_frames_and_several_queues_work() {
         ping(b, "2001:db8:9::1", 8952);
         let tcp = iperf(a, b, "10.9.0.2", "-P 4");
         println!("jumbo frames, 4 flows, 2 queues: TCP {tcp:.2} Gb/s");
-        assert!(tcp > 0.2, "{tcp:.2} Gb/s");
+        assert!(tcp > 0.05, "{tcp:.2} Gb/s");
     });
     assert_eq!(lab.engine.interface(lab.id("tap0")).expect("tap0").row().mtu_bytes, 9000);
     lab.finish();
@@ -231,6 +239,48 @@ fn each_side_sees_the_other_go_down_and_away() {
         lab.turn_until(2, |lab| lab.engine.is_asleep(quiver_core::WorkerId(0))),
         "nothing keeps it awake"
     );
+    lab.finish();
+}
+
+#[test]
+fn the_mtu_set_on_our_end_is_linuxs_too_and_a_name_is_free_again_at_once() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.connect("");
+    let id = lab.id("tap0");
+    lab.engine.set_mtu(id, 4000).expect("mtu");
+    assert!(lab.a.ip("link show eth0").contains("mtu 4000"));
+    // More than Linux lets a tap have: its end stays as it is, and nothing goes back and forth.
+    lab.engine.set_mtu(id, 65_535).expect("mtu");
+    lab.turn_until(1, |_| false);
+    assert!(lab.a.ip("link show eth0").contains("mtu 4000"));
+    let namespace = lab.a.name.clone();
+    for _ in 0..5 {
+        lab.run("delete tap tap0");
+        lab.run(&format!("create tap id 0 host-if-name eth0 host-ns {namespace}"));
+    }
+    lab.finish();
+}
+
+#[test]
+fn a_device_that_vanishes_under_traffic_costs_only_what_was_under_way() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.connect("num-rx-queues 2");
+    lab.while_routing(|a, b| {
+        let daemon = b.start("iperf3 -s -1");
+        thread::sleep(Duration::from_millis(300));
+        let client = a.start("iperf3 -c 10.9.0.2 -t 20 -P 2 --bidir");
+        thread::sleep(Duration::from_millis(1500));
+        b.ip("link del eth0");
+        thread::sleep(Duration::from_millis(500));
+        client.stop();
+        daemon.stop();
+    });
+    assert!(!lab.engine.interface(lab.id("tap1")).is_some_and(|i| i.link_up));
+    assert!(lab.engine.interface(lab.id("tap0")).is_some_and(|i| i.link_up));
+    assert!(lab.run("show tap").contains("gone"));
+    lab.run("delete tap tap1");
+    let namespace = lab.b.name.clone();
+    lab.run(&format!("create tap id 1 host-if-name eth0 host-ns {namespace}"));
     lab.finish();
 }
 
