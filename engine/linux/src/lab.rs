@@ -4,6 +4,11 @@
 use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a process may take to end when asked to.
+const STOP_MS_MAX: u64 = 1000;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -68,7 +73,16 @@ impl Namespace {
         let mut all = vec!["netns", "exec", &self.name];
         all.extend(command.split_whitespace());
         let child = Command::new("ip").args(all).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        Process(child.unwrap_or_else(|e| panic!("{command}: {e}")))
+        let mut child = child.unwrap_or_else(|e| panic!("{command}: {e}"));
+        let stdout = child.stdout.take();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut stdout) = stdout {
+                let _ = stdout.read_to_end(&mut bytes);
+            }
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        Process { child, reader: Some(reader) }
     }
 }
 
@@ -78,25 +92,39 @@ impl Drop for Namespace {
     }
 }
 
-/// A process of ours, ended when dropped.
-pub struct Process(Child);
+/// A process of ours, ended when dropped. What it prints is read all the time, so that it never
+/// waits for us.
+pub struct Process {
+    child: Child,
+    reader: Option<JoinHandle<String>>,
+}
 
 impl Process {
-    /// End it; what it printed.
+    /// Ask it to end; what it printed.
     pub fn stop(mut self) -> String {
-        let _ = self.0.kill();
-        let mut text = String::new();
-        if let Some(stdout) = &mut self.0.stdout {
-            let _ = stdout.read_to_string(&mut text);
+        self.end()
+    }
+
+    fn end(&mut self) -> String {
+        let id = self.child.id().to_string();
+        let _ = Command::new("kill").args(["-INT", &id]).output();
+        for _ in 0..STOP_MS_MAX / 10 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        text
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if self.reader.is_some() {
+            self.end();
+        }
     }
 }
 
