@@ -10,6 +10,7 @@ use quiver_control::Registry;
 use quiver_core::graph::EngineConfig;
 use quiver_core::{Engine, InterfaceId, NodeSpec};
 use quiver_memif::{MemifConfig, Role};
+use quiver_tap::TapConfig;
 
 use crate::generator::Surroundings;
 use crate::profile::{Memif, MemifRole, Port, Profile};
@@ -89,12 +90,13 @@ impl Surroundings for Drivers {
         registry.graph.node(NodeSpec::input("ethernet-input", "The drivers' usual next node"));
         quiver_memif::register(registry);
         quiver_af_packet::register(registry);
+        quiver_tap::register(registry);
     }
 
     fn make_port(
         &mut self,
         engine: &mut Engine,
-        _: usize,
+        number: usize,
         port: &Port,
         input: &str,
     ) -> anyhow::Result<InterfaceId> {
@@ -106,11 +108,20 @@ impl Surroundings for Drivers {
             let config = HostConfig { linux_name, rx_queues: 1, tx_queues: Some(1) };
             return Ok(quiver_af_packet::create_host_interface(engine, config)?);
         }
-        anyhow::bail!("a port is exactly one of memif, af_packet and tap")
+        let host_name = port.tap.as_ref().context("a port is one of memif, af_packet and tap")?.name.clone();
+        let config =
+            TapConfig { id: number as u32, host_name: Some(host_name), rx_queues: 1, ..TapConfig::default() };
+        Ok(quiver_tap::create_tap(engine, config)?)
     }
 
     fn wait(&mut self, engine: &mut Engine, at_most_ns: u64) {
         engine.turn(at_most_ns.div_ceil(1_000_000));
+    }
+
+    fn frame_bytes_max(&self, engine: &Engine, id: InterfaceId, port: &Port) -> Option<usize> {
+        // A memif has no MTU; Linux refuses what is longer than its device's and an Ethernet header.
+        let row = engine.interface(id)?.row();
+        port.memif.is_none().then_some(row.mtu_bytes as usize + 14)
     }
 
     fn link_trouble(&self, engine: &Engine, id: InterfaceId) -> String {

@@ -1,8 +1,9 @@
-//! The traffic generator: loads a router, and tells the truth about it and about itself.
+#![doc = include_str!("../README.md")]
 
 pub mod drivers;
 pub mod generator;
 pub mod latency;
+mod measuring;
 pub mod neighbours;
 pub mod pacer;
 pub mod profile;

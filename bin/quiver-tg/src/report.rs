@@ -12,8 +12,8 @@ use crate::transmission::Transmission;
 pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 /// Frame check sequence, bytes. Frame sizes here do not contain it.
 pub const FCS_BYTES: f64 = 4.0;
-/// Offered less than this part of intended: the generator was the limit.
-const OFFERED_PART_MIN: f64 = 0.995;
+/// Slower than this part of the rate that was asked for: the generator was the limit.
+const RATE_PART_MIN: f64 = 0.995;
 /// Flat out, the forwarder kept up when fewer bursts than this part met a full ring.
 const FULL_BURSTS_PART_MIN: f64 = 0.1;
 
@@ -79,6 +79,9 @@ pub struct Report {
     pub ring_full: u64,
     /// From the first counted frame to the end of the last one's interval, seconds.
     pub duration_s: f64,
+    /// Time for which the generator was held up (another program on its core) and fell behind its
+    /// schedule by more than it could send at once, warm-up included, seconds.
+    pub held_up_s: f64,
     /// The number says more about the generator than about the forwarder.
     pub limited_by_generator: bool,
     /// Which side of it.
@@ -111,9 +114,9 @@ pub struct StreamFacts {
 /// What became of a measurement, as the workers gave it back: by port.
 pub struct Outcome {
     /// What was sent.
-    pub sent: Vec<Box<Transmission>>,
+    pub sent: Vec<Transmission>,
     /// What was received.
-    pub received: Vec<Box<Reception>>,
+    pub received: Vec<Reception>,
 }
 
 /// A direction as it is added up.
@@ -164,7 +167,7 @@ impl Outcome {
                 _ => between_s * frames as f64 / (frames - 1) as f64,
             }
         };
-        self.sent.iter().map(|t| of_port(t)).fold(0.0, f64::max).max(1e-9)
+        self.sent.iter().map(of_port).fold(0.0, f64::max).max(1e-9)
     }
 
     fn sums(&self, streams: &[StreamFacts], is_flat_out: bool) -> Vec<Sums> {
@@ -198,14 +201,13 @@ impl Outcome {
         all
     }
 
-    fn limit(&self, intended: u64, offered: u64, lost: i64, is_flat_out: bool) -> Option<Limit> {
+    fn limit(&self, request: &Measure, offered_pps: f64, lost: i64) -> Option<Limit> {
         let bursts: u64 = self.sent.iter().map(|t| t.bursts).sum();
         let full: u64 = self.sent.iter().map(|t| t.full_bursts).sum();
         let receive_full = self.received.iter().any(|r| r.ring_full > 0);
-        let is_slow = if is_flat_out {
-            (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64
-        } else {
-            (offered as f64) < OFFERED_PART_MIN * intended as f64
+        let is_slow = match request.rate {
+            Rate::Max => (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64,
+            Rate::Pps(_) => offered_pps < RATE_PART_MIN * request.intended() as f64 / request.duration_s,
         };
         match (lost > 0 && receive_full, is_slow) {
             (true, _) => Some(Limit::Receive),
@@ -226,12 +228,12 @@ impl Outcome {
         let (offered, received) = (total(|d| d.offered), total(|d| d.received));
         let intended = match request.rate {
             Rate::Max => offered,
-            Rate::Pps(rate) => request.frames(rate, request.duration_s),
+            Rate::Pps(_) => request.intended(),
         };
         let lost = offered as i64 - received as i64;
-        let limit = self.limit(intended, offered, lost, is_flat_out);
         let duration_s = self.duration_s();
-        let at_port = |of: fn(&Reception) -> u64| self.received.iter().map(|r| of(r)).sum::<u64>();
+        let limit = self.limit(request, offered as f64 / duration_s, lost);
+        let at_port = |of: fn(&Reception) -> u64| self.received.iter().map(of).sum::<u64>();
         let l1_bits = |of: fn(&Direction) -> u64| {
             let bits = |d: &Direction| (d.frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0 * of(d) as f64;
             all.iter().map(|s| bits(&s.direction)).sum::<f64>() / duration_s
@@ -250,6 +252,7 @@ impl Outcome {
             foreign: at_port(|r| r.foreign),
             ring_full: if is_flat_out { 0 } else { self.ring_full() },
             duration_s,
+            held_up_s: self.sent.iter().map(|t| t.held_up_ns()).max().unwrap_or(0) as f64 / 1e9,
             limited_by_generator: limit.is_some(),
             limit,
             offered_pps: offered as f64 / duration_s,

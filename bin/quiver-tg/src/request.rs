@@ -51,6 +51,14 @@ impl Measure {
         (rate_pps * seconds).round() as u64
     }
 
+    /// Counted frames that a constant rate makes; 0 flat out, where nobody knows before.
+    pub fn intended(&self) -> u64 {
+        match self.rate {
+            Rate::Pps(rate) => self.frames(rate, self.duration_s),
+            Rate::Max => 0,
+        }
+    }
+
     /// What is impossible about it, and what would be possible.
     pub fn check(&self) -> Result<(), String> {
         if !(self.duration_s > 0.0 && self.duration_s <= DURATION_S_MAX) {

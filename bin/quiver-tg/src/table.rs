@@ -92,6 +92,9 @@ pub fn render(report: &Report) -> String {
     if !others.is_empty() {
         let _ = writeln!(text, "also        {}", others.join(", "));
     }
+    if report.held_up_s > 0.0 {
+        let _ = writeln!(text, "held up     {:.1} ms by other programs on its core", report.held_up_s * 1e3);
+    }
     if report.latency_ns.is_some() {
         let _ = write!(text, "{:<12}", "latency, µs");
         for heading in ["min", "p50", "p90", "p99", "p99.9", "max"] {

@@ -12,9 +12,9 @@ pub const SAMPLE_FAST: u64 = 16;
 /// Streams faster than this are sampled; of others every frame is timed.
 pub const SAMPLE_ALL_PPS_MAX: f64 = 500_000.0;
 /// How much longer than asked for the sending may take, to make up for a delay: a part of the
-/// duration, and at most so long.
+/// duration, at least and at most so long.
 const OVERTIME_PART: u64 = 20;
-const OVERTIME_NS_MAX: u64 = 20_000_000;
+const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
 
 /// How a stream is sent.
 #[derive(Clone, Debug)]
@@ -114,13 +114,22 @@ impl Transmission {
     /// Is nothing left to send?
     pub fn is_over(&self, now_ns: u64) -> bool {
         let duration_ns = self.end_ns - self.start_ns;
-        let overtime_ns = (duration_ns / OVERTIME_PART).min(OVERTIME_NS_MAX);
+        let overtime_ns = (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end());
         self.legs.iter().all(|leg| match &leg.pace {
             Pace::Constant { warmup, counted, .. } => {
                 leg.made >= warmup + counted || now_ns >= self.end_ns + overtime_ns
             }
             Pace::FlatOut { .. } => now_ns >= self.end_ns,
         })
+    }
+
+    /// Time for which a stream's schedule was held up, at most.
+    pub fn held_up_ns(&self) -> u64 {
+        let of_leg = |leg: &Leg| match &leg.pace {
+            Pace::Constant { pacer, .. } => pacer.held_up_ns(),
+            Pace::FlatOut { .. } => 0,
+        };
+        self.legs.iter().map(of_leg).max().unwrap_or(0)
     }
 
     /// All refusals are known: the control thread may have it back.

@@ -159,12 +159,17 @@ fn flat_out_before_a_wire_that_takes_everything_the_generator_is_the_limit() {
 fn a_rate_that_the_generator_cannot_reach_is_told_and_is_no_loss() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
     // Passes take 1 µs here and make at most 64 frames.
-    let request = Measure { rate: Rate::Pps(100e6), duration_s: 0.002, warmup_s: 0.0, drain_s: 0.001 };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
-    assert_eq!((report.intended, report.lost), (200_000, 0));
-    assert!((120_000..=140_000).contains(&report.offered), "{}", report.offered);
-    assert_eq!(report.limit, Some(Limit::Transmit));
-    assert!(report.limited_by_generator);
+    for (duration_s, offered) in [(0.002, 200_000..=200_000), (0.1, 7_600_000..=7_700_000)] {
+        let request = Measure { rate: Rate::Pps(100e6), duration_s, warmup_s: 0.0, drain_s: 0.001 };
+        let report = generator.measure(&request, &mut Nobody).expect("report");
+        assert_eq!((report.intended as f64, report.lost), (100e6 * duration_s, 0));
+        // A short one is completed in its overtime (20 ms), and was too slow all the same.
+        assert!(offered.contains(&report.offered), "{}", report.offered);
+        assert!((report.offered_pps - 64e6).abs() < 1e6, "{}", report.offered_pps);
+        assert!(report.held_up_s > 0.0);
+        assert_eq!(report.limit, Some(Limit::Transmit));
+        assert!(report.limited_by_generator);
+    }
 }
 
 #[test]

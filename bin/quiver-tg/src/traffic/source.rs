@@ -196,12 +196,12 @@ impl Source {
             Patch::Ip4 { source, destination } => {
                 let mut sum = u64::from(base);
                 if let Some(values) = source {
-                    let word = values.next();
+                    let word = values.next_word();
                     sum += u64::from(word);
                     put(frame, IP4_SOURCE.start, word.to_ne_bytes());
                 }
                 if let Some(values) = destination {
-                    let word = values.next();
+                    let word = values.next_word();
                     sum += u64::from(word);
                     put(frame, IP4_DESTINATION.start, word.to_ne_bytes());
                 }
@@ -211,12 +211,12 @@ impl Source {
             Patch::Ip6 { source, destination } => {
                 let mut sum = u64::from(base);
                 if let Some(values) = source {
-                    let word = values.next();
+                    let word = values.next_word();
                     sum += halves(word);
                     put(frame, IP6_SOURCE.start, word.to_ne_bytes());
                 }
                 if let Some(values) = destination {
-                    let word = values.next();
+                    let word = values.next_word();
                     sum += halves(word);
                     put(frame, IP6_DESTINATION.start, word.to_ne_bytes());
                 }
@@ -237,12 +237,12 @@ impl Source {
     fn write_ports(&mut self, frame: &mut [u8]) -> u64 {
         let mut sum = 0;
         if let Some(values) = &mut self.source_port {
-            let word = values.next();
+            let word = values.next_word();
             sum += u64::from(word);
             put(frame, self.ports_at, word.to_ne_bytes());
         }
         if let Some(values) = &mut self.destination_port {
-            let word = values.next();
+            let word = values.next_word();
             sum += u64::from(word);
             put(frame, self.ports_at + 2, word.to_ne_bytes());
         }

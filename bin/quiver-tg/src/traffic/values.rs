@@ -66,7 +66,7 @@ pub enum Values<T: FieldValue> {
 impl<T: FieldValue> Values<T> {
     /// The next one's word.
     #[inline(always)]
-    pub fn next(&mut self) -> T::Word {
+    pub fn next_word(&mut self) -> T::Word {
         match self {
             Values::Sequence { first, count, next } => {
                 let word = T::word_of(*first + u128::from(*next));
@@ -109,10 +109,7 @@ pub fn prepare<T: FieldValue>(field: &Field<T>) -> Result<Prepared<T>, ValuesErr
         Field::One(value) => Ok(Prepared { first: *value, varying: None }),
         Field::Run(run) if run.count == 1 => Ok(Prepared { first: run.first, varying: None }),
         Field::Run(run) => Ok(Prepared { first: run.first, varying: Some(draw(run)) }),
-        Field::File(path) => {
-            let (first, words) = read(path)?;
-            Ok(Prepared { first, varying: Some(Values::Table { words, next: 0 }) })
-        }
+        Field::File(path) => read(path),
     }
 }
 
@@ -134,8 +131,8 @@ fn draw<T: FieldValue>(run: &Run<T>) -> Values<T> {
     }
 }
 
-/// The first value and all words of a list. A last line that is empty does not count.
-fn read<T: FieldValue>(path: &Path) -> Result<(T, Box<[T::Word]>), ValuesError> {
+/// A list. A last line that is empty does not count.
+fn read<T: FieldValue>(path: &Path) -> Result<Prepared<T>, ValuesError> {
     let bytes = std::fs::read(path).map_err(|source| ValuesError::Read { path: path.to_owned(), source })?;
     let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let mut words = Vec::with_capacity((bytes.len() / 12).min(FILE_VALUES_MAX));
@@ -153,7 +150,7 @@ fn read<T: FieldValue>(path: &Path) -> Result<(T, Box<[T::Word]>), ValuesError> 
         words.push(value.word());
     }
     let first = first.ok_or(ValuesError::Length { path: path.to_owned(), lines: 0 })?;
-    Ok((first, words.into_boxed_slice()))
+    Ok(Prepared { first, varying: Some(Values::Table { words: words.into_boxed_slice(), next: 0 }) })
 }
 
 #[cfg(test)]
@@ -167,7 +164,7 @@ mod tests {
 
     fn take(field: &Field<Ipv4Addr>, count: usize) -> Vec<Ipv4Addr> {
         let mut values = prepare(field).expect("values").varying.expect("varying");
-        (0..count).map(|_| Ipv4Addr::from(values.next().to_ne_bytes())).collect()
+        (0..count).map(|_| Ipv4Addr::from(values.next_word().to_ne_bytes())).collect()
     }
 
     #[test]
@@ -197,7 +194,7 @@ mod tests {
         let prepared = prepare(&Field::<Ipv6Addr>::File(path.clone())).expect("values");
         let mut values = prepared.varying.expect("varying");
         let texts: Vec<String> =
-            (0..3).map(|_| Ipv6Addr::from(values.next().to_ne_bytes()).to_string()).collect();
+            (0..3).map(|_| Ipv6Addr::from(values.next_word().to_ne_bytes()).to_string()).collect();
         assert_eq!(texts, ["2001:db8::2", "2001:db8::1", "2001:db8::2"]);
         std::fs::write(&path, "10.0.0.1\n10.0.0\n").expect("write");
         let error = prepare(&Field::<Ipv4Addr>::File(path.clone())).err().expect("refused").to_string();

@@ -1,0 +1,47 @@
+//! The real thing: two memif ends of one generator, a worker on a core, time that passes by itself.
+
+use std::path::Path;
+
+use quiver_tg::generator::Nobody;
+use quiver_tg::profile::Profile;
+use quiver_tg::request::{Measure, Rate};
+use quiver_tg::session;
+
+const STREAMS: &str = r#"
+streams:
+  - from: 0
+    to: 1
+    frame: imix
+    layers:
+      ethernet: {src: "02:00:00:00:00:01", dst: "02:fe:00:00:00:01"}
+      ip4: {src: 198.18.0.2, dst: {first: 20.0.0.0, count: 100000, order: random}}
+      udp: {}
+  - from: 1
+    to: 0
+    frame: [{size: 78, weight: 20}, {size: 9000, weight: 1}]
+    layers:
+      ethernet: {src: "02:00:00:00:01:01", dst: "02:fe:00:00:00:02"}
+      ip6: {src: "2001:2:0:1::2", dst: {first: "2001:db8::", count: 1000}}
+      udp: {dst_port: {first: 1, count: 1000}}
+"#;
+
+#[test]
+fn what_goes_in_at_one_end_comes_out_at_the_other() {
+    let socket = std::env::temp_dir().join(format!("quiver-tg-test-{}.sock", std::process::id()));
+    let port = |role| format!("  - memif: {{socket: \"{}\", role: {role}}}\n", socket.display());
+    let text = format!("ports:\n{}{}{STREAMS}", port("master"), port("slave"));
+    let profile = Profile::parse(&text, Path::new("test.yaml")).expect("profile");
+    let mut session = session::open_profile(&profile).expect("session");
+    // Twice, so that nothing of the first is seen in the second.
+    for rate in [Rate::Pps(20_000.0), Rate::Max] {
+        let request = Measure { drain_s: 0.1, ..Measure::new(rate, 0.2) };
+        let report = session.measure(&request, &mut Nobody).expect("report");
+        assert!(report.offered > 0);
+        assert_eq!(report.lost, report.ring_full as i64, "{report:?}");
+        assert_eq!((report.reordered, report.duplicated, report.corrupted), (0, 0, 0));
+        assert_eq!((report.misdelivered, report.foreign), (0, 0));
+        assert!(report.latency_ns.is_some());
+    }
+    drop(session);
+    let _ = std::fs::remove_file(&socket);
+}
