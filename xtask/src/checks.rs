@@ -69,7 +69,8 @@ fn registration(members: &[Member]) -> Result<Vec<String>> {
 
 /// Unsafe code stands only in the files of the list, and the list names no others.
 fn unsafe_code() -> Result<Vec<String>> {
-    let allowed: Vec<&str> = UNSAFE_ALLOWED.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
+    let allowed: Vec<&str> =
+        UNSAFE_ALLOWED.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
     let mut faults = Vec::new();
     let mut found = Vec::new();
     for file in sources()? {
@@ -77,7 +78,8 @@ fn unsafe_code() -> Result<Vec<String>> {
         let name = file.to_string_lossy().into_owned();
         if text.contains("allow(unsafe_code)") && !name.starts_with("xtask") {
             if !allowed.contains(&name.as_str()) {
-                faults.push(format!("{name} contains unsafe code and is not in xtask/src/unsafe-allowed.txt"));
+                faults
+                    .push(format!("{name} contains unsafe code and is not in xtask/src/unsafe-allowed.txt"));
             }
             found.push(name);
         }

@@ -18,7 +18,18 @@ pub fn run(seconds: u64) -> Result<ExitCode> {
         let mut rounds = 0;
         while rounds == 0 || Instant::now() < deadline {
             let status = Command::new(env!("CARGO"))
-                .args(["test", "--quiet", "--release", "-p", &member.name, "--", "propert", "fuzz", "any_", "no_input"])
+                .args([
+                    "test",
+                    "--quiet",
+                    "--release",
+                    "-p",
+                    &member.name,
+                    "--",
+                    "propert",
+                    "fuzz",
+                    "any_",
+                    "no_input",
+                ])
                 .env("PROPTEST_CASES", CASES)
                 .env("BOLERO_RANDOM_ITERATIONS", CASES)
                 .current_dir(root())
