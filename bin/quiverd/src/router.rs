@@ -28,7 +28,8 @@ type SharedCommands = Rc<RefCell<Commands<Engine>>>;
 
 /// A page of the reference.
 pub fn reference(page: &str) -> Result<String> {
-    let config = EngineConfig { buffers: 256, pages: quiver_core::memory::PageSize::Small, ..Default::default() };
+    let config =
+        EngineConfig { buffers: 256, pages: quiver_core::memory::PageSize::Small, ..Default::default() };
     let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
     features::register(&mut registry);
     match page {

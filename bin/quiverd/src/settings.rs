@@ -76,7 +76,8 @@ fn default_runtime_dir() -> PathBuf {
 /// One worker per core asked for; by default one, on the second core when there is one.
 fn worker_cores(cpu: &Cpu) -> Result<Vec<usize>> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
-    let first = usize::from(cpu.skip_cores) + usize::from(cpu.main_core.is_none_or(|core| core == cpu.skip_cores));
+    let first =
+        usize::from(cpu.skip_cores) + usize::from(cpu.main_core.is_none_or(|core| core == cpu.skip_cores));
     match &cpu.workers {
         Workers::Cores(cores) if cores.is_empty() => bail!("cpu: corelist-workers names no core"),
         Workers::Cores(cores) => Ok(cores.iter().map(|core| usize::from(*core)).collect()),

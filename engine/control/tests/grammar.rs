@@ -235,8 +235,14 @@ fn a_question_mark_and_help_explain_from_the_declaration() {
     assert!(page.starts_with("create interface memif id <number>"), "{page}");
     assert!(page.contains("For example:\n  create interface memif id 0 socket-id 1 master ring-size 1024"));
     let list = help("help");
-    assert!(list.contains("set interface state …") && list.contains("Bring an interface up or down"), "{list}");
-    assert!(!list.contains("loopback create-interface"), "other forms are on the page of the command: {list}");
+    assert!(
+        list.contains("set interface state …") && list.contains("Bring an interface up or down"),
+        "{list}"
+    );
+    assert!(
+        !list.contains("loopback create-interface"),
+        "other forms are on the page of the command: {list}"
+    );
     assert!(help("help show int").contains("show interface address"));
 }
 
