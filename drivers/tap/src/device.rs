@@ -329,7 +329,13 @@ fn refresh(engine: &mut Engine, id: InterfaceId) {
             let _ = engine.set_mtu(id, mtu_of(&now));
         }
         // The descriptors are dead and would wake workers for ever.
-        (Some(_), None) => drop(engine.remove_rx_queues(id)),
+        (Some(_), None) => {
+            tracing::warn!(
+                "{}: Linux's end is gone; delete the interface and create it again",
+                engine.interface_name(id)
+            );
+            let _ = engine.remove_rx_queues(id);
+        }
         _ => {}
     }
 }
