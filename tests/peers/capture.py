@@ -41,7 +41,20 @@ class Capture:
 
     def __enter__(self) -> Capture:
         self._process = self._namespace.start(
-            *["tcpdump", "-i", self._device, "-nn", "-U", "-s", "0", "-Q", "in", "-B", "16384"],
+            *[
+                "tcpdump",
+                "-i",
+                self._device,
+                "-nn",
+                "-U",
+                "--immediate-mode",
+                "-s",
+                "0",
+                "-Q",
+                "in",
+                "-B",
+                "16384",
+            ],
             *["-Z", "root", "-c", str(self._packets), "-w", str(self.file)],
             *([self._what] if self._what else []),
         )

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import threading
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ ETH_P_ALL = 0x0003
 #: Bytes that a raw socket may hold for a test that has not read them yet.
 RECEIVE_BUFFER_BYTES = 4 << 20
 
+_numbers = count()
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -25,7 +27,7 @@ class Namespace:
     """A network namespace. Its name has the process id in it, so that runs do not meet."""
 
     def __init__(self, label: str) -> None:
-        self.name = f"quiver-{os.getpid()}-{label}"
+        self.name = f"quiver-{os.getpid()}-{next(_numbers)}-{label}"
         self._processes: list[Process] = []
         run("ip", "netns", "add", self.name)
         self.ip("link", "set", "lo", "up")

@@ -133,19 +133,22 @@ def route_get(host: Namespace, address: str) -> Any:
     return json.loads(host.run("ip", "-json", "route", "get", address).stdout)[0]
 
 
-def attach(router: Router, host: Namespace, subnet: int, kind: str, mtu: int = MTU_BYTES) -> Side:
-    """Join a host to the router, over `veth` or `tap`."""
+def attach(
+    router: Router, host: Namespace, number: int, kind: str, mtu: int = MTU_BYTES, subnet: int | None = None
+) -> Side:
+    """Join a host to the router's port of this number, over `veth` or `tap`; in a subnet of its own."""
+    subnet = number if subnet is None else subnet
     if kind == "veth":
-        device = f"port{subnet}"
+        device = f"port{number}"
         assert router.namespace is not None
         veth(router.namespace, device, host, DEVICE, mtu)
         # The kernel on the router's side does not speak.
         router.namespace.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
         router.ctl(f"create host-interface name {device}")
         return Side(host, f"host-{device}", subnet)
-    router.ctl(f"create tap id {subnet} host-if-name {DEVICE} host-ns {host.name}")
+    router.ctl(f"create tap id {number} host-if-name {DEVICE} host-ns {host.name}")
     host.ip("link", "set", DEVICE, "mtu", str(mtu), "up")
-    return Side(host, f"tap{subnet}", subnet)
+    return Side(host, f"tap{number}", subnet)
 
 
 @contextmanager
