@@ -1,4 +1,4 @@
-"""Tables, shared routes and changes under traffic: each flow goes where the router was told, and none is lost."""
+"""Tables, shared routes and changes under traffic: each flow goes where it was told, and none is lost."""
 
 from __future__ import annotations
 

@@ -95,9 +95,10 @@ class Router:
         self.stop()
 
     def stop(self) -> None:
-        """End the router as an operator does, and see that it ends well."""
-        if self in RUNNING:
-            RUNNING.remove(self)
+        """End the router as an operator does, and see that it ends well; once."""
+        if self not in RUNNING:
+            return
+        RUNNING.remove(self)
         code = self.process.exit_code
         ended_itself = code is not None
         if not ended_itself:
