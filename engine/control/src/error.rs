@@ -1,6 +1,7 @@
 //! How a command is refused: what was wrong, where, and what would be right, in one line.
 
 use std::fmt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -154,6 +155,11 @@ pub fn shown(text: &str) -> String {
     out
 }
 
+/// A file's path, safe to print in a message, and whole: what is cut names no file.
+pub fn shown_path(path: &Path) -> String {
+    path.display().to_string().replace(char::is_control, "\u{fffd}")
+}
+
 /// The words of `known` that `word` could be a slip of the keyboard of, nearest first.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = (word.chars().count() / 3).clamp(1, 3);
@@ -231,5 +237,11 @@ mod tests {
     fn hostile_text_is_cut_and_cleaned_before_it_is_shown() {
         let text = shown(&"\x1b[31m".repeat(100));
         assert!(text.chars().count() <= 61 && !text.contains('\x1b'));
+    }
+    #[test]
+    fn the_path_of_a_file_is_cleaned_but_never_cut() {
+        let long = format!("/{}/startup.conf", "folder/".repeat(40));
+        assert_eq!(shown_path(Path::new(&long)), long);
+        assert!(!shown_path(Path::new("a\x1b[31m")).contains('\x1b'));
     }
 }

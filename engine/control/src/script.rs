@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::args::Slot;
-use crate::error::{Refusal, shown};
+use crate::error::{Refusal, shown_path};
 use crate::grammar::{Action, Batch, Commands, closed};
 use crate::job::{Collected, Job, Progress, Sink, Step};
 use crate::names::Names;
@@ -197,7 +197,7 @@ impl<S: Names + 'static> Script<S> {
     }
 
     fn from_file(path: &Path, depth: usize) -> Result<Script<S>, Refusal> {
-        let name = shown(&path.display().to_string());
+        let name = shown_path(path);
         if depth > EXEC_DEPTH_MAX {
             return Err(Refusal::new(format!("files execute each other deeper than {EXEC_DEPTH_MAX}")));
         }

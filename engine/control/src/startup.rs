@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{Args, Slot};
 use crate::automaton;
-use crate::error::{Refusal, either, nearest, shown};
+use crate::error::{Refusal, either, nearest, shown, shown_path};
 use crate::matcher::Matcher;
 use crate::syntax::{self, Node};
 use crate::types::{Types, core_list};
@@ -210,7 +210,7 @@ pub struct StartupFile {
 impl StartupFile {
     /// Read it.
     pub fn read(path: &Path) -> Result<StartupFile, Refusal> {
-        let name = shown(&path.display().to_string());
+        let name = shown_path(path);
         let failed = |error: std::io::Error| Refusal::new(format!("cannot read {name}: {error}"));
         let metadata = fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() || metadata.len() > STARTUP_BYTES_MAX {
