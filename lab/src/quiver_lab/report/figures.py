@@ -42,7 +42,12 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
             "y": values,
             "marker": {
                 "color": colour,
-                "pattern": {"shape": hatched, "fgcolor": "rgba(255,255,255,.55)", "size": 6},
+                "pattern": {
+                    "shape": hatched,
+                    "fillmode": "overlay",
+                    "fgcolor": "rgba(255,255,255,.55)",
+                    "size": 6,
+                },
             },
             "text": ["" if value is None else f"{value:.1f}" for value in values],
             "textposition": "inside",
