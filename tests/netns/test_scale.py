@@ -1,0 +1,135 @@
+"""A million routes come and go while packets pass, and no packet is lost."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from peers.network import DEVICE, Network, network
+from peers.processes import Process
+
+ROUTES = 1_000_000
+#: Routes of a file, one command each.
+FILE_ROUTES = 200_000
+#: Loading takes this long at most, or the test gives up, seconds.
+PATIENCE_S = 240.0
+PORT = 5998
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[Network]:
+    """Two hosts that know each other."""
+    with network() as made:
+        made.meet()
+        yield made
+
+
+def lossless_during(net: Network, work: Callable[[], None]) -> None:
+    """A stream of pings goes on while the work is done; every one is answered."""
+    size_bytes = 200
+    ping: Process = net.left.host.start(
+        "ping", "-n", "-q", "-i", "0.002", "-s", str(size_bytes), "-W", "5", net.right.ip4
+    )
+    failures: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    worker = threading.Thread(target=do)
+    worker.start()
+    worker.join()
+    # SIGINT lets ping wait for what is under way, and tell.
+    ping.stop(signal.SIGINT)
+    assert not failures, failures[0]
+    text = ping.text()
+    assert ", 0% packet loss" in text, f"{text}\n{net.router.ctl('show errors')}"
+    assert "duplicates" not in text, text
+
+
+def routes_of_length(net: Network, length: int) -> int:
+    """How many prefixes of a length the main table has."""
+    for row in net.router.json("show ip fib table 0 summary"):
+        if row["length"] == length:
+            return int(row["count"])
+    return 0
+
+
+def routed(net: Network, address: str) -> None:
+    """A packet to the address comes out at the right host."""
+    with (
+        net.right.host.raw_socket(DEVICE) as raw,
+        net.left.host.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+    ):
+        udp.sendto(b"one of a million", (address, PORT))
+        while (frame := raw.receive(5.0)) is not None:
+            if b"one of a million" in frame:
+                return
+    raise AssertionError(f"nothing came out for {address}")
+
+
+def test_a_million_routes_by_one_command_disturb_no_traffic(net: Network) -> None:
+    via = f"via {net.right.ip4} {net.right.interface}"
+    before = routes_of_length(net, 32)
+
+    def add() -> None:
+        net.router.ctl(f"ip route add 16.0.0.0/32 count {ROUTES} {via}", PATIENCE_S)
+        assert routes_of_length(net, 32) == before + ROUTES
+
+    def delete() -> None:
+        net.router.ctl(f"ip route del 16.0.0.0/32 count {ROUTES}", PATIENCE_S)
+        assert routes_of_length(net, 32) == before
+
+    lossless_during(net, add)
+    for address in ("16.0.0.0", "16.7.161.31", "16.15.66.63"):
+        routed(net, address)
+    # One next hop moves them all at once, and nothing is lost meanwhile.
+    lossless_during(net, delete)
+
+
+def test_a_file_of_routes_is_executed_while_traffic_passes(net: Network, tmp_path: Path) -> None:
+    path = tmp_path / "routes.cli"
+    with path.open("w") as file:
+        for number in range(FILE_ROUTES):
+            file.write(
+                f"ip route add 20.{number >> 16}.{number >> 8 & 255}.{number & 255}/32 via {net.right.ip4}\n"
+            )
+    before = routes_of_length(net, 32)
+
+    def load() -> None:
+        said = net.router.ctl(f"exec {path}", PATIENCE_S)
+        assert str(FILE_ROUTES) in said.replace(",", "") or not said.strip(), said
+        assert routes_of_length(net, 32) == before + FILE_ROUTES
+
+    lossless_during(net, load)
+    routed(net, "20.3.13.63")
+
+    def unload() -> None:
+        net.router.ctl(f"ip route del 20.0.0.0/32 count {FILE_ROUTES}", PATIENCE_S)
+
+    lossless_during(net, unload)
+    assert routes_of_length(net, 32) == before
+
+
+def test_ipv6_routes_by_the_hundred_thousand_disturb_no_traffic(net: Network) -> None:
+    count = 200_000
+
+    def add_and_delete() -> None:
+        net.router.ctl(f"ip route add 3fff::/64 count {count} via {net.right.ip6}", PATIENCE_S)
+        rows = net.router.json("show ip6 fib table 0 summary")
+        assert {row["length"]: row["count"] for row in rows}[64] >= count
+        net.router.ctl(f"ip route del 3fff::/64 count {count}", PATIENCE_S)
+
+    lossless_during(net, add_and_delete)
+
+
+def test_the_router_is_as_before(net: Network) -> None:
+    assert "16.0.0.0" not in net.router.ctl("show running-config")
+    net.meet()
