@@ -6,6 +6,7 @@ use quiver_control::{IpPrefix, Refusal};
 use quiver_core::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib, FibError, InterfaceInfo};
+use quiver_tables::neighbour::NeighbourState;
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
@@ -38,7 +39,11 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         }
         let configured = ip.interface(id).clone();
         let Some(info) = info(engine, id, &configured) else { return Ok(()) };
+        let down = !info.up;
         fib.set_interface(info)?;
+        if change == InterfaceChange::State && down {
+            forget_learned(fib, id)?;
+        }
         if change == InterfaceChange::Mac {
             fit_link_local(engine, ip, fib, id)?;
         }
@@ -48,6 +53,15 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     if let Err(error) = result {
         tracing::warn!("{}: {}", engine.interface_name(id), refusal(engine, error));
     }
+}
+
+/// Behind a link that went down others may stand when it comes back: what was learned there is
+/// asked for again.
+fn forget_learned(fib: &mut Fib, id: InterfaceId) -> Result<(), FibError> {
+    let on = fib.neighbours().on(id);
+    let learned: Vec<_> =
+        on.filter(|(_, known)| known.state != NeighbourState::Static).map(|(address, _)| address).collect();
+    learned.into_iter().try_for_each(|address| fib.remove_neighbour(id, address))
 }
 
 /// The link-local address that an interface should have: chosen, or made of its MAC address

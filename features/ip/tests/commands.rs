@@ -197,6 +197,20 @@ fn neighbours_age_and_static_ones_stay() {
     assert_eq!(states(&mut router), ["static"]);
 }
 
+#[test]
+fn an_interface_that_goes_down_forgets_what_it_learned_and_keeps_what_is_configured() {
+    let mut router = two_interfaces();
+    router.cli("set interface ip address e0 10.0.0.1/24");
+    router.cli("ip neighbor e0 10.0.0.9 02:00:00:00:00:99");
+    router.send("e0", &arp(2));
+    let known = |router: &mut Router| router.json("show ip neighbors").as_array().map(Vec::len);
+    assert_eq!(known(&mut router), Some(2));
+    router.cli("set interface state e0 down");
+    router.cli("set interface state e0 up");
+    assert_eq!(router.json("show ip neighbors")[0]["state"], "static");
+    assert_eq!(known(&mut router), Some(1));
+}
+
 /// A frame in which 10.0.0.`host` asks for 10.0.0.1.
 fn arp(host: u8) -> Vec<u8> {
     let mut frame = vec![0xff; 6];
