@@ -1,5 +1,7 @@
 //! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: a packet meets a neighbour whose MAC
-//! address is not known. The neighbour is asked for it, now and then, and the packet dies.
+//! address is not known. The neighbour is asked for it, now and then. The packet for whose sake it is
+//! asked waits on the control thread if it is small; larger ones, and those that come before the
+//! answer, die.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,6 +16,7 @@ use quiver_wire::{
 };
 
 use crate::error_request::IcmpErrorRequest;
+use crate::held;
 use crate::notice::Notice;
 use crate::tables::IpTables;
 use crate::throttle::{Recent, TokenBucket, key};
@@ -35,6 +38,8 @@ quiver_core::reasons! {
     pub enum AskDrop {
         /// Asked.
         Asked = "request-sent", "the neighbour's MAC address is not known: it was asked for, the packet dropped";
+        /// Asked, and the packet waits.
+        Held = info "held", "the neighbour was asked for, the packet kept by the control thread until it answers";
         /// Asked a moment ago.
         Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was asked for a moment ago";
         /// Too many others.
@@ -65,6 +70,7 @@ struct Ask {
     kind: Kind,
     tables: IpTables,
     error: NodeId,
+    done: NodeId,
     recent: Recent,
     bucket: TokenBucket,
 }
@@ -79,6 +85,7 @@ impl Ask {
         }
         let adjacency = *self.tables.adjacencies.get(packet.index);
         let target = if self.kind.glean { destination } else { adjacency.next_hop() };
+        let waits = held::may_wait(packet, adjacency.tx);
         packet.tx = adjacency.tx;
         let again = key(&[u64::from(adjacency.tx.0), low(target), high(target)]);
         if !self.recent.may(again, cx.now_ns) {
@@ -88,6 +95,11 @@ impl Ask {
             return Err(AskDrop::TooMany);
         }
         self.ask(cx, &adjacency, target)?;
+        if waits {
+            held::tell(cx, packet, self.kind, adjacency.tx);
+            cx.count(AskDrop::Held, 1);
+            return Ok(self.done);
+        }
         Notice::Wanted { address: target }.send(cx, adjacency.tx);
         Err(AskDrop::Asked)
     }
@@ -204,11 +216,12 @@ impl Node for Ask {
 /// The declaration of one of the four.
 pub(crate) fn spec(name: &str, kind: Kind, tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new(name, "Asks for a neighbour's MAC address and drops the packet", move |wiring| {
+    NodeSpec::new(name, "Asks for a neighbour's MAC address", move |wiring| {
         Box::new(Ask {
             kind,
             tables: tables.clone(),
             error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
+            done: wiring.node("ip-done"),
             recent: Recent::new(ASK_INTERVAL_NS),
             bucket: TokenBucket::new(ASKS_PER_SECOND, ASKS_BURST),
         })
@@ -216,6 +229,7 @@ pub(crate) fn spec(name: &str, kind: Kind, tables: &IpTables) -> NodeSpec {
     .reasons::<AskDrop>()
     .describe(move |record, names| {
         let words = if kind.six { crate::ip6::words } else { crate::ip4::words };
-        format!("{}, whose next hop on {} is unknown", words(record.bytes()), names.interface(record.tx))
+        let (words, tx) = (words(record.bytes()), names.interface(record.tx));
+        format!("{words}, whose next hop on {tx} is unknown, to {}", names.node(record.next))
     })
 }

@@ -7,6 +7,7 @@ mod ask;
 mod commands;
 mod done;
 mod error_request;
+mod held;
 mod ip4;
 mod ip6;
 mod ip_input;

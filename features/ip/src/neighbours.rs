@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use quiver_core::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
+use quiver_tables::neighbour::Learned;
 use quiver_wire::MacAddress;
 
+use crate::held;
 use crate::notice::{Heard, Notice};
 use crate::state::{ASKED_MAX, IpState, with_ip};
 
@@ -53,20 +55,13 @@ pub(crate) fn now_ms(engine: &Engine) -> u64 {
 }
 
 fn hear(engine: &mut Engine, event: &Event) {
+    if held::hear(engine, event) {
+        return;
+    }
     let Some(notice) = Notice::read(event) else { return };
     match notice {
         Notice::Neighbour { address, mac, heard } => learn(engine, event.interface, address, mac, heard),
-        Notice::Wanted { address } => {
-            // It may have spoken while the packet was under way.
-            let known = engine.get::<Fib>().map(Fib::neighbours);
-            if known.is_some_and(|known| known.get(event.interface, address).is_some()) {
-                return;
-            }
-            let Some(ip) = engine.get_mut::<IpState>() else { return };
-            if ip.asked.len() < ASKED_MAX || ip.asked.contains_key(&(event.interface, address)) {
-                ip.asked.insert((event.interface, address), event.at_ns);
-            }
-        }
+        Notice::Wanted { address } => want(engine, event.interface, address, event.at_ns),
         Notice::Conflict { address, mac } => {
             let interface = engine.interface_name(event.interface);
             tracing::warn!(
@@ -81,6 +76,28 @@ fn hear(engine: &mut Engine, event: &Event) {
     }
 }
 
+/// A neighbour was asked for.
+pub(crate) fn want(engine: &mut Engine, on: InterfaceId, address: IpAddr, at_ns: u64) {
+    // It may have spoken while the event was under way.
+    let known = engine.get::<Fib>().map(Fib::neighbours);
+    if known.is_some_and(|known| known.get(on, address).is_some()) {
+        return;
+    }
+    let Some(ip) = engine.get_mut::<IpState>() else { return };
+    if ip.asked.len() < ASKED_MAX || ip.asked.contains_key(&(on, address)) {
+        ip.asked.insert((on, address), at_ns);
+    }
+}
+
+/// A neighbour is known: what waits for it goes on.
+pub(crate) fn serve(engine: &mut Engine, on: InterfaceId, address: IpAddr) {
+    let now_ns = engine.now_ns();
+    if let Some(ip) = engine.get_mut::<IpState>() {
+        let packets = ip.held.take(on, address, now_ns);
+        held::put_back(engine, on, packets);
+    }
+}
+
 fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress, heard: Heard) {
     let now = now_ms(engine);
     let learned = with_ip(engine, |_, ip, fib| {
@@ -92,29 +109,37 @@ fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress,
             Heard::Confirmed => known.is_none_or(|known| known == mac),
         };
         if !wanted {
-            return Ok(());
+            return Ok(false);
         }
-        fib.learn_neighbour(on, address, mac, now)?;
+        let learned = fib.learn_neighbour(on, address, mac, now)?;
         ip.asked.remove(&(on, address));
-        Ok::<(), FibError>(())
+        Ok::<bool, FibError>(learned == Learned::Changed)
     });
     if matches!(learned, Err(FibError::NeighboursFull(_)))
         && let Some(ip) = engine.get_mut::<IpState>()
     {
         ip.not_learned += 1;
     }
-    if let Err(error) = learned {
-        let interface = engine.interface_name(on);
-        tracing::debug!("{interface}: neighbour {address} at {mac} is not learned: {error}");
+    match learned {
+        Ok(true) => serve(engine, on, address),
+        Ok(false) => {}
+        Err(error) => {
+            let interface = engine.interface_name(on);
+            tracing::debug!("{interface}: neighbour {address} at {mac} is not learned: {error}");
+        }
     }
 }
 
-/// Neighbours age.
+/// Neighbours age, and what waits for them in vain is forgotten.
 fn look_through(engine: &mut Engine) {
     let now = now_ms(engine);
     let now_ns = engine.now_ns();
     with_ip(engine, |_, ip, fib| {
         ip.asked.retain(|_, at| now_ns.saturating_sub(*at) < ASKED_FOR_NS);
+        match ip.held.forget_old(now_ns) {
+            0 => {}
+            count => tracing::debug!("{count} packets are forgotten: no neighbour answered in time"),
+        }
         let stale: Vec<_> = fib.neighbours().older_than(STALE_AFTER_MS, now).collect();
         let old: Vec<_> = fib.neighbours().older_than(FORGET_AFTER_MS, now).collect();
         for (on, address) in stale {

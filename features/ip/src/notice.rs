@@ -166,7 +166,7 @@ impl Notice {
             2 => Heard::Confirmed,
             3 => return Some(Notice::Wanted { address }),
             4 => return Some(Notice::Conflict { address, mac: MacAddress(bytes.take()?) }),
-            _ => {
+            5 | 6 => {
                 let word = |bytes: &mut Reader<'_>| bytes.take().map(u16::from_be_bytes);
                 let (identifier, sequence) = (word(&mut bytes)?, word(&mut bytes)?);
                 let length = word(&mut bytes)?;
@@ -181,6 +181,7 @@ impl Notice {
                     bytes: length,
                 });
             }
+            _ => return None, // of another kind, as in `held`
         };
         Some(Notice::Neighbour { address, mac: MacAddress(bytes.take()?), heard })
     }

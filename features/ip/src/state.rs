@@ -9,6 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
+use crate::held::HeldPackets;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
@@ -59,6 +60,8 @@ pub struct IpState {
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
     /// Neighbours that were asked for, and when last, in nanoseconds.
     pub(crate) asked: BTreeMap<(InterfaceId, IpAddr), u64>,
+    /// Packets that wait for neighbours that were asked for.
+    pub(crate) held: HeldPackets,
     /// Neighbours that there was no room for.
     pub(crate) not_learned: u64,
 }
@@ -71,6 +74,7 @@ impl IpState {
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
             asked: BTreeMap::new(),
+            held: HeldPackets::default(),
             not_learned: 0,
         }
     }
@@ -105,6 +109,7 @@ impl IpState {
     pub(crate) fn forget(&mut self, id: InterfaceId) {
         self.interfaces.remove(&id);
         self.asked.retain(|(on, _), _| *on != id);
+        self.held.forget_interface(id);
         self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
     }
 }

@@ -9,7 +9,7 @@ use quiver_tables::neighbour::{NEIGHBOURS_MAX, Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
 use super::{GROUP, fib};
-use crate::neighbours::now_ms;
+use crate::neighbours::{now_ms, serve};
 use crate::state::{IpState, refusal, with_ip};
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -75,7 +75,9 @@ fn configure(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddr
         ip.asked.remove(&(on, address));
         Ok(())
     });
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| refusal(engine, error))?;
+    serve(engine, on, address);
+    Ok(())
 }
 
 fn forget(engine: &mut Engine, on: InterfaceId, address: IpAddr) -> Result<(), Refusal> {
@@ -112,17 +114,23 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output
         let row = table.row().cell(Cell::real(age, 1)).cell(*address).cell("incomplete");
         row.cell(None::<&str>).cell(engine.interface_name(*on));
     }
-    let output = Output::none().table("neighbors", table);
-    let not_learned = engine.get::<IpState>().map_or(0, |ip| ip.not_learned);
-    if not_learned == 0 {
-        return Ok(output);
+    let mut output = Output::none().table("neighbors", table);
+    let Some(ip) = engine.get::<IpState>() else { return Ok(output) };
+    if ip.not_learned > 0 {
+        output = output.line(format!(
+            "{} times a neighbour was not learned: there are {} dynamic ones already \
+             (`set ip neighbor-config limit N`)",
+            ip.not_learned,
+            fib(engine)?.neighbours().limit()
+        ));
     }
-    let limit = fib(engine)?.neighbours().limit();
-    let what = format!(
-        "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones already \
-         (`set ip neighbor-config limit N`)"
-    );
-    Ok(output.line(what))
+    let (waiting, forgotten) = (ip.held.len(), ip.held.forgotten());
+    if waiting > 0 || forgotten > 0 {
+        output = output.line(format!(
+            "{waiting} packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten unanswered"
+        ));
+    }
+    Ok(output)
 }
 
 fn state_word(neighbour: &Neighbour) -> &'static str {
