@@ -16,7 +16,7 @@ from peers.processes import need, parse_json, wait_until
 from peers.router import Router
 
 #: The routers' workers do not share a core.
-CORE = {1: "1", 2: "0"}
+CORE = {1: 1, 2: 0}
 
 MODES = pytest.mark.parametrize("mode", ["ethernet", "ip"])
 
@@ -68,7 +68,7 @@ def chain(mode: str, folder: Path) -> Iterator[list[End]]:
         ends = []
         try:
             for number, home, host in ((1, home1, host1), (2, home2, host2)):
-                ends.append(End(Router(home, cores=CORE[number]), host, number))
+                ends.append(End(Router(home, worker_core=CORE[number]), host, number))
                 ends[-1].router.configure(configuration(number, host, socket, mode))
                 configure_host(host, number)
             yield ends
@@ -133,7 +133,7 @@ def test_a_router_that_is_killed_and_started_again_is_found_again(tmp_path: Path
         home = dead.router.namespace
         dead.router.kill()
         wait_until("the link is down", lambda: not alive.router.is_linked("memif1/0"))
-        dead.router = Router(home, cores=CORE[dead.number])
+        dead.router = Router(home, worker_core=CORE[dead.number])
         dead.router.configure(configuration(dead.number, dead.host, tmp_path / "between.sock", "ethernet"))
         configure_host(dead.host, dead.number)
         alive.router.wait_for_link("memif1/0")

@@ -6,7 +6,7 @@ import pytest
 from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 
-from peers.network import DEVICE, Network, Side, answers, ping, ping_all, reach
+from peers.network import DEVICE, Network, Side, answers, network, ping, ping_all, reach
 from peers.processes import wait_until
 
 families = pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
@@ -101,11 +101,10 @@ def test_a_deleted_neighbour_is_learned_again(each_network: Network, family: int
 
 
 @families
-def test_the_first_ping_to_a_host_that_nobody_knows_is_answered(each_network: Network, family: int) -> None:
-    left, right = each_network.left, each_network.right
-    for side in each_network.sides:
-        each_network.router.ctl(f"ip neighbor del {side.interface} {side.address(family)}")
-    ping_all(left.host, right.address(family), count=1)
+@pytest.mark.parametrize("kind", ["veth", "tap"])
+def test_the_first_ping_to_a_host_that_nobody_knows_is_answered(kind: str, family: int) -> None:
+    with network(kind) as fresh:
+        ping_all(fresh.left.host, fresh.right.address(family), count=1)
 
 
 @families

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -24,13 +22,12 @@ from peers.network import (
 )
 from peers.processes import wait_until
 from peers.router import Router
+from peers.stream import PORT, Stream, source_port, udp_socket
 
 #: Flows of a test of sharing, and packets of each.
 FLOWS, PACKETS_PER_FLOW = 240, 3
-#: Packets of a stream that others must not disturb, sent in bursts that no queue loses.
-STREAM_PACKETS, STREAM_BURST = 12_000, 40
-#: Port that nobody listens to; the frames are seen by raw sockets.
-PORT = 5999
+#: How often something is changed under traffic.
+CHANGES = 50
 
 families = pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
 
@@ -38,12 +35,6 @@ families = pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
 def beyond(family: int) -> tuple[str, str]:
     """A prefix behind the hosts, and an address in it."""
     return ("10.50.0.0/24", "10.50.0.9") if family == 4 else ("2001:db8:50::/48", "2001:db8:50::9")
-
-
-def udp_socket(side: Side, family: int) -> socket.socket:
-    """A datagram socket of a host."""
-    kind = socket.AF_INET if family == 4 else socket.AF_INET6
-    return side.host.socket(kind, socket.SOCK_DGRAM)
 
 
 def send_flows(side: Side, family: int, address: str) -> None:
@@ -58,10 +49,9 @@ def send_flows(side: Side, family: int, address: str) -> None:
 def flows_in(raw: RawSocket, family: int) -> dict[int, int]:
     """Packets of each flow that came, by source port."""
     counts: dict[int, int] = defaultdict(int)
-    header = 14 + (20 if family == 4 else 40)
     for frame in raw.receive_all():
-        if frame[header + 2 : header + 4] == PORT.to_bytes(2, "big"):
-            counts[int.from_bytes(frame[header : header + 2], "big")] += 1
+        if (port := source_port(frame, family)) is not None:
+            counts[port] += 1
     return counts
 
 
@@ -135,56 +125,17 @@ def test_when_a_path_goes_down_the_other_takes_all_and_flows_come_back_with_it(
     three.meet()
 
 
-def stream_while(net: Network, family: int, change: Callable[[int], None]) -> None:
-    """Every packet of a stream from the first to the second host arrives, whatever changes meanwhile."""
-    failures: list[BaseException] = []
-    done = threading.Event()
-
-    def keep_changing() -> None:
-        round_number = 0
-        try:
-            while not done.is_set():
-                change(round_number)
-                round_number += 1
-            assert round_number > 3
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=keep_changing)
-    got = 0
-    with net.right.host.raw_socket(DEVICE) as raw, udp_socket(net.left, family) as udp:
-        thread.start()
-        try:
-            for _ in range(STREAM_PACKETS // STREAM_BURST):
-                for _ in range(STREAM_BURST):
-                    udp.sendto(b"a packet of the stream", (net.right.address(family), PORT))
-                    header = 14 + (20 if family == 4 else 40)
-                expected = STREAM_BURST
-                while expected and (frame := raw.receive(2.0)) is not None:
-                    is_ours = frame[header + 2 : header + 4] == PORT.to_bytes(2, "big")
-                    expected -= is_ours
-                    got += is_ours
-                if expected:
-                    break
-        finally:
-            done.set()
-            thread.join()
-    assert not failures, failures[0]
-    assert got == STREAM_PACKETS, f"{STREAM_PACKETS - got} packets lost: {net.router.ctl('show errors')}"
-
-
 @families
 def test_changing_a_neighbour_under_traffic_keeps_the_rest_whole(three: Network, family: int) -> None:
     third = three.sides[2]
 
-    def change(round_number: int) -> None:
-        address = third.address(family)
-        three.router.ctl(f"ip neighbor {third.interface} {address} 02:00:00:00:01:{round_number % 256:02x}")
-        three.router.ctl(f"ip neighbor del {third.interface} {address}")
-
+    address = third.address(family)
     share(three, family)
     try:
-        stream_while(three, family, change)
+        with Stream(three.left, three.right, family):
+            for number in range(CHANGES):
+                three.router.ctl(f"ip neighbor {third.interface} {address} 02:00:00:00:01:{number:02x}")
+                three.router.ctl(f"ip neighbor del {third.interface} {address}")
     finally:
         three.router.ctl(f"ip route del {beyond(family)[0]}")
     reach(three.left.host, third.address(family))
@@ -198,21 +149,19 @@ def test_changing_routes_tables_and_interfaces_under_traffic_loses_nothing(
     third = three.sides[2]
     word = "ip" if family == 4 else "ip6"
 
-    def change(_: int) -> None:
-        three.router.configure(
-            f"""{word} table add 77
-            ip route add {prefix} table 77 via {third.address(family)} {third.interface}
-            ip route add {prefix} via {third.address(family)} {third.interface}
-            ip route add {prefix} via {three.right.address(family)} {three.right.interface}
-            create loopback interface instance 5
-            set interface state loop5 up
-            ip route del {prefix}
-            ip route del {prefix} table 77
-            {word} table del 77
-            delete loopback interface intfc loop5"""
-        )
-
-    stream_while(three, family, change)
+    commands = f"""{word} table add 77
+        ip route add {prefix} table 77 via {third.address(family)} {third.interface}
+        ip route add {prefix} via {third.address(family)} {third.interface}
+        ip route add {prefix} via {three.right.address(family)} {three.right.interface}
+        create loopback interface instance 5
+        set interface state loop5 up
+        ip route del {prefix}
+        ip route del {prefix} table 77
+        {word} table del 77
+        delete loopback interface intfc loop5"""
+    with Stream(three.left, three.right, family):
+        for _ in range(CHANGES):
+            three.router.configure(commands)
 
 
 @families

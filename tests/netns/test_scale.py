@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from peers.network import DEVICE, Network, network
-from peers.processes import Process
+from peers.stream import PORT, Stream
 
 ROUTES = 1_000_000
 #: Routes of a file, one command each.
 FILE_ROUTES = 200_000
 #: Loading takes this long at most, or the test gives up, seconds.
 PATIENCE_S = 240.0
-PORT = 5998
 
 
 @pytest.fixture(scope="module")
@@ -27,31 +24,6 @@ def net() -> Iterator[Network]:
     with network() as made:
         made.meet()
         yield made
-
-
-def lossless_during(net: Network, work: Callable[[], None]) -> None:
-    """A stream of pings goes on while the work is done; every one is answered."""
-    size_bytes = 200
-    ping: Process = net.left.host.start(
-        "ping", "-n", "-q", "-i", "0.002", "-s", str(size_bytes), "-W", "5", net.right.ip4
-    )
-    failures: list[BaseException] = []
-
-    def do() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    worker = threading.Thread(target=do)
-    worker.start()
-    worker.join()
-    # SIGINT lets ping wait for what is under way, and tell.
-    ping.stop(signal.SIGINT)
-    assert not failures, failures[0]
-    text = ping.text()
-    assert ", 0% packet loss" in text, f"{text}\n{net.router.ctl('show errors')}"
-    assert "duplicates" not in text, text
 
 
 def routes_of_length(net: Network, length: int) -> int:
@@ -87,11 +59,13 @@ def test_a_million_routes_by_one_command_disturb_no_traffic(net: Network) -> Non
         net.router.ctl(f"ip route del 16.0.0.0/32 count {ROUTES}", PATIENCE_S)
         assert routes_of_length(net, 32) == before
 
-    lossless_during(net, add)
+    with Stream(net.left, net.right):
+        add()
     for address in ("16.0.0.0", "16.7.161.31", "16.15.66.63"):
         routed(net, address)
     # One next hop moves them all at once, and nothing is lost meanwhile.
-    lossless_during(net, delete)
+    with Stream(net.left, net.right):
+        delete()
 
 
 def test_a_file_of_routes_is_executed_while_traffic_passes(net: Network, tmp_path: Path) -> None:
@@ -108,13 +82,15 @@ def test_a_file_of_routes_is_executed_while_traffic_passes(net: Network, tmp_pat
         assert str(FILE_ROUTES) in said.replace(",", "") or not said.strip(), said
         assert routes_of_length(net, 32) == before + FILE_ROUTES
 
-    lossless_during(net, load)
+    with Stream(net.left, net.right):
+        load()
     routed(net, "20.3.13.63")
 
     def unload() -> None:
         net.router.ctl(f"ip route del 20.0.0.0/32 count {FILE_ROUTES}", PATIENCE_S)
 
-    lossless_during(net, unload)
+    with Stream(net.left, net.right):
+        unload()
     assert routes_of_length(net, 32) == before
 
 
@@ -127,7 +103,8 @@ def test_ipv6_routes_by_the_hundred_thousand_disturb_no_traffic(net: Network) ->
         assert {row["length"]: row["count"] for row in rows}[64] >= count
         net.router.ctl(f"ip route del 3fff::/64 count {count}", PATIENCE_S)
 
-    lossless_during(net, add_and_delete)
+    with Stream(net.left, net.right):
+        add_and_delete()
 
 
 def test_the_router_is_as_before(net: Network) -> None:

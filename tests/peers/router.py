@@ -45,6 +45,13 @@ class Answer:
     err: str
 
 
+def cpu_section(worker_core: int) -> str:
+    """The worker on this core and control on the other; on a machine with one core nothing is said."""
+    if (os.cpu_count() or 1) < 2:
+        return ""
+    return f"cpu {{ main-core {1 - worker_core} corelist-workers {worker_core} }}"
+
+
 class Router:
     """A `quiverd` in the foreground, in a namespace of its own, with its sockets in a temporary folder."""
 
@@ -52,7 +59,7 @@ class Router:
         self,
         namespace: Namespace | None = None,
         *,
-        cores: str = "1",
+        worker_core: int = 1,
         sections: str = "",
         exec_text: str | None = None,
         folder: Path | None = None,
@@ -70,7 +77,7 @@ class Router:
         self.startup = self.folder / "startup.conf"
         self.startup.write_text(
             f"unix {{ nodaemon cli-listen {self.cli_socket} runtime-dir {self.folder} "
-            f"log {self.log} {exec_line} }}\ncpu {{ main-core 0 corelist-workers {cores} }}\n{sections}\n"
+            f"log {self.log} {exec_line} }}\n{cpu_section(worker_core)}\n{sections}\n"
         )
         words = [str(binary("quiverd")), "--config", str(self.startup)]
         self.process = Process(namespace.words(*words) if namespace else words)
