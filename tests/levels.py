@@ -74,7 +74,7 @@ LEVELS = [
         count_cargo,
         (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "3")),
     ),
-    Level("lab", [str(PYTHON), "-m", "pytest", "-q", "-rs"], count_pytest, directory="lab"),
+    Level("lab", [str(PYTHON), "-m", "pytest", "-rs"], count_pytest, directory="lab"),
     Level(
         "binaries",
         ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
