@@ -9,16 +9,22 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from peers import router as routers
+from peers.namespace import remove_orphans
 
 Reporting = Generator[None, pytest.TestReport, pytest.TestReport]
+
+
+#: Without these hardly any test can run.
+NEEDED = ("ip", "ping", "sysctl", "tcpdump", "setpriv")
 
 
 def why_not_here() -> str | None:
     """Why these tests cannot run here, if they cannot."""
     if os.geteuid() != 0:
         return "namespaces need root"
-    if shutil.which("ip") is None:
-        return "not installed: ip (package iproute2)"
+    missing = [program for program in NEEDED if shutil.which(program) is None]
+    if missing:
+        return f"not installed: {', '.join(missing)} (tests/install-packages)"
     return None
 
 
@@ -26,6 +32,7 @@ def why_not_here() -> str | None:
 def _possible_here() -> None:
     if why := why_not_here():
         pytest.skip(why)
+    remove_orphans()
 
 
 @pytest.fixture(autouse=True)

@@ -96,7 +96,7 @@ def test_nobody_but_the_owner_and_the_group_may_use_the_sockets(router: Router) 
 
 def test_without_nodaemon_the_start_returns_when_the_router_serves(tmp_path: Path) -> None:
     startup = tmp_path / "startup.conf"
-    startup.write_text(f"unix {{ runtime-dir {tmp_path} }}\ncpu {{ corelist-workers 1 }}\n")
+    startup.write_text(f"unix {{ runtime-dir {tmp_path} }}\n")
     done = run(str(binary("quiverd")), "--config", str(startup))
     pid = int(done.stdout.split("process ")[1].split(";")[0])
     try:
@@ -215,7 +215,7 @@ def test_a_startup_exec_file_with_an_error_stops_the_start(tmp_path: Path) -> No
     setup.write_text("ip table add 1\nset interface state nosuch0 up\n")
     done = start(
         tmp_path,
-        f"unix {{ nodaemon runtime-dir {tmp_path} exec {setup} }}\ncpu {{ corelist-workers 1 }}\n",
+        f"unix {{ nodaemon runtime-dir {tmp_path} exec {setup} }}\n",
     )
     assert done.returncode == 1
     assert f"{setup}:2: " in done.stderr, done.stderr

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from peers.namespace import Namespace
-from peers.processes import run, wait_until
+from peers.processes import SCRATCH, run, wait_until
 
 #: Packets written down at most.
 PACKETS_MAX = 2000
@@ -37,7 +37,7 @@ class Capture:
 
     def __init__(self, namespace: Namespace, device: str, what: str = "", packets: int = PACKETS_MAX) -> None:
         self._namespace, self._device, self._what, self._packets = namespace, device, what, packets
-        self.file = Path(tempfile.mkstemp(prefix="quiver-capture-", suffix=".pcap")[1])
+        self.file = Path(tempfile.mkstemp(dir=SCRATCH, suffix=".pcap")[1])
 
     def __enter__(self) -> Capture:
         self._process = self._namespace.start(

@@ -23,6 +23,14 @@ _numbers = count()
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def remove_orphans() -> None:
+    """Remove the namespaces of runs that were killed."""
+    for place in Path("/run/netns").glob("quiver-*-*-*"):
+        pid = place.name.split("-")[1]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            run("ip", "netns", "del", place.name, check=False)
+
+
 class Namespace:
     """A network namespace. Its name has the process id in it, so that runs do not meet."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import shutil
@@ -15,6 +16,9 @@ from typing import Any
 
 import pytest
 
+#: Files of this run; gone when it ends.
+SCRATCH = Path(tempfile.mkdtemp(prefix="quiver-tests-"))
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 #: No program that a test waits for takes longer, seconds.
 PATIENCE_S = 60.0
 #: How often something that is waited for is looked at, seconds.
@@ -65,10 +69,11 @@ class Process:
 
     def __init__(self, words: Sequence[str], *, stdin: bool = False) -> None:
         self.words = list(words)
-        self.log = Path(tempfile.mkstemp(prefix="quiver-process-", suffix=".log")[1])
+        self.log = Path(tempfile.mkstemp(dir=SCRATCH, suffix=".log")[1])
         with self.log.open("wb") as log:
+            # Whatever ends this run ends the program too.
             self._popen = subprocess.Popen(
-                self.words,
+                ["setpriv", "--pdeathsig", "KILL", *self.words],
                 stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

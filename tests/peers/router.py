@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from peers.namespace import Namespace
-from peers.processes import CommandError, Process, parse_json, run, wait_until
+from peers.processes import SCRATCH, CommandError, Process, parse_json, run, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARIES = Path(os.environ.get("QUIVER_BIN_DIR", ROOT / "target" / "release"))
@@ -65,7 +65,7 @@ class Router:
         folder: Path | None = None,
     ) -> None:
         self.namespace = namespace
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="quiver-router-"))
+        self.folder = folder or Path(tempfile.mkdtemp(dir=SCRATCH, prefix="router-"))
         self._own_folder = folder is None
         self.log = self.folder / "quiverd.log"
         self.cli_socket = self.folder / "cli.sock"
