@@ -52,6 +52,8 @@ pub enum HostError {
 /// The control thread's handle.
 pub(crate) struct HostDevice {
     pub(crate) config: HostConfig,
+    /// Sending sockets that there are.
+    tx_queues: usize,
     index: i32,
     /// As last heard; none when the link is gone.
     seen: Option<LinkState>,
@@ -103,7 +105,7 @@ impl Device for HostDevice {
             ("linux-state".into(), state.into()),
             ("linux-mtu".into(), self.seen.as_ref().map_or(0, |s| s.mtu_bytes).into()),
             ("rx-queues".into(), self.config.rx_queues.into()),
-            ("tx-queues".into(), self.config.tx_queues.unwrap_or(0).into()),
+            ("tx-queues".into(), self.tx_queues.into()),
             ("times-gone".into(), self.times_gone.into()),
         ]
     }
@@ -175,6 +177,7 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
     let (mac, mtu_bytes, link_up) = (seen.mac, mtu_of(&seen), seen.is_running);
     let device = HostDevice {
         config: config.clone(),
+        tx_queues,
         index,
         seen: Some(seen),
         own_mac: false,
