@@ -179,6 +179,9 @@ def test_what_the_machine_is_like_is_told(seen: Network) -> None:
     assert router.ctl("show graph dot").startswith("digraph")
     shown = router.json("show hardware-interfaces")["interfaces"]
     assert {row["name"] for row in shown} >= {side.interface for side in seen.sides}
+    for row in shown:
+        if row["hardware"] == "af-packet":
+            assert row["facts"]["tx_queues"] == 1
 
 
 def test_without_huge_pages_the_log_says_so(tmp_path: Path) -> None:

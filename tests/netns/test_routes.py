@@ -82,6 +82,20 @@ def shared_flows(net: Network, family: int) -> tuple[dict[int, int], dict[int, i
 
 
 @families
+@pytest.mark.parametrize("kind", ["veth", "tap"])
+def test_flows_spread_over_several_receive_queues_all_arrive(kind: str, family: int) -> None:
+    with network(kind, more="num-rx-queues 2") as net:
+        for side in net.sides:
+            assert len(net.router.interface(side.interface)["rx_queues"]) == 2
+        net.meet()
+        with net.right.host.raw_socket(DEVICE) as raw:
+            send_flows(net.left, family, net.right.address(family))
+            flows = flows_in(raw, family)
+        assert len(flows) == FLOWS
+        assert set(flows.values()) == {PACKETS_PER_FLOW}
+
+
+@families
 @pytest.mark.parametrize("weights", [(1, 1), (3, 1)], ids=["equal", "three-to-one"])
 def test_flows_are_shared_by_weight_and_each_stays_on_its_path(
     three: Network, family: int, weights: tuple[int, int]

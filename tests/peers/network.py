@@ -139,7 +139,13 @@ def route_get(host: Namespace, address: str) -> Any:
 
 
 def attach(
-    router: Router, host: Namespace, number: int, kind: str, mtu: int = MTU_BYTES, subnet: int | None = None
+    router: Router,
+    host: Namespace,
+    number: int,
+    kind: str,
+    mtu: int = MTU_BYTES,
+    subnet: int | None = None,
+    more: str = "",
 ) -> Side:
     """Join a host to the router's port of this number, over `veth` or `tap`; in a subnet of its own."""
     subnet = number if subnet is None else subnet
@@ -149,9 +155,9 @@ def attach(
         veth(router.namespace, device, host, DEVICE, mtu)
         # The kernel on the router's side does not speak.
         router.namespace.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
-        router.ctl(f"create host-interface name {device}")
+        router.ctl(f"create host-interface name {device} {more}")
         return Side(host, f"host-{device}", subnet)
-    router.ctl(f"create tap id {number} host-if-name {DEVICE} host-ns {host.name}")
+    router.ctl(f"create tap id {number} host-if-name {DEVICE} host-ns {host.name} {more}")
     host.ip("link", "set", DEVICE, "mtu", str(mtu), "up")
     return Side(host, f"tap{number}", subnet)
 
@@ -169,14 +175,17 @@ def namespaces(*labels: str) -> Iterator[list[Namespace]]:
 
 @contextmanager
 def network(
-    kind: str = "veth", *, hosts: int = 2, mtu: int = MTU_BYTES, configured: bool = True, sections: str = ""
+    kind: str = "veth", *, hosts: int = 2, mtu: int = MTU_BYTES, configured: bool = True, more: str = ""
 ) -> Iterator[Network]:
-    """A router with so many hosts; `configured`: with addresses on both ends of each link."""
+    """A router with so many hosts; `configured`: with addresses on both ends of each link.
+
+    `more` stands behind the command that makes each interface.
+    """
     labels = [f"host{number}" for number in range(1, hosts + 1)]
-    with namespaces("router", *labels) as made, Router(made[0], sections=sections) as router:
+    with namespaces("router", *labels) as made, Router(made[0]) as router:
         sides = []
         for number, host in enumerate(made[1:], start=1):
-            side = attach(router, host, number, kind, mtu)
+            side = attach(router, host, number, kind, mtu, more=more)
             if configured:
                 side.configure_host()
                 router.configure(side.router_commands(mtu))
