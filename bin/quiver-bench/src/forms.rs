@@ -116,8 +116,7 @@ fn output(frame: &mut Frame, counted: &mut Counted) {
 
 /// The next node of all, as the engine finds it between two nodes.
 fn common(frame: &Frame) -> bool {
-    let first = frame.next()[0];
-    frame.next().iter().fold(0u16, |all, n| all | (n.0 ^ first.0)) == 0
+    frame.common_next().is_some()
 }
 
 fn nodes(bench: &mut Bench<'_>, frame: &mut Frame, lookup_alone: bool, scratch: &mut Scratch) {

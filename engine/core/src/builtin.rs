@@ -68,10 +68,15 @@ impl Node for InterfaceOutput {
             _ => return frame.route(|_| Err(OutputDrop::Down)),
         };
         let mut bytes = 0;
+        let mut chained = false;
         for packet in frame.packets_mut() {
             packet.tx = self.interface;
             packet.arc_place = 0;
-            bytes += packet.length() as u64;
+            bytes += packet.segment_length() as u64;
+            chained |= packet.is_chained();
+        }
+        if chained {
+            bytes = frame.packets().iter().map(|packet| packet.length() as u64).sum();
         }
         let counters = cx.interface_counters(self.interface);
         counters.tx_packets.add(frame.len() as u64);

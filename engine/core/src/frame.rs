@@ -22,6 +22,8 @@ pub struct Frame {
     pub(crate) traced: bool,
     /// All packets came in by the same interface.
     same_rx: bool,
+    /// Where all packets go, when one decision was made for all; `next` is then not written.
+    same_next: Option<NodeId>,
 }
 
 impl Frame {
@@ -33,6 +35,7 @@ impl Frame {
             length: 0,
             traced: false,
             same_rx: false,
+            same_next: None,
         })
     }
 
@@ -83,22 +86,23 @@ impl Frame {
     /// The packets and the next node of each, for nodes that run loops of their own.
     #[inline(always)]
     pub fn split_mut(&mut self) -> (&mut [Packet], &mut [NodeId]) {
+        self.same_next = None;
         // SAFETY: the first `length` places are initialised.
         let packets =
             unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) };
         (packets, &mut self.next[..self.length])
     }
 
-    /// Where each packet goes next.
-    #[inline(always)]
-    pub fn next(&self) -> &[NodeId] {
-        &self.next[..self.length]
+    /// Where the packet at `place` goes next.
+    #[inline]
+    pub fn next_of(&self, place: usize) -> NodeId {
+        self.same_next.unwrap_or(self.next[place])
     }
 
     /// Send all packets to one node.
     #[inline]
     pub fn set_all_next(&mut self, next: NodeId) {
-        self.next[..self.length].fill(next);
+        self.same_next = Some(next);
     }
 
     /// Append a packet; it comes back when the vector is full.
@@ -126,6 +130,7 @@ impl Frame {
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Packet> {
         let length = std::mem::take(&mut self.length);
         self.traced = false;
+        self.same_next = None;
         // SAFETY: each initialised place is read once; the length is zero already.
         self.packets[..length].iter().map(|p| unsafe { p.assume_init_read() })
     }
@@ -165,10 +170,13 @@ impl Frame {
 
     /// The node that all packets go to, if it is one and the same.
     #[inline]
-    pub(crate) fn common_next(&self) -> Option<NodeId> {
-        let next = self.next();
+    pub fn common_next(&self) -> Option<NodeId> {
+        if self.same_next.is_some() {
+            return self.same_next;
+        }
+        let next = &self.next[..self.length];
         let first = *next.first()?;
-        // Without an early exit, so that the compiler compares 32 at a time.
+        // Without an early exit, so that the compiler compares many at a time.
         let differing = next.iter().fold(0u16, |all, n| all | (n.0 ^ first.0));
         (differing == 0).then_some(first)
     }

@@ -113,7 +113,7 @@ impl Outbox {
     ) {
         let (traced, same_rx) = (frame.traced, frame.is_same_rx());
         let mut nexts = [NodeId(0); FRAME_PACKETS_MAX];
-        nexts[..frame.len()].copy_from_slice(frame.next());
+        nexts[..frame.len()].copy_from_slice(frame.split_mut().1);
         for (mut packet, next) in frame.drain().zip(nexts) {
             if next == DROP {
                 name_the_dead(from, &mut packet);

@@ -122,7 +122,7 @@ impl Tracer {
     /// Write down what `node` did with the traced packets of a vector.
     #[cold]
     pub(crate) fn record(&mut self, node: NodeId, frame: &Frame, sink: bool) {
-        for (packet, next) in frame.packets().iter().zip(frame.next()) {
+        for (place, packet) in frame.packets().iter().enumerate() {
             if !packet.has(PacketFlags::TRACED) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl Tracer {
             self.records.push(TraceRecord {
                 packet: packet.header_line().trace,
                 node,
-                next: if sink { node } else { *next },
+                next: if sink { node } else { frame.next_of(place) },
                 clocks: crate::cpu::clocks(),
                 rx: packet.rx,
                 tx: packet.tx,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, InterfaceId, NodeId};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 
 use crate::state::{CrossConnects, Published};
 
@@ -55,9 +55,13 @@ impl Node for Cross {
             && let Some(first) = frame.packets().first()
         {
             let next = output(first.rx).ok_or(CrossDrop::NotConnected);
-            frame.route(|packet| {
-                if packet.segment_length() < FRAME_BYTES_MIN { Err(CrossDrop::Truncated) } else { next }
-            });
+            let shortest = frame.packets().iter().map(Packet::segment_length).min();
+            match next {
+                Ok(next) if shortest >= Some(FRAME_BYTES_MIN) => frame.set_all_next(next),
+                _ => frame.route(|packet| {
+                    if packet.segment_length() < FRAME_BYTES_MIN { Err(CrossDrop::Truncated) } else { next }
+                }),
+            }
         } else {
             frame.route(|packet| {
                 if packet.segment_length() < FRAME_BYTES_MIN {
