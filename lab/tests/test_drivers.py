@@ -199,7 +199,7 @@ def test_the_profile_is_written_in_the_generators_own_names(tmp_path: Path) -> N
     plan.profile.write(tmp_path / "profile.yaml")
     written = json.loads((tmp_path / "profile.yaml").read_text())
     assert written["ports"][1]["memif"] == {
-        "socket": str(tmp_path / "wire.sock"), "id": 1, "role": "slave", "ring_size": 1024,
+        "socket": str(tmp_path / "wire.sock"), "id": 1, "role": "slave", "ring_size": 8192,
         "buffer_size": 2048, "queues": 1,
     }  # fmt: skip
     stream = written["streams"][0]

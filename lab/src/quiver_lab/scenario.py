@@ -56,7 +56,8 @@ class MemifLink(Part):
     kind: Literal["memif"] = "memif"
     role: Literal["master", "slave"] = "master"
     """The forwarder's role; the generator takes the other."""
-    ring_size: int = Field(default=1_024, ge=64, le=16_384)
+    ring_size: int = Field(default=8_192, ge=64, le=16_384)
+    """Frames a ring holds: enough to bridge the stalls of a virtual machine, which last milliseconds."""
     buffer_size: int = Field(default=2_048, ge=256, le=16_384)
 
     @model_validator(mode="after")
