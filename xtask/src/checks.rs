@@ -121,7 +121,7 @@ fn dependencies_told() -> Result<Vec<String>> {
 }
 
 /// All Rust files of ours, relative to the root.
-fn sources() -> Result<Vec<PathBuf>> {
+pub fn sources() -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in ["bin", "engine", "features", "drivers", "testkit", "xtask", "fuzz"] {
         collect(Path::new(folder), &mut files)?;

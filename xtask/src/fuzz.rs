@@ -1,46 +1,86 @@
-//! The property tests, which are the fuzz targets, for longer: every test whose name says that no
-//! input panics or that two things are equal runs again and again with fresh seeds.
+//! The property tests, which are the fuzz targets, for longer: the test binaries that hold some run
+//! again and again, with many cases and fresh seeds each time.
 
+use std::fs;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::metadata::{members, root};
+use crate::checks::sources;
+use crate::metadata::{Member, members, root};
 
 /// Cases of each property in one round.
 const CASES: &str = "20000";
+/// What a file with properties contains.
+const MARKS: [&str; 2] = ["proptest!", "bolero::check!"];
 
-/// Run the tests of every crate for `seconds` each; stop at the first failure.
+/// Run the properties of every crate for `seconds` each; stop at the first that does not hold.
 pub fn run(seconds: u64) -> Result<ExitCode> {
+    let sources = sources()?;
     for member in members()?.iter().filter(|m| !m.folder.starts_with("xtask")) {
+        let targets = targets(member, &sources)?;
+        if targets.is_empty() {
+            continue;
+        }
+        println!("{}: {} for {seconds} s", member.name, targets.join(" "));
         let deadline = Instant::now() + Duration::from_secs(seconds);
         let mut rounds = 0;
         while rounds == 0 || Instant::now() < deadline {
             let status = Command::new(env!("CARGO"))
-                .args([
-                    "test",
-                    "--quiet",
-                    "--release",
-                    "-p",
-                    &member.name,
-                    "--",
-                    "propert",
-                    "fuzz",
-                    "any_",
-                    "no_input",
-                ])
+                .args(["test", "--quiet", "--release", "-p", &member.name])
+                .args(&targets)
                 .env("PROPTEST_CASES", CASES)
                 .env("BOLERO_RANDOM_ITERATIONS", CASES)
                 .current_dir(root())
-                .status()?;
+                .status()
+                .context("cargo test")?;
             if !status.success() {
                 println!("{}: a property does not hold; the failing case is above", member.name);
                 return Ok(ExitCode::FAILURE);
             }
             rounds += 1;
         }
-        println!("{}: {rounds} rounds of {CASES} cases", member.name);
+        println!("{}: {rounds} rounds", member.name);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The test binaries of a crate that hold properties, as arguments for cargo.
+fn targets(member: &Member, sources: &[impl AsRef<Path>]) -> Result<Vec<String>> {
+    let mut targets = Vec::new();
+    for file in sources.iter().map(AsRef::as_ref).filter(|f| f.starts_with(&member.folder)) {
+        let text = fs::read_to_string(root().join(file))?;
+        if !MARKS.iter().any(|mark| text.contains(mark)) {
+            continue;
+        }
+        let inside = file.strip_prefix(&member.folder)?;
+        let mut parts = inside.components().filter_map(|part| part.as_os_str().to_str());
+        match (parts.next(), parts.next()) {
+            (Some("tests"), Some(name)) => {
+                targets.push(format!("--test={}", name.trim_end_matches(".rs")));
+            }
+            _ => targets.push("--lib".to_owned()),
+        }
+    }
+    targets.sort();
+    targets.dedup();
+    Ok(targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_that_parse_have_properties_to_fuzz() {
+        let sources = sources().expect("sources");
+        for member in members().expect("members") {
+            if ["quiver-wire", "quiver-control", "quiver-ip", "quiver-memif"].contains(&member.name.as_str())
+            {
+                assert!(!targets(&member, &sources).expect("files").is_empty(), "{}", member.name);
+            }
+        }
+    }
 }
