@@ -59,32 +59,26 @@ fn stamp() -> (std::time::Instant, u64, std::time::Duration) {
     (before + (after - before) / 2, counter, after - before)
 }
 
-/// Which forms of a kernel this processor can run.
+/// The forms of the look-up kernels; the best one that this processor can run is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// Anything.
     Scalar,
-    /// AVX2 with BMI2.
-    Avx2,
-    /// AVX-512 F, BW, DQ, VL.
-    Avx512,
+    /// POPCNT, BMI1 and BMI2.
+    Bmi2,
 }
 
 impl Variant {
-    /// The widest this processor has.
+    /// The best this processor has.
     pub fn best() -> Variant {
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
+            if is_x86_feature_detected!("popcnt")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
             {
-                return Variant::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-                return Variant::Avx2;
+                return Variant::Bmi2;
             }
         }
         Variant::Scalar

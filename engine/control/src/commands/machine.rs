@@ -63,7 +63,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show cpu")
             .group(GROUP)
-            .help("Show the processor, what of it matters, and which form of the kernels is used")
+            .help("Show the processor, what of it matters, and which form of the look-up kernels is used")
             .run(show_cpu),
     );
 }
@@ -222,7 +222,7 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         ("Time stamp counter", format!("{tsc_ghz:.3} GHz")),
         ("Flags", present.join(" ")),
         ("Missing", absent.join(" ")),
-        ("Kernels in use", variant.to_owned()),
+        ("Look-up kernels", variant.to_owned()),
     ] {
         let _ = writeln!(text, "{:<20}{value}", format!("{label}:"));
     }

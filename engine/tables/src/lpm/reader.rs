@@ -111,12 +111,7 @@ impl Iterator for Lanes {
 
 impl<A: Address> Lpm<A> {
     pub(super) fn new(memory: &Arc<TrieMemory>, miss: GroupId) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        let popcnt = std::arch::is_x86_feature_detected!("popcnt")
-            && std::arch::is_x86_feature_detected!("bmi1")
-            && std::arch::is_x86_feature_detected!("bmi2");
-        #[cfg(not(target_arch = "x86_64"))]
-        let popcnt = false;
+        let popcnt = quiver_core::cpu::Variant::best() == quiver_core::cpu::Variant::Bmi2;
         Lpm {
             memory: memory.clone(),
             root: AtomicPtr::new(memory.roots.base().cast_mut()),
