@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use crate::checks::sources;
 use crate::metadata::{Member, members, root};
 
-/// Cases of each property in one round.
-const CASES: &str = "20000";
+/// Cases of each property in one round; rounds go on, with fresh seeds, until the time is up.
+const CASES: &str = "1000";
 /// What a file with properties contains.
 const MARKS: [&str; 2] = ["proptest!", "bolero::check!"];
 
