@@ -109,7 +109,7 @@ BEHIND_ETHERNET: list[tuple[str, str, str, int, Packet]] = [
     ("IPv4 to network 0", "ip4-input", "destination-this-network", IPV4, ip4(dst="0.0.0.0")),
     ("IPv4 to a reserved address", "ip4-input", "destination-reserved", IPV4, ip4(dst="250.0.0.1")),
     ("IPv4 with TTL 1", "ip4-icmp-error", "time-exceeded", IPV4, ip4(ttl=1)),
-    ("IPv4 with TTL 0", "ip4-icmp-error", "time-exceeded", IPV4, ip4(ttl=0)),
+    ("IPv4 with TTL 0", "ip4-icmp-error", "ttl-zero", IPV4, ip4(ttl=0)),
     (
         "an ICMP error with TTL 1",
         "ip4-icmp-error",
@@ -134,7 +134,7 @@ BEHIND_ETHERNET: list[tuple[str, str, str, int, Packet]] = [
         ip6(dst="ff01::1"),
     ),
     ("IPv6 with hop limit 1", "ip6-icmp-error", "time-exceeded", IPV6, ip6(hlim=1)),
-    ("IPv6 with hop limit 0", "ip6-icmp-error", "time-exceeded", IPV6, ip6(hlim=0)),
+    ("IPv6 with hop limit 0", "ip6-icmp-error", "hop-limit-zero", IPV6, ip6(hlim=0)),
     ("link-local source to another link", "ip6-rewrite", "link-local-source", IPV6, ip6(src="fe80::5")),
     ("somebody's link-local address", "ip6-link-local", "not-ours", IPV6, ip6(dst="fe80::1234")),
     ("ICMP to the router, cut", "ip4-icmp-input", "truncated", IPV4, own4(Raw(b"\x08\x00\x00"), proto=1)),

@@ -46,6 +46,8 @@ quiver_core::reasons! {
         NoAddress = "no-source-address", "the receiving interface has no address to send an ICMP error from";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the ICMP error's headers";
+        /// RFC 1812 §5.3.1, RFC 8200 §3.
+        TtlZero = info "ttl-zero", "arrived with TTL 0, which no sender may send on (counted beside what became of it)";
         /// Sent.
         TimeExceeded = info "time-exceeded", "ICMP time exceeded sent";
         /// Sent.
@@ -121,6 +123,9 @@ impl IcmpError {
     fn answer(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Icmp4ErrorDrop> {
         let request = IcmpErrorRequest::from_index(packet.index);
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Icmp4ErrorDrop::Truncated)?;
+        if request.kind == kind::TIME_EXCEEDED && header.ttl() == 0 {
+            cx.count(Icmp4ErrorDrop::TtlZero, 1);
+        }
         deserves(packet, &header)?;
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let source = own.and_then(|own| own.source4(header.source())).ok_or(Icmp4ErrorDrop::NoAddress)?;

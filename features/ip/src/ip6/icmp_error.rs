@@ -41,6 +41,8 @@ quiver_core::reasons! {
         NoAddress = "no-source-address", "the receiving interface has no address to send an ICMPv6 error from";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the ICMPv6 error's headers";
+        /// RFC 1812 §5.3.1, RFC 8200 §3.
+        HopLimitZero = info "hop-limit-zero", "arrived with hop limit 0, which no sender may send on (counted beside what became of it)";
         /// Sent.
         TimeExceeded = info "time-exceeded", "ICMPv6 time exceeded sent";
         /// Sent.
@@ -108,6 +110,9 @@ impl IcmpError {
     fn answer(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Icmp6ErrorDrop> {
         let request = IcmpErrorRequest::from_index(packet.index);
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(Icmp6ErrorDrop::Truncated)?;
+        if request.kind == kind::TIME_EXCEEDED && header.hop_limit() == 0 {
+            cx.count(Icmp6ErrorDrop::HopLimitZero, 1);
+        }
         deserves(packet, &header, request)?;
         let to = header.source();
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);

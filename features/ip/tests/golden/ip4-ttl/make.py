@@ -24,7 +24,7 @@ outer = IP(src="10.0.0.1", dst="10.0.0.2", ttl=64, tos=0xC0, id=0) / ICMP(type=1
 answers = [Ether(src=E0, dst=H0) / outer / Raw(bytes(packet)[:548]) for packet in asked]
 wrpcap("01-in.e0.pcap", [eth / packet for packet in asked])
 wrpcap("01-out.e0.pcap", answers)
-json.dump({"events": {"ip4-icmp-error": {"time-exceeded": 4}}}, open("01-counters.json", "w"), indent=2)
+json.dump({"events": {"ip4-icmp-error": {"time-exceeded": 4, "ttl-zero": 1}}}, open("01-counters.json", "w"), indent=2)
 wrpcap("02-in.e0.pcap", [eth / packet for packet in silent[:2]])
 drops = {"ip4-icmp-error": {"about-error": 1, "about-fragment": 1}}
 json.dump({"drops": drops}, open("02-counters.json", "w"), indent=2)
