@@ -59,30 +59,87 @@ fn stamp() -> (std::time::Instant, u64, std::time::Duration) {
     (before + (after - before) / 2, counter, after - before)
 }
 
-/// The forms of the look-up kernels; the best one that this processor can run is used.
+/// The forms that loops over packets and look-up kernels are compiled in. All give the same answers;
+/// the best one that the processor can run is used unless the start-up file says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// Anything.
+    /// Any x86-64 (and any other processor).
     Scalar,
-    /// POPCNT, BMI1 and BMI2.
-    Bmi2,
+    /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT.
+    Avx2,
+    /// x86-64-v4: AVX-512 F, BW, CD, DQ and VL beside those.
+    Avx512,
 }
 
 impl Variant {
+    /// All, the plainest first.
+    pub const ALL: [Variant; 3] = [Variant::Scalar, Variant::Avx2, Variant::Avx512];
+
     /// The best this processor has.
     pub fn best() -> Variant {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("popcnt")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-            {
-                return Variant::Bmi2;
-            }
+        static BEST: OnceLock<Variant> = OnceLock::new();
+        *BEST.get_or_init(Variant::detect)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn detect() -> Variant {
+        macro_rules! has {
+            ($($name:tt)*) => { $(is_x86_feature_detected!($name))&&* };
         }
+        if !has!("avx2" "bmi1" "bmi2" "lzcnt" "popcnt") {
+            Variant::Scalar
+        } else if has!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl") {
+            Variant::Avx512
+        } else {
+            Variant::Avx2
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detect() -> Variant {
         Variant::Scalar
     }
+
+    /// Can this processor run it?
+    pub fn is_available(self) -> bool {
+        self <= Variant::best()
+    }
+
+    /// Those that this processor can run.
+    pub fn available() -> impl Iterator<Item = Variant> {
+        Variant::ALL.into_iter().filter(|v| v.is_available())
+    }
+
+    /// Run `body` compiled for this variant. What is inlined into it (the stages of a fused pass, the
+    /// loops of a kernel) may use the variant's instructions; what is called is not affected. One
+    /// well predicted branch: choose once per vector, not per packet. A variant that the processor does
+    /// not have is replaced by the best it has.
+    #[inline(always)]
+    pub fn run<R>(self, body: impl FnOnce() -> R) -> R {
+        #[cfg(target_arch = "x86_64")]
+        match self.min(Variant::best()) {
+            Variant::Scalar => body(),
+            // SAFETY: the processor has these features, `best` has seen them.
+            Variant::Avx2 => unsafe { run_avx2(body) },
+            // SAFETY: as above.
+            Variant::Avx512 => unsafe { run_avx512(body) },
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        body()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn run_avx2<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn run_avx512<R>(body: impl FnOnce() -> R) -> R {
+    body()
 }
 
 /// Keep the calling thread on one core; the system's error when it cannot be.

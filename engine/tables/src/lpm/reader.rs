@@ -111,7 +111,7 @@ impl Iterator for Lanes {
 
 impl<A: Address> Lpm<A> {
     pub(super) fn new(memory: &Arc<TrieMemory>, miss: GroupId) -> Self {
-        let popcnt = quiver_core::cpu::Variant::best() == quiver_core::cpu::Variant::Bmi2;
+        let popcnt = quiver_core::cpu::Variant::best() >= quiver_core::cpu::Variant::Avx2;
         Lpm {
             memory: memory.clone(),
             root: AtomicPtr::new(memory.roots.base().cast_mut()),
