@@ -2,6 +2,7 @@
 //! loop without nodes, vectors handed over, counters per node or anything else that a router needs.
 
 use quiver_core::Frame;
+use quiver_core::cpu::Variant;
 use quiver_core::packet::Packet;
 use quiver_tables::adjacency::Adjacencies;
 use quiver_tables::ip4_lpm::Ip4Lpm;
@@ -63,7 +64,7 @@ pub fn ip4(
             };
             counted.odd += u64::from(!good);
         }
-        lpm.lookup_slice(&destinations[..block], &mut found[..block]);
+        lpm.lookup_slice(Variant::best(), &destinations[..block], &mut found[..block]);
         for i in 0..block {
             let packet = &mut packets[at + i];
             let hop = groups.word(found[i]).hop();
@@ -127,7 +128,7 @@ pub fn ip6(
             };
             counted.odd += u64::from(!good);
         }
-        lpm.lookup_slice(&destinations[..block], &mut found[..block]);
+        lpm.lookup_slice(Variant::best(), &destinations[..block], &mut found[..block]);
         for i in 0..block {
             let packet = &mut packets[at + i];
             let hop = groups.word(found[i]).hop();

@@ -2,7 +2,7 @@
 //! side; `docs/decisions/inner-loop.md` holds the table.
 
 use quiver_core::buffer::{BufferCache, BufferPool, DATA_BYTES_DEFAULT};
-use quiver_core::cpu::clocks;
+use quiver_core::cpu::{Variant, clocks};
 use quiver_core::epoch::Epochs;
 use quiver_core::frame::Frame;
 use quiver_core::memory::PageSize;
@@ -73,7 +73,7 @@ fn lookup(bench: &Bench<'_>, frame: &mut Frame, destinations: &mut [u32; 256], f
     }
     let count = packets.len();
     let lpm = bench.tables.writer.space().table(0);
-    lpm.lookup_slice(&destinations[..count], &mut found[..count]);
+    lpm.lookup_slice(Variant::best(), &destinations[..count], &mut found[..count]);
     let groups = bench.tables.groups.table();
     for ((packet, next), group) in packets.iter_mut().zip(next).zip(found.iter()) {
         let hop = groups.word(*group).hop();
@@ -191,7 +191,7 @@ fn fused<const BLOCK: usize>(bench: &mut Bench<'_>, frame: &mut Frame, scratch: 
                 Ip4Header::overlay(packet.bytes()).map_or(0, Ip4Header::destination_bits);
         }
         let block = end - at;
-        lpm.lookup_slice(&scratch.destinations[..block], &mut scratch.found[..block]);
+        lpm.lookup_slice(Variant::best(), &scratch.destinations[..block], &mut scratch.found[..block]);
         for i in at..end {
             packets[i].index = groups.word(scratch.found[i - at]).hop().index;
             next[i] = rewrite(bench, &mut packets[i]).unwrap_or(DROP);

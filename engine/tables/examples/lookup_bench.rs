@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use quiver_core::cpu::Variant;
 use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::GroupId;
@@ -79,7 +80,8 @@ fn scenario<A: Address>(name: &str, prefixes: &[Prefix<A>], space: Prefix<A>, ho
     let lpm = space_ref.table(table);
     print!("{name:28} {:9}", prefixes.len());
     for (_, addresses) in destinations(prefixes, space) {
-        let batch = measure(&addresses, |addresses, groups| lpm.lookup_slice(addresses, groups));
+        let batch =
+            measure(&addresses, |addresses, groups| lpm.lookup_slice(Variant::best(), addresses, groups));
         let single = measure(&addresses, |addresses, groups| {
             for (address, group) in addresses.iter().zip(groups) {
                 *group = lpm.lookup(*address);

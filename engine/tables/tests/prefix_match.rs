@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
+use quiver_core::cpu::Variant;
 use quiver_core::epoch::Epochs;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::{LpmWriter, Route};
@@ -37,7 +38,7 @@ fn check<A: Address>(
         addresses.push(if last == A::MAX { last } else { last + A::ONE });
     }
     let mut groups = vec![GroupId(0); addresses.len()];
-    lpm.lookup_slice(&addresses, &mut groups);
+    lpm.lookup_slice(Variant::best(), &addresses, &mut groups);
     for (address, group) in addresses.iter().zip(groups) {
         let expected = naive(model, *address);
         assert_eq!(lpm.lookup(*address), expected, "{:?}", address.ip());
@@ -199,7 +200,7 @@ fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>
                 for batch in [false, true] {
                     let from = finished.load(Ordering::SeqCst);
                     if batch {
-                        lpm.lookup_slice(&history.probes, &mut groups);
+                        lpm.lookup_slice(Variant::best(), &history.probes, &mut groups);
                     } else {
                         for (probe, group) in history.probes.iter().zip(&mut groups) {
                             *group = lpm.lookup(*probe);

@@ -5,6 +5,8 @@
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use quiver_core::cpu::Variant;
+
 use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, INDEX_MASK, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory,
     WORD_BITS, base_of, bitmap_of, entry_of, is_leaf,
@@ -111,7 +113,7 @@ impl Iterator for Lanes {
 
 impl<A: Address> Lpm<A> {
     pub(super) fn new(memory: &Arc<TrieMemory>, miss: GroupId) -> Self {
-        let popcnt = quiver_core::cpu::Variant::best() >= quiver_core::cpu::Variant::Avx2;
+        let popcnt = Variant::best() >= Variant::Avx2;
         Lpm {
             memory: memory.clone(),
             root: AtomicPtr::new(memory.roots.base().cast_mut()),
@@ -176,18 +178,19 @@ impl<A: Address> Lpm<A> {
     #[inline(always)]
     pub fn lookup_batch<const N: usize>(&self, addresses: &[A; N]) -> [GroupId; N] {
         let mut groups = [GroupId(0); N];
-        self.lookup_slice(addresses, &mut groups);
+        self.lookup_slice(Variant::best(), addresses, &mut groups);
         groups
     }
 
-    /// The groups for `addresses`, into as many of `groups`.
+    /// The groups for `addresses`, into as many of `groups`, by the kernel of `variant`.
     #[inline(always)]
-    pub fn lookup_slice(&self, addresses: &[A], groups: &mut [GroupId]) {
+    pub fn lookup_slice(&self, variant: Variant, addresses: &[A], groups: &mut [GroupId]) {
         #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt")))]
-        if self.popcnt {
+        if self.popcnt && variant >= Variant::Avx2 {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_slice_popcnt(addresses, groups) };
         }
+        let _ = variant;
         self.lookup_slice_inline(addresses, groups);
     }
 

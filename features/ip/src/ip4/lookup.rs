@@ -1,5 +1,6 @@
 //! `ip4-lookup`: the longest prefix that holds the destination says where the packet goes.
 
+use quiver_core::cpu::Variant;
 use quiver_core::frame::FRAME_PACKETS_MAX;
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
@@ -65,9 +66,11 @@ impl Node for Ip4Lookup {
         for (packet, place) in packets.iter().zip(self.destinations.iter_mut()) {
             *place = destination(packet);
         }
-        tables
-            .table(interfaces.table4(first))
-            .lookup_slice(&self.destinations[..count], &mut self.groups[..count]);
+        tables.table(interfaces.table4(first)).lookup_slice(
+            Variant::best(),
+            &self.destinations[..count],
+            &mut self.groups[..count],
+        );
         for ((packet, next), group) in packets.iter_mut().zip(next).zip(self.groups.iter()) {
             *next = resolve(&self.tables.groups, *group, packet);
         }

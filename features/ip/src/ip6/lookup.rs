@@ -1,5 +1,6 @@
 //! `ip6-lookup`: the longest prefix that holds the destination says where the packet goes.
 
+use quiver_core::cpu::Variant;
 use quiver_core::frame::FRAME_PACKETS_MAX;
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
@@ -64,7 +65,7 @@ impl Node for Ip6Lookup {
             *place = destination(packet);
         }
         let table = tables.table(interfaces.table6(first));
-        table.lookup_slice(&self.destinations[..count], &mut self.groups[..count]);
+        table.lookup_slice(Variant::best(), &self.destinations[..count], &mut self.groups[..count]);
         for ((packet, next), group) in packets.iter_mut().zip(next).zip(self.groups.iter()) {
             *next = resolve(&self.tables.groups, *group, packet);
         }
