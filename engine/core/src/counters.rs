@@ -9,6 +9,10 @@ use crate::ids::{InterfaceId, NodeId};
 pub const NODES_MAX: usize = 16_384;
 /// Interfaces that a router can have.
 pub const INTERFACES_MAX: usize = 8_192;
+/// A pass that takes at least so long is counted as a long one, nanoseconds.
+pub const LONG_PASS_NS: u64 = 1 << 16;
+/// Classes of long passes: each from twice as long as the one before, the last without an end.
+pub const LONG_PASS_CLASSES: usize = 8;
 /// Reasons and events that a node can declare.
 pub const REASONS_PER_NODE_MAX: usize = 32;
 
@@ -96,6 +100,8 @@ pub struct WorkerCounters {
     interfaces: Box<[InterfaceCounters]>,
     /// Passes of the loop.
     pub passes: Count,
+    /// Passes that took from [`LONG_PASS_NS`] × 2^k, by k: a worker's queues were not looked at for so long.
+    pub long_passes: [Count; LONG_PASS_CLASSES],
     /// Times the worker slept.
     pub sleeps: Count,
     /// Packets that found no free vector.
@@ -125,6 +131,7 @@ impl Default for WorkerCounters {
             reasons: zeroed(NODES_MAX),
             interfaces: zeroed(INTERFACES_MAX),
             passes: Count::default(),
+            long_passes: Default::default(),
             sleeps: Count::default(),
             no_frame: Count::default(),
             events_lost: Count::default(),
@@ -133,6 +140,20 @@ impl Default for WorkerCounters {
 }
 
 impl WorkerCounters {
+    /// A pass took so long, errands before it and the way to the next one included.
+    #[inline(always)]
+    pub fn note_pass(&self, ns: u64) {
+        if ns >= LONG_PASS_NS {
+            self.note_long_pass(ns);
+        }
+    }
+
+    #[cold]
+    fn note_long_pass(&self, ns: u64) {
+        let class = (ns / LONG_PASS_NS).ilog2() as usize;
+        self.long_passes[class.min(LONG_PASS_CLASSES - 1)].add(1);
+    }
+
     /// A node's row.
     #[inline(always)]
     pub fn node(&self, node: NodeId) -> &NodeCounters {
@@ -150,5 +171,20 @@ impl WorkerCounters {
     #[inline(always)]
     pub fn interface(&self, interface: InterfaceId) -> &InterfaceCounters {
         &self.interfaces[interface.index().min(INTERFACES_MAX - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_passes_are_counted_by_how_long_they_were() {
+        let counters = WorkerCounters::default();
+        for ns in [0, LONG_PASS_NS - 1, LONG_PASS_NS, 2 * LONG_PASS_NS - 1, 2 * LONG_PASS_NS, u64::MAX] {
+            counters.note_pass(ns);
+        }
+        let counts: Vec<u64> = counters.long_passes.iter().map(Count::get).collect();
+        assert_eq!(counts, [2, 1, 0, 0, 0, 0, 0, 1]);
     }
 }

@@ -519,6 +519,7 @@ fn make_worker(
         capture: None,
         clock: builder.clock.clone(),
         poll,
+        began_ns: 0,
     });
     worker.set_awake(true);
     Ok(WorkerHandle {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::capture::{Capture, CaptureSpec};
-use crate::counters::{InterfaceCounters, REASONS_PER_NODE_MAX};
+use crate::counters::{InterfaceCounters, LONG_PASS_CLASSES, REASONS_PER_NODE_MAX};
 use crate::engine::{Engine, Stalled};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::Severity;
@@ -117,6 +117,8 @@ pub struct ReasonCount {
 pub struct LoopTotals {
     /// Passes.
     pub passes: u64,
+    /// Passes that took from [`LONG_PASS_NS`](crate::counters::LONG_PASS_NS) × 2^k, by k.
+    pub long_passes: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,
     /// Packets that found no free vector.
@@ -242,6 +244,7 @@ impl Engine {
         let Some(counters) = self.worker_counters(worker) else { return LoopTotals::default() };
         LoopTotals {
             passes: counters.passes.get(),
+            long_passes: std::array::from_fn(|class| counters.long_passes[class].get()),
             sleeps: counters.sleeps.get(),
             no_frame: counters.no_frame.get(),
             events_lost: counters.events_lost.get(),
@@ -255,6 +258,9 @@ impl Engine {
         let base = self.baselines.loops.get(&worker).copied().unwrap_or_default();
         LoopTotals {
             passes: now.passes.saturating_sub(base.passes),
+            long_passes: std::array::from_fn(|class| {
+                now.long_passes[class].saturating_sub(base.long_passes[class])
+            }),
             sleeps: now.sleeps.saturating_sub(base.sleeps),
             no_frame: now.no_frame.saturating_sub(base.no_frame),
             events_lost: now.events_lost.saturating_sub(base.events_lost),

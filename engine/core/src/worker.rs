@@ -92,6 +92,8 @@ pub struct Worker {
     pub(crate) capture: Option<Box<Capture>>,
     pub(crate) clock: Clock,
     pub(crate) poll: Poll,
+    /// When the last pass began; 0 after a sleep.
+    pub(crate) began_ns: u64,
 }
 
 macro_rules! context {
@@ -136,6 +138,10 @@ impl Worker {
         self.reader.quiescent();
         self.run_errands();
         let now_ns = self.clock.now_ns();
+        if self.began_ns > 0 {
+            self.shared.counters.note_pass(now_ns.saturating_sub(self.began_ns));
+        }
+        self.began_ns = now_ns;
         self.wake_sleepers();
         let mut packets = 0;
         for index in 0..self.inputs.len() {
@@ -260,6 +266,7 @@ impl Worker {
             self.reader.sleep();
             self.shared.counters.sleeps.add(1);
             self.wait(SLEEP_MS_MAX);
+            self.began_ns = 0;
             self.reader.wake();
         }
         self.shared.asleep.store(false, Ordering::SeqCst);

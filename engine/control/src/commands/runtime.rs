@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use quiver_core::builtin::HANDOFF;
+use quiver_core::counters::LONG_PASS_NS;
 use quiver_core::device::RxMode;
 use quiver_core::node::{DROP, NodeKind};
 use quiver_core::statistics::{LoopTotals, NodeTotals};
@@ -213,10 +214,19 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
                 text,
                 "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, {events_lost} events lost"
             );
+            for (from_us, count) in long_passes(&thread.loops) {
+                let _ = writeln!(text, "  {count} passes of {from_us} us or more, and less than twice that");
+            }
         }
         threads.push(thread_json(&thread));
     }
     Ok(Output::both(text, json!({ "threads": threads })))
+}
+
+/// How long passes were that took long, in microseconds, and how many of each class.
+fn long_passes(loops: &LoopTotals) -> impl Iterator<Item = (u64, u64)> {
+    let classes = loops.long_passes.into_iter().enumerate();
+    classes.filter(|(_, count)| *count > 0).map(|(class, count)| ((LONG_PASS_NS << class) / 1000, count))
 }
 
 fn write_head(thread: &Thread, text: &mut String) {
@@ -333,6 +343,9 @@ fn thread_json(thread: &Thread) -> Value {
         "vector_rate_drop": drop,
         "vector_rate_punt": punt,
         "passes": thread.loops.passes,
+        "long_passes": long_passes(&thread.loops)
+            .map(|(from_us, count)| json!({ "from_us": from_us, "count": count }))
+            .collect::<Vec<_>>(),
         "sleeps": thread.loops.sleeps,
         "packets_without_vector": thread.loops.no_frame,
         "events_lost": thread.loops.events_lost,
