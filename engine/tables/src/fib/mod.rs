@@ -16,8 +16,10 @@ mod interfaces;
 mod neighbours;
 mod path;
 mod path_list;
+mod range;
 mod resolve;
 mod routes;
+mod series;
 mod tables;
 mod view;
 
@@ -45,7 +47,9 @@ use tables::FamilyTables;
 pub use adjacencies::AdjacencyKey;
 pub use error::FibError;
 pub use path::{Family, Path, Source, Target};
+pub use range::{RangeAction, RangeChange};
 pub use resolve::RECURSION_MAX;
+pub use series::{Change, RouteChange, SeriesRefused};
 pub use view::{AdjacencyView, GroupView, RouteView};
 
 /// The index of the hop that a table answers when no route matches.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
@@ -10,6 +9,7 @@ use quiver_core::InterfaceId;
 use super::adjacencies::AdjacencyKey;
 use super::path::{Family, Path};
 use crate::next_hop_group::{GroupId, Hop};
+use crate::prefix::{Address, Prefix};
 
 /// What makes two path lists the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -135,14 +135,39 @@ impl PathLists {
         }
     }
 
-    /// Lists with a tracked next hop in this range of addresses of a table.
-    pub fn tracked_in(&self, family: Family, table: u32, range: RangeInclusive<IpAddr>) -> Vec<GroupId> {
+    /// Lists with a tracked next hop inside one of these prefixes of a table, which come in
+    /// ascending order and are `count` at most.
+    pub fn tracked_under<A: Address>(
+        &self,
+        family: Family,
+        table: u32,
+        prefixes: impl Iterator<Item = Prefix<A>>,
+        count: usize,
+    ) -> Vec<GroupId> {
+        let at = |address: A| Tracked { family, table, address: address.ip() };
+        let mut users: Vec<GroupId> = Vec::new();
         if self.tracked.is_empty() {
-            return Vec::new();
+            return users;
         }
-        let at = |address: &IpAddr| Tracked { family, table, address: *address };
-        let inside = self.tracked.range(at(range.start())..=at(range.end()));
-        let mut users: Vec<_> = inside.flat_map(|(_, users)| users.iter().copied()).collect();
+        if self.tracked.len() > count {
+            for prefix in prefixes {
+                let inside = self.tracked.range(at(prefix.first())..=at(prefix.last()));
+                users.extend(inside.flat_map(|(_, users)| users));
+            }
+        } else {
+            // Fewer next hops than prefixes: go through both once.
+            let here = self.tracked.range(at(A::ZERO)..=at(A::MAX));
+            let here: Vec<_> =
+                here.filter_map(|(tracked, users)| Some((A::from_ip(tracked.address)?, users))).collect();
+            let mut next = 0;
+            for prefix in prefixes {
+                while here.get(next).is_some_and(|(address, _)| *address < prefix.first()) {
+                    next += 1;
+                }
+                let inside = here[next..].iter().take_while(|(address, _)| *address <= prefix.last());
+                users.extend(inside.flat_map(|(_, users)| *users));
+            }
+        }
         users.sort_unstable();
         users.dedup();
         users

@@ -2,7 +2,6 @@
 //! says of it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::epoch::Epochs;
@@ -120,7 +119,15 @@ impl<A: Address> FamilyTables<A> {
 
     /// What `source` says of `prefix`.
     pub fn says(&self, table: u32, prefix: Prefix<A>, source: Source) -> Option<GroupId> {
-        self.sources(table, prefix).into_iter().find(|(who, _)| *who == source).map(|(_, group)| group)
+        let route = self.lpm.prefixes_if_any(table)?.get(prefix)?;
+        if source_of(*route) == source {
+            return Some(route.group);
+        }
+        if route.note & OTHERS == 0 {
+            return None;
+        }
+        let others = self.others.get(&(table, prefix))?;
+        others.iter().find(|(who, _)| *who == source).map(|(_, group)| *group)
     }
 
     /// Open a series of changes of `table`.
@@ -213,9 +220,4 @@ impl<A: Address> Edit<'_, A> {
     pub fn finish(mut self) {
         self.bulk.finish();
     }
-}
-
-/// A prefix's first and last address, as addresses.
-pub(super) fn ends<A: Address>(prefix: Prefix<A>) -> (IpAddr, IpAddr) {
-    (prefix.first().ip(), prefix.last().ip())
 }
