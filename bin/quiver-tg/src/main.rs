@@ -90,7 +90,8 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::WARN).init();
     let done = match arguments.command {
         Command::Run { profile, rate, duration, warmup, drain, core, json } => {
-            let request = Measure { rate, duration_s: duration, warmup_s: warmup, drain_s: drain };
+            let request =
+                Measure { rate, duration_s: duration, warmup_s: warmup, drain_s: drain, make_up: true };
             run::run(&profile, core, &request, json)
         }
         Command::Serve { profile, core } => return serve::serve(&profile, core),

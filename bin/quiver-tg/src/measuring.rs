@@ -229,7 +229,9 @@ impl<S: Surroundings> Generator<S> {
                 let own_rate = rate * self.weights[stream] / all;
                 let warmup = share(request.frames(rate, request.warmup_s));
                 let counted = share(request.frames(rate, request.duration_s));
-                (Pace::Constant { pacer: Pacer::new(own_rate, start_ns), warmup, counted }, own_rate)
+                let pacer = Pacer::new(own_rate, start_ns);
+                let pacer = if request.make_up { pacer } else { pacer.without_making_up() };
+                (Pace::Constant { pacer, warmup, counted }, own_rate)
             }
             Rate::Max => {
                 let here = self.streams.iter().zip(&self.weights).filter(|(s, _)| s.from == port);

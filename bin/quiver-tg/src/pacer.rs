@@ -25,6 +25,8 @@ pub struct Pacer {
     sent: u64,
     /// Time that has been taken off the schedule and not yet given back.
     owed_ns: u64,
+    /// What was missed is made up; otherwise it is never sent.
+    makes_up: bool,
     /// All time that was ever taken off.
     held_up_ns: u64,
     last_ns: u64,
@@ -41,9 +43,15 @@ impl Pacer {
             lag_frames_max: ((LAG_NS_MAX as f64 * per_ns) as u64 + 1).max(LAG_FRAMES),
             sent: 0,
             owed_ns: 0,
+            makes_up: true,
             held_up_ns: 0,
             last_ns: origin_ns,
         }
+    }
+
+    /// Never be faster than the rate: what a delay missed is not sent.
+    pub fn without_making_up(self) -> Pacer {
+        Pacer { makes_up: false, ..self }
     }
 
     /// Frames that are due at `now_ns` and have not been sent.
@@ -52,7 +60,7 @@ impl Pacer {
         if now_ns < self.origin_ns {
             return 0;
         }
-        if self.owed_ns > 0 {
+        if self.owed_ns > 0 && self.makes_up {
             let back = (now_ns.saturating_sub(self.last_ns) >> CATCH_UP_SHIFT).min(self.owed_ns);
             self.origin_ns -= back;
             self.owed_ns -= back;
@@ -126,6 +134,19 @@ mod tests {
         }
         assert_eq!((pacer.owed_ns(), pacer.held_up_ns()), (0, 744_000));
         assert!((19_999..=20_001).contains(&sent), "{sent}");
+    }
+
+    #[test]
+    fn what_a_pause_held_up_is_not_sent_when_it_is_not_made_up() {
+        let mut pacer = Pacer::new(1e6, 0).without_making_up();
+        let mut sent = 0;
+        for now in (0..1_000_000).chain(2_000_000..3_000_000).step_by(1_000) {
+            let due = pacer.due(now);
+            pacer.advance(due);
+            sent += due;
+        }
+        assert!((2_255..=2_257).contains(&sent), "{sent}");
+        assert!(pacer.held_up_ns() > 0);
     }
 
     proptest! {

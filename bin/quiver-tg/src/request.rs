@@ -34,6 +34,14 @@ pub struct Measure {
     /// How long to wait for late frames, again after each one that comes, seconds.
     #[serde(default = "default_drain_s")]
     pub drain_s: f64,
+    /// Frames that a delay of the generator missed are sent later, at 1/8 above the rate; if not, they
+    /// are not offered.
+    #[serde(default = "makes_up")]
+    pub make_up: bool,
+}
+
+fn makes_up() -> bool {
+    true
 }
 
 fn default_drain_s() -> f64 {
@@ -43,7 +51,7 @@ fn default_drain_s() -> f64 {
 impl Measure {
     /// With the usual warm-up and drain times.
     pub fn new(rate: Rate, duration_s: f64) -> Measure {
-        Measure { rate, duration_s, warmup_s: 0.05, drain_s: default_drain_s() }
+        Measure { rate, duration_s, warmup_s: 0.05, drain_s: default_drain_s(), make_up: makes_up() }
     }
 
     /// Frames in so many seconds.

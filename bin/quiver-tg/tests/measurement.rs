@@ -11,7 +11,7 @@ const NO_LIMIT: usize = usize::MAX;
 
 /// 10,000 frames a second for a second, behind a warm-up of 100 ms; a wire takes 5 µs.
 fn measure(generator: &mut Generator<Bench>, rate: Rate) -> Report {
-    let request = Measure { rate, duration_s: 1.0, warmup_s: 0.1, drain_s: 0.02 };
+    let request = Measure { rate, duration_s: 1.0, warmup_s: 0.1, drain_s: 0.02, make_up: true };
     let report = generator.measure(&request, &mut Nobody).expect("report");
     assert_eq!(report.lost, report.offered as i64 - report.received as i64);
     check_balance(generator);
@@ -118,7 +118,8 @@ fn frames_of_an_earlier_measurement_that_arrive_late_are_stale() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(fault));
     let first = measure(&mut generator, Rate::Pps(10_000.0));
     assert_eq!((first.received, first.lost), (9_950, 50));
-    let request = Measure { rate: Rate::Pps(10_000.0), duration_s: 2.0, warmup_s: 0.0, drain_s: 0.02 };
+    let request =
+        Measure { rate: Rate::Pps(10_000.0), duration_s: 2.0, warmup_s: 0.0, drain_s: 0.02, make_up: true };
     let second = generator.measure(&request, &mut Nobody).expect("report");
     assert_eq!((second.received, second.lost, second.stale), (20_000, 0, 50));
 }
@@ -148,7 +149,8 @@ fn flat_out_a_full_ring_is_waited_for_and_nothing_is_lost() {
 #[test]
 fn flat_out_before_a_wire_that_takes_everything_the_generator_is_the_limit() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
-    let request = Measure { rate: Rate::Max, duration_s: 0.001, warmup_s: 0.0, drain_s: 0.001 };
+    let request =
+        Measure { rate: Rate::Max, duration_s: 0.001, warmup_s: 0.0, drain_s: 0.001, make_up: true };
     let report = generator.measure(&request, &mut Nobody).expect("report");
     assert_eq!((report.lost, report.limit), (0, Some(Limit::Transmit)));
     // 256 frames in each of a thousand passes.
@@ -160,7 +162,8 @@ fn a_rate_that_the_generator_cannot_reach_is_told_and_is_no_loss() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
     // Passes take 1 µs here and make at most 64 frames.
     for (duration_s, offered) in [(0.002, 200_000..=200_000), (0.1, 7_600_000..=7_700_000)] {
-        let request = Measure { rate: Rate::Pps(100e6), duration_s, warmup_s: 0.0, drain_s: 0.001 };
+        let request =
+            Measure { rate: Rate::Pps(100e6), duration_s, warmup_s: 0.0, drain_s: 0.001, make_up: true };
         let report = generator.measure(&request, &mut Nobody).expect("report");
         assert_eq!((report.intended as f64, report.lost), (100e6 * duration_s, 0));
         // A short one is completed in its overtime (20 ms), and was too slow all the same.
