@@ -19,6 +19,12 @@ pub type RunMany<S> = Box<dyn Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal>
 /// Begins what takes a while.
 pub type Begin<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal>>;
 
+/// Says whether the router can be changed now.
+pub(crate) type Gate<S> = Box<dyn Fn(&mut S) -> Result<(), Refusal>>;
+
+/// Commands that change nothing, by their first word: no gate stands before them.
+const UNGATED: [&str; 5] = ["show", "help", "exec", "ping", "clear"];
+
 /// A command under declaration; [`Commands::add`] registers it.
 pub struct Command<S> {
     /// First the main form, then the others.
@@ -168,6 +174,7 @@ pub struct Commands<S> {
     pub(crate) forms: Vec<Form>,
     pub(crate) commands: Vec<Registered<S>>,
     pub(crate) contributors: Vec<Contributor<S>>,
+    pub(crate) gate: Option<Gate<S>>,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -185,6 +192,7 @@ impl<S: Names + 'static> Commands<S> {
             forms: Vec::new(),
             commands: Vec::new(),
             contributors: Vec::new(),
+            gate: None,
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -251,6 +259,19 @@ impl<S: Names + 'static> Commands<S> {
             many: command.many,
         });
         self.matcher.check();
+    }
+
+    /// Ask `gate` before every command that changes something; what it refuses is not done.
+    pub fn before_changes(&mut self, gate: impl Fn(&mut S) -> Result<(), Refusal> + 'static) {
+        self.gate = Some(Box::new(gate));
+    }
+
+    /// May this command be done now?
+    pub(crate) fn admit(&self, state: &mut S, form: usize) -> Result<(), Refusal> {
+        match &self.gate {
+            Some(gate) if !UNGATED.contains(&self.forms[form].words[0]) => gate(state),
+            _ => Ok(()),
+        }
     }
 
     /// Parse a line without doing anything; `then` sees the arguments.

@@ -157,6 +157,7 @@ impl<S: Names + 'static> Commands<S> {
         depth: usize,
     ) -> Result<Started<S>, Refusal> {
         let args = self.args(form, slots);
+        self.admit(state, form)?;
         let output = match &self.registered(form).action {
             Action::Run(run) => run(state, &args)?,
             Action::Begin(begin) => return Ok(Started::Running(Execution(Kind::Job(begin(state, &args)?)))),
@@ -308,6 +309,7 @@ impl<S: Names + 'static> Script<S> {
             let form = commands.matcher.parse(&*state, text, &words, &mut slots);
             let form = form.map_err(|refusal| (refusal, line))? as usize;
             if let Some(run_many) = &commands.registered(form).many {
+                commands.admit(state, form).map_err(|refusal| (refusal, line))?;
                 let mut gathered =
                     Gathered::new(commands, form, slots, Place { end: length, line, next_line: self.line });
                 gathered.fill(commands, &*state, text, words);

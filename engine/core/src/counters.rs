@@ -104,6 +104,10 @@ pub struct WorkerCounters {
     pub long_passes: [Count; LONG_PASS_CLASSES],
     /// Times the worker slept.
     pub sleeps: Count,
+    /// Clocks that went into asking queues which had nothing.
+    pub idle_clocks: Count,
+    /// What the worker is at, for the watchdog.
+    pub(crate) running: Count,
     /// Packets that found no free vector.
     pub no_frame: Count,
     /// Events to the control thread that found its ring full.
@@ -133,6 +137,8 @@ impl Default for WorkerCounters {
             passes: Count::default(),
             long_passes: Default::default(),
             sleeps: Count::default(),
+            idle_clocks: Count::default(),
+            running: Count::default(),
             no_frame: Count::default(),
             events_lost: Count::default(),
         }

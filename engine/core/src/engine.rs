@@ -24,6 +24,7 @@ use crate::poll::{Bell, Poll};
 use crate::reactor::Reactor;
 use crate::ring::{Consumer, Producer, ring};
 use crate::trace::{TraceRecord, Tracer};
+use crate::watchdog::{ERRANDS_WAITING_MAX, Watchdog};
 use crate::worker::{Errand, Installed, RX_QUEUES_PER_WORKER_MAX, Shared, Worker};
 
 /// Errands under way to one worker at most; further ones wait in the control thread.
@@ -31,10 +32,7 @@ const ERRANDS_MAX: usize = 256;
 /// How long the control thread waits for a worker's answer before it says that the worker stalls.
 const ANSWER_MS_MAX: u64 = 2000;
 
-/// A worker that does not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("worker {} has not answered for {ANSWER_MS_MAX} ms; `show threads` says what it does", .0.0)]
-pub struct Stalled(pub WorkerId);
+pub use crate::watchdog::Stalled;
 
 /// A node as the control thread knows it.
 pub struct NodeInfo {
@@ -54,14 +52,14 @@ impl NodeInfo {
 /// The control thread's side of one worker.
 pub(crate) struct WorkerHandle {
     pub(crate) shared: Arc<Shared>,
-    core: usize,
+    pub(crate) core: usize,
     errands: Producer<Box<dyn Errand>>,
-    waiting: VecDeque<Box<dyn Errand>>,
+    pub(crate) waiting: VecDeque<Box<dyn Errand>>,
     done: Consumer<Box<dyn Errand>>,
-    returned: VecDeque<Box<dyn Errand>>,
+    pub(crate) returned: VecDeque<Box<dyn Errand>>,
     events: Consumer<Event>,
     /// The worker itself, while it runs on the control thread (tests, benchmarks) or not yet.
-    inline: Option<Box<Worker>>,
+    pub(crate) inline: Option<Box<Worker>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -85,6 +83,7 @@ pub struct Engine {
     extensions: HashMap<TypeId, Box<dyn Any>>,
     pub(crate) reactor: Reactor,
     pub(crate) baselines: crate::statistics::Baselines,
+    pub(crate) watchdog: Watchdog,
 }
 
 impl Engine {
@@ -121,6 +120,7 @@ impl Engine {
             extensions: HashMap::new(),
             reactor: Reactor::default(),
             baselines: crate::statistics::Baselines::default(),
+            watchdog: Watchdog::default(),
         };
         for id in 0..engine.nodes.len() {
             engine.instantiate(NodeId(id as u16))?;
@@ -155,7 +155,7 @@ impl Engine {
             if id == crate::node::DROP { crate::capture::Point::Drop } else { crate::capture::Point::Tx }
         });
         let mut installed = Some(Box::new(Installed { node, sink, is_sink }));
-        self.post(worker, move |w: &mut Worker| {
+        self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });
     }
@@ -166,6 +166,7 @@ impl Engine {
         if self.names.contains_key(&spec.name) {
             return Err(BuildError::NodeTwice(spec.name));
         }
+        self.make_room()?;
         let id = match self.free_nodes.front() {
             Some((stamp, id)) if self.epochs.has_passed(*stamp) => {
                 let id = *id;
@@ -197,7 +198,9 @@ impl Engine {
         self.names.remove(&info.spec.name);
         for worker in 0..self.workers.len() {
             let mut empty = None;
-            self.post(WorkerId(worker as u16), move |w: &mut Worker| empty = w.swap_node(id, empty.take()));
+            self.post_always(WorkerId(worker as u16), move |w: &mut Worker| {
+                empty = w.swap_node(id, empty.take());
+            });
         }
         self.free_nodes.push_back((self.epochs.stamp(), id));
     }
@@ -205,7 +208,17 @@ impl Engine {
     // Errands.
 
     /// Have `errand` done on a worker between two passes; what it holds is dropped here afterwards.
-    pub fn post(&mut self, worker: WorkerId, errand: impl FnMut(&mut Worker) + Send + 'static) {
+    /// Returns false, and nothing is done, when as many errands wait for that worker as may.
+    pub fn post(&mut self, worker: WorkerId, errand: impl FnMut(&mut Worker) + Send + 'static) -> bool {
+        let has_room = self.workers[worker.index()].waiting.len() < ERRANDS_WAITING_MAX;
+        if has_room {
+            self.post_always(worker, errand);
+        }
+        has_room
+    }
+
+    /// As `post`, for a change that [`make_room`](Self::make_room) has let pass.
+    fn post_always(&mut self, worker: WorkerId, errand: impl FnMut(&mut Worker) + Send + 'static) {
         self.post_boxed(worker, Box::new(Plain(errand)));
     }
 
@@ -220,16 +233,21 @@ impl Engine {
         handle.pump();
     }
 
-    /// Have something done on a worker and wait for its answer.
+    /// Have something done on a worker and wait for its answer. When it does not come, the worker
+    /// will not do it later either.
     pub fn call<R: Send + 'static>(
         &mut self,
         worker: WorkerId,
         call: impl FnMut(&mut Worker) -> R + Send + 'static,
     ) -> Result<R, Stalled> {
         static TICKET: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        self.check_answering(worker)?;
         let ticket = TICKET.fetch_add(1, Ordering::Relaxed);
-        self.post_boxed(worker, Box::new(Call { call, answer: Answer { ticket, value: None } }));
-        let deadline = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
+        let taken = Arc::new(AtomicBool::new(false));
+        let answer = Answer { ticket, value: None };
+        self.post_boxed(worker, Box::new(Call { call, taken: taken.clone(), answer }));
+        let mut deadline = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
+        let mut is_late = false;
         loop {
             let handle = &mut self.workers[worker.index()];
             handle.pump();
@@ -242,7 +260,13 @@ impl Engine {
                 }
             }
             if Instant::now() > deadline {
-                return Err(Stalled(worker));
+                self.look_after_workers();
+                // Who takes it first: the worker, to do it, or this thread, so that nobody does.
+                if is_late || !taken.swap(true, Ordering::AcqRel) {
+                    return Err(self.stalled(worker));
+                }
+                is_late = true; // it is being done just now
+                deadline = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
             }
             std::thread::yield_now();
         }
@@ -266,7 +290,9 @@ impl Engine {
                 self.handle_event(&event);
             }
         }
+        self.look_after_workers();
         self.epochs.collect();
+        self.publish_stale_rows();
     }
 
     fn handle_event(&mut self, event: &Event) {
@@ -470,7 +496,7 @@ impl Drop for Engine {
 
 impl WorkerHandle {
     /// Send what waits and fetch what came back.
-    fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         let mut sent = false;
         while let Some(errand) = self.waiting.pop_front() {
             if let Err(errand) = self.errands.put(errand) {
@@ -547,6 +573,8 @@ impl<F: FnMut(&mut Worker) + Send> Errand for Plain<F> {
 /// An errand with an answer.
 struct Call<F, R> {
     call: F,
+    /// By the worker, or by a sender who gave up.
+    taken: Arc<AtomicBool>,
     answer: Answer<R>,
 }
 
@@ -557,7 +585,9 @@ struct Answer<R> {
 
 impl<R: Send + 'static, F: FnMut(&mut Worker) -> R + Send> Errand for Call<F, R> {
     fn run(&mut self, worker: &mut Worker) {
-        self.answer.value = Some((self.call)(worker));
+        if !self.taken.swap(true, Ordering::AcqRel) {
+            self.answer.value = Some((self.call)(worker));
+        }
     }
 
     fn answer(&mut self) -> Option<&mut dyn Any> {

@@ -23,6 +23,8 @@ pub struct Epochs {
     clock: Slot,
     readers: Box<[Slot]>,
     graveyard: Mutex<VecDeque<(Stamp, Box<dyn Any + Send>)>>,
+    /// Stretches of tables that wait; a plain count, no part of the model.
+    stretches: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 /// A moment of the control thread's clock.
@@ -36,6 +38,7 @@ impl Epochs {
             clock: Slot(AtomicU64::new(1)),
             readers: (0..readers).map(|_| Slot(AtomicU64::new(ASLEEP))).collect(),
             graveyard: Mutex::new(VecDeque::new()),
+            stretches: Arc::default(),
         })
     }
 
@@ -60,7 +63,7 @@ impl Epochs {
         })
     }
 
-    /// The worker that has gone longest without a report, and what it last saw; for the watchdog.
+    /// What worker `index` last saw, when it is awake; the smallest number waits for longest.
     pub fn last_seen(&self, index: usize) -> Option<u64> {
         match self.readers[index].0.load(Ordering::Relaxed) {
             ASLEEP => None,
@@ -73,6 +76,21 @@ impl Epochs {
     pub fn retire(&self, garbage: Box<dyn Any + Send>) {
         let stamp = self.stamp();
         self.graveyard.lock().expect("graveyard lock").push_back((stamp, garbage));
+    }
+
+    /// How many objects wait to be dropped.
+    pub fn retired(&self) -> usize {
+        self.graveyard.lock().expect("graveyard lock").len()
+    }
+
+    /// How many stretches of tables wait to be used again.
+    pub fn stretches(&self) -> usize {
+        self.stretches.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Where a table tells how many of its stretches wait.
+    pub fn tally(&self) -> Tally {
+        Tally { all: self.stretches.clone(), own: 0 }
     }
 
     /// Drop what can be dropped now; returns how many objects still wait. Called by the control
@@ -91,6 +109,27 @@ impl Epochs {
         };
         drop(freed); // outside the lock: a destructor may retire something in turn
         waiting
+    }
+}
+
+/// One table's part of [`Epochs::stretches`]; gone with the table.
+pub struct Tally {
+    all: Arc<std::sync::atomic::AtomicUsize>,
+    own: usize,
+}
+
+impl Tally {
+    /// So many wait now.
+    pub fn set(&mut self, now: usize) {
+        // Wrapping: a smaller number takes away.
+        self.all.fetch_add(now.wrapping_sub(self.own), std::sync::atomic::Ordering::Relaxed);
+        self.own = now;
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::epoch::Epochs;
 use crate::ids::NodeId;
 use crate::memory::PageSize;
 use crate::node::NodeSpec;
+use crate::watchdog::Stalled;
 
 /// Workers that a router can have.
 pub const WORKERS_MAX: usize = 64;
@@ -83,6 +84,9 @@ pub enum BuildError {
     /// The system refused something.
     #[error("{0}")]
     System(#[from] std::io::Error),
+    /// A worker does not answer.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
 }
 
 /// An arc with the order of its features resolved.

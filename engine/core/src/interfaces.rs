@@ -1,6 +1,6 @@
 //! Interfaces as the control thread holds them: made, changed and deleted while traffic goes on.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::arc::{ARCS_MAX, ArcId, Chain, FEATURES_PER_CHAIN_MAX};
 use crate::counters::INTERFACES_MAX;
@@ -182,6 +182,8 @@ pub(crate) struct Interfaces {
     observers: Vec<Observer>,
     changes: VecDeque<(InterfaceId, InterfaceChange)>,
     telling: bool,
+    /// Rows that workers see as they were: there was no room for what replacing them retires.
+    stale: BTreeSet<InterfaceId>,
     next_worker: usize,
 }
 
@@ -195,6 +197,7 @@ impl Engine {
         if self.interfaces.by_name.contains_key(name) {
             return Err(InterfaceError::Exists(spec.name));
         }
+        self.make_room()?;
         let input = self.node_id(&spec.input).ok_or_else(|| BuildError::EdgeMissing {
             node: spec.name.clone(),
             missing: spec.input.clone(),
@@ -248,7 +251,12 @@ impl Engine {
 
     /// Delete an interface. Packets under way to it are dropped and counted.
     pub fn delete_interface(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
-        self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let workers: BTreeSet<WorkerId> = interface.rx.iter().map(|p| p.worker).collect();
+        self.make_room()?;
+        for worker in workers {
+            self.call(worker, |_: &mut Worker| ())?; // it will let go of its queues, too
+        }
         self.tell(id, InterfaceChange::Deleted);
         self.remove_rx_queues(id)?;
         let Some(interface) = self.interfaces.list[id.index()].take() else {
@@ -320,16 +328,39 @@ impl Engine {
         id: InterfaceId,
         change: impl FnOnce(&mut Interface) -> Result<(), InterfaceError>,
     ) -> Result<bool, InterfaceError> {
+        self.make_room()?;
+        self.change_row_anyway(id, true, change)
+    }
+
+    /// As `change_row`; without room, workers see the change when there is some.
+    fn change_row_anyway(
+        &mut self,
+        id: InterfaceId,
+        has_room: bool,
+        change: impl FnOnce(&mut Interface) -> Result<(), InterfaceError>,
+    ) -> Result<bool, InterfaceError> {
         let interface = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut);
         let interface = interface.ok_or(InterfaceError::Unknown)?;
         let before = interface.row.clone();
         change(interface)?;
         interface.row.up = interface.admin_up && interface.link_up;
         let changed = interface.row != before;
-        if changed {
+        if changed && has_room {
             self.rows.set(id, Some(interface.row.clone()));
+        } else if changed {
+            self.interfaces.stale.insert(id);
         }
         Ok(changed)
+    }
+
+    /// Show workers the rows that there was no room for.
+    pub(crate) fn publish_stale_rows(&mut self) {
+        while !self.interfaces.stale.is_empty() && !self.waiting().is_full() {
+            let Some(id) = self.interfaces.stale.pop_first() else { return };
+            if let Some(row) = self.interface(id).map(|interface| interface.row.clone()) {
+                self.rows.set(id, Some(row));
+            }
+        }
     }
 
     fn change_and_tell(
@@ -353,12 +384,17 @@ impl Engine {
         })
     }
 
-    /// The driver says whether there is a link.
+    /// The driver says whether there is a link. That is a fact: it is never refused.
     pub fn set_link_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
-        self.change_and_tell(id, InterfaceChange::State, |interface| {
+        let has_room = self.make_room().is_ok();
+        let changed = self.change_row_anyway(id, has_room, |interface| {
             interface.link_up = up;
             Ok(())
-        })
+        })?;
+        if changed {
+            self.tell(id, InterfaceChange::State);
+        }
+        Ok(())
     }
 
     /// Set the largest layer 3 packet.
@@ -496,24 +532,20 @@ impl Engine {
 
     /// Take all receive queues of an interface away from their workers; they are dropped here.
     pub fn remove_rx_queues(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
-        let placed = match self.interfaces.list.get_mut(id.index()) {
-            Some(Some(interface)) => std::mem::take(&mut interface.rx),
-            _ => return Err(InterfaceError::Unknown),
-        };
-        for placement in placed {
-            drop(self.take_input(placement.worker, id, placement.queue)?);
-        }
-        Ok(())
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let numbers: Vec<u16> = interface.rx.iter().map(|p| p.queue).collect();
+        numbers.into_iter().try_for_each(|number| self.remove_rx_queue(id, number))
     }
 
     /// Take one receive queue away from its worker; it is dropped here. Nothing happens when there
     /// is no queue of this number.
     pub fn remove_rx_queue(&mut self, id: InterfaceId, number: u16) -> Result<(), InterfaceError> {
-        let interface = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut);
-        let interface = interface.ok_or(InterfaceError::Unknown)?;
-        let Some(place) = interface.rx.iter().position(|p| p.queue == number) else { return Ok(()) };
-        let placement = interface.rx.remove(place);
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let Some(placement) = interface.rx.iter().find(|p| p.queue == number) else { return Ok(()) };
         drop(self.take_input(placement.worker, id, number)?);
+        if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
+            interface.rx.retain(|p| p.queue != number);
+        }
         Ok(())
     }
 
@@ -558,6 +590,7 @@ impl Engine {
         if worker.index() >= self.workers.len() {
             return Err(InterfaceError::NoWorker(worker.0));
         }
+        self.call(worker, |_: &mut Worker| ())?; // it will take the queue, too
         let Some(mut input) = self.take_input(placement.worker, id, number)? else {
             return Err(InterfaceError::NoQueue(number));
         };

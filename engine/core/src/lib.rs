@@ -29,6 +29,7 @@ pub mod ring;
 pub mod statistics;
 pub mod sync;
 pub mod trace;
+pub mod watchdog;
 pub mod worker;
 
 pub use context::Context;

@@ -165,6 +165,7 @@ impl Worker {
     fn run_errands(&mut self) {
         for _ in 0..ERRANDS_PER_PASS {
             let Some(mut errand) = self.errands.take() else { break };
+            self.shared.counters.enters_errand();
             errand.run(self);
             // Never full: the sender keeps no more than the ring's size under way.
             let _ = self.errands_done.put(errand);
@@ -177,6 +178,7 @@ impl Worker {
         let start = clocks();
         let input = &mut self.inputs[index];
         let (node, interface, sets_rx) = (input.node, input.interface, input.queue.sets_rx());
+        self.shared.counters.enters(node);
         let next = {
             let mut cx = context!(self, node, now_ns);
             input.queue.receive(&mut cx, &mut frame)
@@ -185,8 +187,10 @@ impl Worker {
         self.account_input(index, count);
         if count == 0 {
             let row = self.shared.counters.node(node);
+            let idle = clocks() - start;
             row.calls.add(1);
-            row.clocks.add(clocks() - start);
+            row.clocks.add(idle);
+            self.shared.counters.idle_clocks.add(idle);
             self.outbox.recycle(frame);
             return 0;
         }
@@ -304,6 +308,7 @@ impl Worker {
             self.bury(id, frame);
             return clocks();
         };
+        self.shared.counters.enters(id);
         if installed.is_sink {
             self.look_at_sink(id, &installed, &mut frame);
         }
@@ -376,6 +381,11 @@ impl Worker {
     }
 
     // What errands use.
+
+    /// The worker is between two passes: it holds nothing that is published.
+    pub(crate) fn rest(&mut self) {
+        self.reader.quiescent();
+    }
 
     /// Put a packet of these bytes before `next`; false when there is no buffer.
     pub fn inject(

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use quiver_core::epoch::{Epochs, Stamp};
+use quiver_core::epoch::{Epochs, Stamp, Tally};
 
 /// Bytes of a large page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -192,11 +192,14 @@ pub fn prefetch<T>(place: *const T) {
 pub struct Limbo<T> {
     open: Vec<T>,
     sealed: VecDeque<(Stamp, Vec<T>)>,
+    /// How many are sealed, and where that is told for the bound on what waits.
+    sealed_len: usize,
+    tally: Option<Tally>,
 }
 
 impl<T> Default for Limbo<T> {
     fn default() -> Self {
-        Limbo { open: Vec::new(), sealed: VecDeque::new() }
+        Limbo { open: Vec::new(), sealed: VecDeque::new(), sealed_len: 0, tally: None }
     }
 }
 
@@ -208,7 +211,7 @@ impl<T> Limbo<T> {
 
     /// How many things wait.
     pub fn len(&self) -> usize {
-        self.open.len() + self.sealed.iter().map(|(_, batch)| batch.len()).sum::<usize>()
+        self.open.len() + self.sealed_len
     }
 
     /// Does nothing wait?
@@ -223,12 +226,18 @@ impl<T> Limbo<T> {
 
     /// Stamp what was put in, and hand out what no worker sees any more.
     pub fn collect(&mut self, epochs: &Epochs, mut free: impl FnMut(T)) {
+        if self.is_empty() {
+            return;
+        }
         if !self.open.is_empty() {
+            self.sealed_len += self.open.len();
             self.sealed.push_back((epochs.stamp(), std::mem::take(&mut self.open)));
         }
         while let Some((_, batch)) = self.sealed.pop_front_if(|(stamp, _)| epochs.has_passed(*stamp)) {
+            self.sealed_len -= batch.len();
             batch.into_iter().for_each(&mut free);
         }
+        self.tally.get_or_insert_with(|| epochs.tally()).set(self.sealed_len);
     }
 }
 
@@ -418,10 +427,14 @@ mod tests {
         assert_eq!(slots.take(1), None);
         slots.retire(2, 1);
         slots.reclaim(&epochs, |_| ());
-        assert_eq!(slots.take(1), None);
+        assert_eq!((slots.take(1), epochs.stretches()), (None, 1));
         reader.quiescent();
         slots.reclaim(&epochs, |_| ());
-        assert_eq!(slots.take(1), Some(2));
+        assert_eq!((slots.take(1), epochs.stretches()), (Some(2), 0));
+        slots.retire(2, 1);
+        slots.reclaim(&epochs, |_| ());
+        drop(slots);
+        assert_eq!(epochs.stretches(), 0);
     }
 
     #[test]

@@ -42,11 +42,13 @@ pub(crate) fn start(engine: &mut Engine) {
         engine.on_event(node, hear);
     }
     engine.every(LOOK_THROUGH_NS, look_through);
-    engine.every(COLLECT_NS, |engine| {
+    let collect = |engine: &mut Engine| {
         if let Some(fib) = engine.get_mut::<Fib>() {
             fib.collect();
         }
-    });
+    };
+    engine.every(COLLECT_NS, collect);
+    engine.on_reclaim(collect);
 }
 
 /// Milliseconds on the router's clock.

@@ -12,6 +12,7 @@ mod machine;
 mod receive;
 mod runtime;
 mod trace;
+mod workers;
 
 use quiver_core::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId, WorkerId};
@@ -32,6 +33,7 @@ pub fn register(registry: &mut Registry) {
     errors::register(registry);
     graph::register(registry);
     machine::register(registry);
+    workers::register(registry);
     trace::register(registry);
     capture::register(registry);
 }
