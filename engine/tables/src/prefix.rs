@@ -31,13 +31,13 @@ pub trait Address:
     const ONE: Self;
     /// All ones.
     const MAX: Self;
-    /// Does the prefix match of this family pass over levels with a single way down?
-    const SKIPS: bool;
     /// A prefix as one ordered word or tuple: by address, then shorter before longer.
     type Key: Copy + Ord + Send + Sync;
 
     /// The low bits.
     fn low(self) -> usize;
+    /// The 32 highest bits.
+    fn top(self) -> u32;
     /// High and low half of 128 bits.
     fn halves(self) -> (u64, u64);
     /// The inverse of [`halves`](Self::halves).
@@ -57,12 +57,15 @@ impl Address for u32 {
     const ZERO: u32 = 0;
     const ONE: u32 = 1;
     const MAX: u32 = u32::MAX;
-    const SKIPS: bool = false;
     type Key = u64;
 
     #[inline(always)]
     fn low(self) -> usize {
         self as usize
+    }
+    #[inline(always)]
+    fn top(self) -> u32 {
+        self
     }
     #[inline(always)]
     fn halves(self) -> (u64, u64) {
@@ -96,12 +99,15 @@ impl Address for u128 {
     const ZERO: u128 = 0;
     const ONE: u128 = 1;
     const MAX: u128 = u128::MAX;
-    const SKIPS: bool = true;
     type Key = (u64, u64, u8);
 
     #[inline(always)]
     fn low(self) -> usize {
         self as usize
+    }
+    #[inline(always)]
+    fn top(self) -> u32 {
+        (self >> 96) as u32
     }
     #[inline(always)]
     fn halves(self) -> (u64, u64) {

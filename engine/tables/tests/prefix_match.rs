@@ -37,12 +37,21 @@ fn check<A: Address>(
         addresses.extend([first, last, first - A::from_halves(0, u64::from(first != A::ZERO))]);
         addresses.push(if last == A::MAX { last } else { last + A::ONE });
     }
-    let mut groups = vec![GroupId(0); addresses.len()];
-    lpm.lookup_slice(Variant::best(), &addresses, &mut groups);
-    for (address, group) in addresses.iter().zip(groups) {
-        let expected = naive(model, *address);
-        assert_eq!(lpm.lookup(*address), expected, "{:?}", address.ip());
-        assert_eq!(group, expected, "batch, {:?}", address.ip());
+    let expected: Vec<_> = addresses.iter().map(|address| naive(model, *address)).collect();
+    for (address, expected) in addresses.iter().zip(&expected) {
+        assert_eq!(lpm.lookup(*address), *expected, "{:?}", address.ip());
+    }
+    for variant in Variant::available() {
+        // All at once, and in the sizes that come with half filled vectors.
+        for size in [addresses.len(), 1 + seen.len() % 97] {
+            let mut groups = vec![GroupId(0); addresses.len()];
+            for (some, groups) in addresses.chunks(size).zip(groups.chunks_mut(size)) {
+                lpm.lookup_slice(variant, some, groups);
+            }
+            for ((address, group), expected) in addresses.iter().zip(&groups).zip(&expected) {
+                assert_eq!(group, expected, "{variant:?} by {size}, {:?}", address.ip());
+            }
+        }
     }
 }
 
@@ -197,10 +206,10 @@ fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>
             let mut groups = vec![GroupId(0); history.probes.len()];
             let mut passes = 0;
             while !done.load(Ordering::SeqCst) || passes == 0 {
-                for batch in [false, true] {
+                for kernel in Variant::available().map(Some).chain([None]) {
                     let from = finished.load(Ordering::SeqCst);
-                    if batch {
-                        lpm.lookup_slice(Variant::best(), &history.probes, &mut groups);
+                    if let Some(variant) = kernel {
+                        lpm.lookup_slice(variant, &history.probes, &mut groups);
                     } else {
                         for (probe, group) in history.probes.iter().zip(&mut groups) {
                             *group = lpm.lookup(*probe);

@@ -1,5 +1,6 @@
 //! The memory that all tries of one family share, and how a word and an entry are coded.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -12,7 +13,7 @@ use crate::prefix::Address;
 pub const ENTRIES_MAX: usize = 1 << 28;
 /// Nodes of all tries of a family (1 GB of address space).
 pub const NODES_MAX: usize = 1 << 24;
-/// Skips of all tries of a family (512 MB of address space).
+/// Skips of all tries of a family (256 or 512 MB of address space).
 pub const SKIPS_MAX: usize = 1 << 24;
 /// Small roots, one for each table that is not empty.
 pub(crate) const ROOTS_MAX: usize = 4096;
@@ -39,7 +40,8 @@ pub(crate) const BIG_ROOT_WORDS: usize = 1 << (BIG_ROOT_BITS - WORD_BITS);
 /// Run lengths that are handed out; a run takes the next longer one.
 const RUN_LENGTHS: &[u16] = &[2, 3, 4, 6, 8, 12, 16, 24, 32, 256];
 
-const KIND_SHIFT: u32 = 30;
+/// The first of the three bits that say what an entry is.
+pub(crate) const KIND_SHIFT: u32 = 29;
 const SKIP: u32 = 1 << KIND_SHIFT;
 const NODE: u32 = 2 << KIND_SHIFT;
 const DENSE: u32 = 3 << KIND_SHIFT;
@@ -112,11 +114,8 @@ pub(crate) fn base_of(word: u64) -> u32 {
     (word >> 32) as u32
 }
 
-/// A skip: addresses that agree with `key` above `shift` go on with `hit`, others end at `miss`.
-/// Its fields are atomic so that reading one too late is a wrong answer at worst.
-pub(crate) type SkipWords = [AtomicU64; 4];
-
-/// A skip, unpacked.
+/// A skip: addresses that agree with `key` above `shift` go on with `hit`, others end at `miss`, a
+/// leaf. In memory: both ways in one word, the shift in the next, then the key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Skip<A> {
     pub key: A,
@@ -125,25 +124,35 @@ pub(crate) struct Skip<A> {
     pub miss: u32,
 }
 
+/// Words of 64 bits that a skip takes.
+pub(crate) const fn skip_words<A: Address>() -> usize {
+    if A::BITS == 32 { 2 } else { 4 }
+}
+
 impl<A: Address> Skip<A> {
+    /// Its fields are atomic, and it is read with care, so that reading one too late is a wrong
+    /// answer at worst.
     #[inline(always)]
-    pub(crate) fn load(words: &SkipWords) -> Skip<A> {
-        let [high, low, ways, shift] = words;
-        let ways = ways.load(Ordering::Relaxed);
-        Skip {
-            key: A::from_halves(high.load(Ordering::Relaxed), low.load(Ordering::Relaxed)),
-            shift: shift.load(Ordering::Relaxed) as u32 & (A::BITS - 1),
-            hit: ways as u32,
-            miss: (ways >> 32) as u32,
-        }
+    pub(crate) fn load(words: &[AtomicU64]) -> Skip<A> {
+        let (ways, second) = (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed));
+        let key = if A::BITS == 32 {
+            A::from_halves(0, second >> 32)
+        } else {
+            A::from_halves(words[3].load(Ordering::Relaxed), words[2].load(Ordering::Relaxed))
+        };
+        Skip { key, shift: second as u32 & (A::BITS - 1), hit: ways as u32, miss: (ways >> 32) as u32 }
     }
 
-    pub(crate) fn store(self, words: &SkipWords) {
+    pub(crate) fn store(self, words: &[AtomicU64]) {
         let (high, low) = self.key.halves();
-        words[0].store(high, Ordering::Relaxed);
-        words[1].store(low, Ordering::Relaxed);
-        words[2].store(u64::from(self.hit) | u64::from(self.miss) << 32, Ordering::Relaxed);
-        words[3].store(u64::from(self.shift), Ordering::Relaxed);
+        words[0].store(u64::from(self.hit) | u64::from(self.miss) << 32, Ordering::Relaxed);
+        if A::BITS == 32 {
+            words[1].store(u64::from(self.shift) | low << 32, Ordering::Relaxed);
+        } else {
+            words[1].store(u64::from(self.shift), Ordering::Relaxed);
+            words[2].store(low, Ordering::Relaxed);
+            words[3].store(high, Ordering::Relaxed);
+        }
     }
 }
 
@@ -151,7 +160,8 @@ impl<A: Address> Skip<A> {
 pub(crate) struct TrieMemory {
     pub entries: Reserved<AtomicU32>,
     pub nodes: Reserved<[AtomicU64; NODE_WORDS]>,
-    pub skips: Reserved<SkipWords>,
+    /// Skips, one after the other.
+    pub skips: Reserved<AtomicU64>,
     /// Small roots, one after the other. The first stays empty and serves all empty tables.
     pub roots: Reserved<AtomicU64>,
 }
@@ -182,19 +192,18 @@ pub(crate) struct TrieSlots {
 }
 
 impl TrieMemory {
-    pub(crate) fn new(skips: bool) -> Result<(Arc<TrieMemory>, TrieSlots), MemoryError> {
-        let skips_max = if skips { SKIPS_MAX } else { HUGE_SKIPS_NONE };
+    pub(crate) fn new<A: Address>() -> Result<(Arc<TrieMemory>, TrieSlots), MemoryError> {
         let memory = TrieMemory {
             // A little more than can be handed out: a run may be read to its full 32 entries.
             entries: Reserved::new("prefix match entries", ENTRIES_MAX + NODE_SLOTS, Pages::Huge)?,
             nodes: Reserved::new("prefix match nodes", NODES_MAX, Pages::Huge)?,
-            skips: Reserved::new("prefix match skips", skips_max, Pages::Huge)?,
+            skips: Reserved::new("prefix match skips", SKIPS_MAX * skip_words::<A>(), Pages::Huge)?,
             roots: Reserved::new("prefix match roots", ROOTS_MAX * SMALL_ROOT_WORDS, Pages::Small)?,
         };
         let mut slots = TrieSlots {
             entries: Slots::new(RUN_LENGTHS, ENTRIES_MAX, 3072, 3072 * 512),
             nodes: Slots::new(&[1], NODES_MAX, 256, 1 << 15),
-            skips: Slots::new(&[1], skips_max, 512, 1 << 16),
+            skips: Slots::new(&[1], SKIPS_MAX, 512, 1 << 17),
             roots: Slots::new(
                 &[SMALL_ROOT_WORDS as u16],
                 ROOTS_MAX * SMALL_ROOT_WORDS,
@@ -206,19 +215,23 @@ impl TrieMemory {
         Ok((Arc::new(memory), slots))
     }
 
+    /// The words of the skip with this number.
+    #[inline(always)]
+    pub(crate) fn skip<A: Address>(&self, index: u32) -> &[AtomicU64] {
+        self.skips.slice((index as usize % SKIPS_MAX) * skip_words::<A>(), skip_words::<A>())
+    }
+
     pub(crate) fn root(&self, index: u32) -> &[AtomicU64] {
         self.roots.slice(index as usize, SMALL_ROOT_WORDS)
     }
 }
 
-/// Slots of the skip table where a family has no skips.
-const HUGE_SKIPS_NONE: usize = 512;
-
 impl TrieSlots {
-    pub(crate) fn reclaim(&mut self, memory: &TrieMemory, epochs: &Epochs) {
+    pub(crate) fn reclaim<A: Address>(&mut self, memory: &TrieMemory, epochs: &Epochs) {
+        let skip = |range: Range<usize>| range.start * skip_words::<A>()..range.end * skip_words::<A>();
         self.entries.reclaim(epochs, |range| memory.entries.release(range));
         self.nodes.reclaim(epochs, |range| memory.nodes.release(range));
-        self.skips.reclaim(epochs, |range| memory.skips.release(range));
+        self.skips.reclaim(epochs, |range| memory.skips.release(skip(range)));
         self.roots.reclaim(epochs, |range| memory.roots.release(range));
     }
 

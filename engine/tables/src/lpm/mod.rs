@@ -13,6 +13,8 @@
 //! with nothing between. Whatever a reader finds, however late it comes, is well formed: a wrong
 //! index cannot arise, because memory is never unmapped and slots always hold well-formed things.
 
+mod batch;
+mod kernel;
 mod memory;
 mod paint;
 mod reader;

@@ -1,5 +1,6 @@
 //! The writer's work on a trie: give address ranges a new leaf, in place, word by word.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{
@@ -24,23 +25,18 @@ pub(crate) struct Piece<A> {
 }
 
 /// The writer at work on tries of one family. That there is room was checked before.
-pub(crate) struct Painter<'a> {
+pub(crate) struct Painter<'a, A> {
     pub memory: &'a TrieMemory,
     pub slots: &'a mut TrieSlots,
+    pub family: PhantomData<A>,
 }
 
 const ROOM: &str = "room was checked before painting";
 
-impl<'a> Painter<'a> {
+impl<A: Address> Painter<'_, A> {
     /// Paint ascending, disjoint `pieces` on `words`, which cover the block from `first` on; each
     /// slot has `slot_bits` address bits. Every piece touches the block.
-    pub fn paint_words<A: Address>(
-        &mut self,
-        words: &[AtomicU64],
-        first: A,
-        slot_bits: u32,
-        pieces: &[Piece<A>],
-    ) {
+    pub fn paint_words(&mut self, words: &[AtomicU64], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
         let word_bits = slot_bits + WORD_BITS;
         let ones = (A::ONE << word_bits) - A::ONE;
         let block_last = first + (A::MAX >> (A::BITS - word_bits - words.len().trailing_zeros()));
@@ -55,7 +51,7 @@ impl<'a> Painter<'a> {
                 self.fill_word(&words[index], piece.leaf);
             } else {
                 let end = next + pieces[next..].partition_point(|piece| piece.first <= word_last);
-                let mut slots = self.decode(words[index].load(Ordering::Relaxed));
+                let mut slots = self.decode(words[index].load(Ordering::Relaxed), slot_bits);
                 self.paint_slots(&mut slots, word_first, slot_bits, &pieces[next..end]);
                 self.encode(&words[index], &slots);
                 next = end - 1;
@@ -71,7 +67,7 @@ impl<'a> Painter<'a> {
     }
 
     /// Paint on decoded slots of a block from `first` on.
-    fn paint_slots<A: Address>(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
+    fn paint_slots(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
         let ones = (A::ONE << slot_bits) - A::ONE;
         let (mut next, mut from) = (0, first);
         while next < pieces.len() {
@@ -100,7 +96,7 @@ impl<'a> Painter<'a> {
 
     /// Paint on what `entry` leads to, a block of `bits` address bits from `first` on, none of
     /// whose pieces covers it; returns the entry to publish in its place.
-    fn paint_below<A: Address>(&mut self, entry: u32, first: A, bits: u32, pieces: &[Piece<A>]) -> u32 {
+    fn paint_below(&mut self, entry: u32, first: A, bits: u32, pieces: &[Piece<A>]) -> u32 {
         let slot_bits = bits - NODE_BITS;
         if let Entry::Node(index) = entry_of(entry) {
             let words = self.memory.nodes.get(index as usize);
@@ -122,14 +118,14 @@ impl<'a> Painter<'a> {
     }
 
     /// The 256 slots of a block that is no node. A skip that is used up is retired.
-    fn expand<A: Address>(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
+    fn expand(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
         match entry_of(entry) {
             Entry::Leaf(_) => [entry; NODE_SLOTS],
             Entry::Dense(base) => std::array::from_fn(|slot| {
                 self.memory.entries.get(base as usize + slot).load(Ordering::Relaxed)
             }),
             Entry::Skip(index) => {
-                let skip = Skip::<A>::load(self.memory.skips.get(index as usize));
+                let skip = Skip::<A>::load(self.memory.skip::<A>(index));
                 let mut slots = [skip.miss; NODE_SLOTS];
                 let slot = ((skip.key - first) >> slot_bits).low();
                 if skip.shift < slot_bits {
@@ -140,12 +136,12 @@ impl<'a> Painter<'a> {
                 }
                 slots
             }
-            Entry::Node(index) => self.node_slots(index),
+            Entry::Node(index) => self.node_slots(index, slot_bits),
         }
     }
 
     /// As `expand`, for a block that is taken apart: a dense block is retired as well.
-    pub fn unfold<A: Address>(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
+    pub fn unfold(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
         let slots = self.expand(entry, first, slot_bits);
         if let Entry::Dense(base) = entry_of(entry) {
             self.slots.entries.retire(base, NODE_SLOTS);
@@ -153,17 +149,17 @@ impl<'a> Painter<'a> {
         slots
     }
 
-    fn node_slots(&self, index: u32) -> [u32; NODE_SLOTS] {
+    fn node_slots(&self, index: u32, slot_bits: u32) -> [u32; NODE_SLOTS] {
         let mut slots = [0; NODE_SLOTS];
         let words = self.memory.nodes.get(index as usize);
         for (word, part) in words.iter().zip(slots.chunks_exact_mut(WORD_SLOTS)) {
-            part.copy_from_slice(&self.decode(word.load(Ordering::Relaxed)));
+            part.copy_from_slice(&self.decode(word.load(Ordering::Relaxed), slot_bits));
         }
         slots
     }
 
     /// The best form of a block of 256 decoded slots.
-    pub fn build<A: Address>(&mut self, slots: &[u32; NODE_SLOTS], first: A, slot_bits: u32) -> u32 {
+    pub fn build(&mut self, slots: &[u32; NODE_SLOTS], first: A, slot_bits: u32) -> u32 {
         let runs = count_runs(slots);
         if let Some(entry) = self.build_sparse(slots, runs, first, slot_bits) {
             return entry;
@@ -185,7 +181,7 @@ impl<'a> Painter<'a> {
     }
 
     /// A leaf, if all slots are the same; a skip, if one aligned part differs from the rest.
-    fn build_sparse<A: Address>(
+    fn build_sparse(
         &mut self,
         slots: &[u32; NODE_SLOTS],
         runs: u32,
@@ -195,7 +191,7 @@ impl<'a> Painter<'a> {
         if runs == 1 && is_leaf(slots[0]) {
             return Some(slots[0]);
         }
-        if !A::SKIPS || runs > 3 {
+        if runs > 3 {
             return None;
         }
         let (start, len) = lone_part(slots)?;
@@ -203,19 +199,19 @@ impl<'a> Painter<'a> {
         let hit = slots[start];
         let key = first + (A::from_halves(0, start as u64) << slot_bits);
         if let Entry::Skip(index) = entry_of(hit)
-            && Skip::<A>::load(self.memory.skips.get(index as usize)).miss == miss
+            && Skip::<A>::load(self.memory.skip::<A>(index)).miss == miss
         {
             return Some(hit);
         }
         let skip = Skip { key, shift: slot_bits + len.trailing_zeros(), hit, miss };
         let index = self.slots.skips.take(1).expect(ROOM);
-        skip.store(self.memory.skips.get(index as usize));
+        skip.store(self.memory.skip::<A>(index));
         Some(Entry::Skip(index).code())
     }
 
     /// A node that was painted on may have become simple enough for a leaf or a skip, or full
     /// enough for a dense block.
-    fn settle_node<A: Address>(&mut self, entry: u32, first: A, slot_bits: u32) -> u32 {
+    fn settle_node(&mut self, entry: u32, first: A, slot_bits: u32) -> u32 {
         let Entry::Node(index) = entry_of(entry) else { return entry };
         let words = self.memory.nodes.get(index as usize);
         let runs: u32 =
@@ -223,7 +219,7 @@ impl<'a> Painter<'a> {
         if runs > SPARSE_RUNS_MAX && runs <= NODE_RUNS_MAX {
             return entry;
         }
-        let slots = self.node_slots(index);
+        let slots = self.node_slots(index, slot_bits);
         let exact = count_runs(&slots);
         let better = if runs <= SPARSE_RUNS_MAX {
             self.build_sparse(&slots, exact, first, slot_bits)
@@ -258,8 +254,7 @@ impl<'a> Painter<'a> {
         match entry_of(entry) {
             Entry::Leaf(_) => {}
             Entry::Skip(index) => {
-                // A skip's record does not depend on the family's width for `hit`.
-                let hit = Skip::<u128>::load(self.memory.skips.get(index as usize)).hit;
+                let hit = Skip::<A>::load(self.memory.skip::<A>(index)).hit;
                 self.retire_tree(hit);
                 self.slots.skips.retire(index, 1);
             }
@@ -300,11 +295,15 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The 32 slots of a word.
-    pub fn decode(&self, word: u64) -> [u32; WORD_SLOTS] {
+    /// The 32 slots of a word, each of so many address bits.
+    pub fn decode(&self, word: u64, slot_bits: u32) -> [u32; WORD_SLOTS] {
         let bitmap = bitmap_of(word);
         if bitmap == 0 {
-            return [base_of(word); WORD_SLOTS];
+            let Entry::Skip(index) = entry_of(base_of(word)) else { return [base_of(word); WORD_SLOTS] };
+            let skip = Skip::<A>::load(self.memory.skip::<A>(index));
+            let mut slots = [skip.miss; WORD_SLOTS];
+            slots[(skip.key >> slot_bits).low() % WORD_SLOTS] = base_of(word);
+            return slots;
         }
         let mut slots = [0; WORD_SLOTS];
         let runs = self.memory.entries.slice(base_of(word) as usize, bitmap.count_ones() as usize);
@@ -318,13 +317,30 @@ impl<'a> Painter<'a> {
         slots
     }
 
+    /// What can stand in the word itself: a leaf that all slots are, or a skip that speaks of all of them.
+    fn inline_entry(&self, bitmap: u32, slots: &[u32; WORD_SLOTS]) -> Option<u32> {
+        if bitmap.count_ones() == 1 {
+            return Some(slots[0]);
+        }
+        if bitmap.count_ones() > 3 {
+            return None;
+        }
+        // A lone slot among equal ones starts the first run or the second.
+        let starts = [0, (bitmap & !1).trailing_zeros() as usize];
+        let slot = starts.into_iter().find(|slot| !is_leaf(slots[*slot]))?;
+        let Entry::Skip(index) = entry_of(slots[slot]) else { return None };
+        let miss = Skip::<A>::load(self.memory.skip::<A>(index)).miss;
+        let others = slots.iter().enumerate().all(|(other, entry)| other == slot || *entry == miss);
+        others.then_some(slots[slot])
+    }
+
     /// Publish `slots` in `word`, and retire the run that was there.
     pub fn encode(&mut self, word: &AtomicU64, slots: &[u32; WORD_SLOTS]) {
         let old = word.load(Ordering::Relaxed);
         let bitmap = run_bitmap(slots);
-        if bitmap == 1 {
-            if old != inline_word(slots[0]) {
-                word.store(inline_word(slots[0]), Ordering::Release);
+        if let Some(entry) = self.inline_entry(bitmap, slots) {
+            if old != inline_word(entry) {
+                word.store(inline_word(entry), Ordering::Release);
                 self.retire_run(old);
             }
             return;

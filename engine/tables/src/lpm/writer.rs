@@ -1,6 +1,7 @@
 //! The control side of the prefix matches of one family: which prefixes each table has, and the
 //! order in which their tries are patched.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,6 +23,8 @@ pub const TABLES_MAX: usize = ROOTS_MAX - 1;
 const PROMOTE_PREFIXES: usize = 16_384;
 /// A table that shrinks below this many gives it back.
 const DEMOTE_PREFIXES: usize = 4_096;
+/// From this many prefixes on, readers ask for words of the root ahead of their use.
+const LARGE_PREFIXES: usize = 4_096;
 /// Pieces that are painted at a time.
 const PIECES_MAX: usize = 1_024;
 /// Retired things after which the writer takes a stamp.
@@ -94,7 +97,7 @@ pub struct LpmWriter<A: Address> {
 impl<A: Address> LpmWriter<A> {
     /// Empty tables that answer `miss`.
     pub fn new(epochs: &Arc<Epochs>, miss: GroupId) -> Result<Self, MemoryError> {
-        let (memory, slots) = TrieMemory::new(A::SKIPS)?;
+        let (memory, slots) = TrieMemory::new::<A>()?;
         let space = LpmSpace { tables: (0..=TABLES_MAX).map(|_| Lpm::new(&memory, miss)).collect() };
         Ok(LpmWriter {
             space: Arc::new(space),
@@ -174,7 +177,7 @@ impl<A: Address> LpmWriter<A> {
     /// Make free what no worker sees any more, and give memory back. The control thread calls this
     /// on every turn of its loop.
     pub fn collect(&mut self) {
-        self.slots.reclaim(&self.memory, &self.epochs);
+        self.slots.reclaim::<A>(&self.memory, &self.epochs);
         for (index, table) in self.tables.iter_mut().enumerate() {
             if table.draining.is_some_and(|stamp| self.epochs.has_passed(stamp)) {
                 table.draining = None;
@@ -190,8 +193,8 @@ impl<A: Address> LpmWriter<A> {
         self.slots.usage(&self.memory)
     }
 
-    fn painter(&mut self) -> Painter<'_> {
-        Painter { memory: &self.memory, slots: &mut self.slots }
+    fn painter(&mut self) -> Painter<'_, A> {
+        Painter { memory: &self.memory, slots: &mut self.slots, family: PhantomData }
     }
 
     /// Is there room for the worst that painting `edges` ends of ranges can need?
@@ -200,12 +203,12 @@ impl<A: Address> LpmWriter<A> {
         let need = [
             ("entries", edges * levels * (NODE_SLOTS + WORD_SLOTS) + 16 * 3072),
             ("nodes", edges * levels + 256),
-            ("skips", if A::SKIPS { edges * levels + 512 } else { 0 }),
+            ("skips", edges * levels + 512),
         ];
         let have =
             |slots: &TrieSlots| [slots.entries.headroom(), slots.nodes.headroom(), slots.skips.headroom()];
         if need.iter().zip(have(&self.slots)).any(|((_, need), have)| *need > have) {
-            self.slots.reclaim(&self.memory, &self.epochs);
+            self.slots.reclaim::<A>(&self.memory, &self.epochs);
         }
         for ((what, need), have) in need.into_iter().zip(have(&self.slots)) {
             if need > have {
@@ -217,6 +220,7 @@ impl<A: Address> LpmWriter<A> {
 
     /// See that `table` has the root it should have for `count` prefixes.
     fn fit_root(&mut self, table: u32, count: usize) -> Result<(), LpmError> {
+        self.space.table(table).large.store(count >= LARGE_PREFIXES, Ordering::Relaxed);
         let (promote, demote) = if table == 0 { (1, 1) } else { (PROMOTE_PREFIXES, DEMOTE_PREFIXES) };
         match self.table(table).root {
             Root::Empty | Root::Small(_) if count >= promote => self.promote(table),
@@ -252,7 +256,7 @@ impl<A: Address> LpmWriter<A> {
             let memory = self.memory.clone();
             let small = memory.root(index);
             for (word_index, word) in small.iter().enumerate() {
-                let slots = self.painter().decode(word.load(Ordering::Relaxed));
+                let slots = self.painter().decode(word.load(Ordering::Relaxed), A::BITS - SMALL_ROOT_BITS);
                 for (slot, entry) in slots.into_iter().enumerate() {
                     let index = word_index * WORD_SLOTS + slot;
                     self.lift(entry, index, &big[index * NODE_WORDS..][..NODE_WORDS]);
@@ -330,7 +334,7 @@ impl<A: Address> LpmWriter<A> {
         let mut painter = self.painter();
         let mut slots = [0; NODE_SLOTS];
         for (word, part) in words.iter().zip(slots.chunks_exact_mut(WORD_SLOTS)) {
-            part.copy_from_slice(&painter.decode(word.load(Ordering::Relaxed)));
+            part.copy_from_slice(&painter.decode(word.load(Ordering::Relaxed), A::BITS - BIG_ROOT_BITS));
             painter.retire_run(word.load(Ordering::Relaxed));
         }
         let first = A::from_halves(0, index as u64) << (A::BITS - SMALL_ROOT_BITS);
@@ -484,7 +488,7 @@ impl<A: Address> Bulk<'_, A> {
         for pieces in self.pieces.chunks(PIECES_MAX) {
             writer.painter().paint_words(words, A::ZERO, A::BITS - bits, pieces);
             if writer.slots.entries.unsealed() > UNSEALED_MAX {
-                writer.slots.reclaim(&writer.memory, &writer.epochs);
+                writer.slots.reclaim::<A>(&writer.memory, &writer.epochs);
             }
         }
         self.pieces.clear();

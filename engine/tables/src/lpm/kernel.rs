@@ -1,0 +1,309 @@
+//! What differs between processors in a batch of look-ups: arithmetic on many lanes at a time. Loads
+//! stay scalar in every form, because a gather costs more than the loads that it replaces.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+
+use super::memory::KIND_SHIFT;
+
+/// Look-ups that go in step: enough to hide memory, few enough to stay in L1.
+pub(super) const LANES: usize = 64;
+/// Lanes are worked on by so many.
+pub(super) const GROUP: usize = 16;
+
+/// An array with one element for each lane; nothing is in it until it is set.
+#[repr(C, align(64))]
+pub(super) struct Lane<T>([MaybeUninit<T>; LANES]);
+
+impl<T: Copy> Lane<T> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Lane([const { MaybeUninit::uninit() }; LANES])
+    }
+
+    /// # Safety
+    /// `lane` is below [`LANES`].
+    #[inline(always)]
+    pub(super) unsafe fn set(&mut self, lane: usize, value: T) {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.get_unchecked_mut(lane) }.write(value);
+    }
+
+    /// # Safety
+    /// `lane` is below [`LANES`] and was set.
+    #[inline(always)]
+    pub(super) unsafe fn get(&self, lane: usize) -> T {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.get_unchecked(lane).assume_init() }
+    }
+
+    /// Where the lanes from `first` on stand.
+    #[inline(always)]
+    fn place(&self, first: usize) -> *const T {
+        self.0.as_ptr().wrapping_add(first).cast()
+    }
+
+    #[inline(always)]
+    fn place_mut(&mut self, first: usize) -> *mut T {
+        self.0.as_mut_ptr().wrapping_add(first).cast()
+    }
+}
+
+/// The three kind bits of all lanes' entries, one mask for each bit, the lowest first.
+pub(super) type Planes = [u64; 3];
+
+/// The arithmetic of one kernel, on the first `count` lanes.
+///
+/// # Safety
+/// The methods may only be called on a processor that has what the kernel is compiled for. `count` is
+/// a multiple of [`GROUP`], [`LANES`] at most, and so many lanes were set in what is read.
+pub(super) trait Kernel {
+    /// For each lane's word and slot (its low five bits count): the place of its entry in `places`
+    /// (0 where the word itself holds it) and the word's upper half in `bases`. The mask says which
+    /// lanes have a place.
+    unsafe fn locate(
+        words: &Lane<u64>,
+        slots: &Lane<u32>,
+        count: usize,
+        places: &mut Lane<u32>,
+        bases: &mut Lane<u32>,
+    ) -> u64;
+
+    /// Take what was `loaded` for the lanes of `mask` over into `entries`.
+    unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize);
+
+    /// The kind bits of `entries`.
+    unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes;
+
+    /// Write the answers: `miss` where the entry is 0.
+    unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize);
+}
+
+/// Any processor; also what the AVX2 form is compiled from.
+pub(super) struct Plain;
+
+impl Kernel for Plain {
+    #[inline(always)]
+    unsafe fn locate(
+        words: &Lane<u64>,
+        slots: &Lane<u32>,
+        count: usize,
+        places: &mut Lane<u32>,
+        bases: &mut Lane<u32>,
+    ) -> u64 {
+        let mut mask = 0;
+        for lane in 0..count {
+            // SAFETY: as the caller promises.
+            let (word, slot) = unsafe { (words.get(lane), slots.get(lane)) };
+            let (bitmap, base) = (word as u32, (word >> 32) as u32);
+            let before = (bitmap & (2u32 << (slot & 31)).wrapping_sub(1)).count_ones();
+            let place = base.wrapping_add(before).wrapping_sub(1);
+            // SAFETY: as above.
+            unsafe {
+                places.set(lane, if bitmap == 0 { 0 } else { place });
+                bases.set(lane, base);
+            }
+            mask |= u64::from(bitmap != 0) << lane;
+        }
+        mask
+    }
+
+    #[inline(always)]
+    unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize) {
+        for lane in 0..count {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let entry = if mask >> lane & 1 != 0 { loaded.get(lane) } else { entries.get(lane) };
+                entries.set(lane, entry);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
+        // SAFETY: as the caller promises.
+        let entry = |lane| unsafe { entries.get(lane) };
+        let mut planes = [0; 3];
+        if (0..count).fold(0, |all, lane| all | entry(lane)) >> KIND_SHIFT == 0 {
+            return planes;
+        }
+        for lane in 0..count {
+            for (bit, plane) in planes.iter_mut().enumerate() {
+                *plane |= u64::from(entry(lane) >> (KIND_SHIFT + bit as u32) & 1) << lane;
+            }
+        }
+        planes
+    }
+
+    #[inline(always)]
+    unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize) {
+        for (lane, group) in (0..count).zip(groups) {
+            // SAFETY: as the caller promises.
+            let entry = unsafe { entries.get(lane) };
+            *group = if entry == 0 { miss } else { entry };
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{GROUP, Kernel, Lane, Plain, Planes};
+    use crate::lpm::memory::KIND_SHIFT;
+
+    /// AVX2 and POPCNT: kind bits by sign masks, eight lanes at a time; words one at a time.
+    pub(in crate::lpm) struct Avx2;
+
+    impl Kernel for Avx2 {
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn locate(
+            words: &Lane<u64>,
+            slots: &Lane<u32>,
+            count: usize,
+            places: &mut Lane<u32>,
+            bases: &mut Lane<u32>,
+        ) -> u64 {
+            // SAFETY: plain code, compiled with POPCNT.
+            unsafe { Plain::locate(words, slots, count, places, bases) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize) {
+            let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            for first in (0..count).step_by(8) {
+                let chosen = _mm256_and_si256(_mm256_set1_epi32((mask >> first) as i32), bits);
+                // SAFETY: eight lanes from a multiple of eight below LANES, in arrays of LANES.
+                unsafe {
+                    let to = entries.place_mut(first).cast::<__m256i>();
+                    let from = _mm256_load_si256(loaded.place(first).cast());
+                    let chosen = _mm256_cmpeq_epi32(chosen, bits);
+                    _mm256_store_si256(to, _mm256_blendv_epi8(_mm256_load_si256(to), from, chosen));
+                }
+            }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
+            let mut planes = [0; 3];
+            for first in (0..count).step_by(8) {
+                // SAFETY: as above.
+                let eight = unsafe { _mm256_load_si256(entries.place(first).cast()) };
+                let sign = |v| u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(v)) as u32) << first;
+                planes[2] |= sign(eight);
+                planes[1] |= sign(_mm256_slli_epi32::<1>(eight));
+                planes[0] |= sign(_mm256_slli_epi32::<2>(eight));
+            }
+            planes
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize) {
+            // SAFETY: plain code.
+            unsafe { Plain::answer(entries, miss, groups, count) }
+        }
+    }
+
+    /// AVX-512 with VPOPCNTDQ: sixteen words at a time.
+    pub(in crate::lpm) struct Avx512;
+
+    impl Kernel for Avx512 {
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn locate(
+            words: &Lane<u64>,
+            slots: &Lane<u32>,
+            count: usize,
+            places: &mut Lane<u32>,
+            bases: &mut Lane<u32>,
+        ) -> u64 {
+            let low = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+            let high = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+            let (two, ones) = (_mm512_set1_epi32(2), _mm512_set1_epi32(-1));
+            let mut mask = 0;
+            for first in (0..count).step_by(GROUP) {
+                // SAFETY: sixteen lanes from a multiple of sixteen below LANES, in arrays of LANES.
+                let (left, right, slot) = unsafe {
+                    let words = words.place(first);
+                    (
+                        _mm512_load_si512(words.cast()),
+                        _mm512_load_si512(words.add(8).cast()),
+                        _mm512_load_si512(slots.place(first).cast()),
+                    )
+                };
+                let bitmap = _mm512_permutex2var_epi32(left, low, right);
+                let base = _mm512_permutex2var_epi32(left, high, right);
+                let slot = _mm512_and_si512(slot, _mm512_set1_epi32(31));
+                let upto = _mm512_add_epi32(_mm512_sllv_epi32(two, slot), ones);
+                let before = _mm512_popcnt_epi32(_mm512_and_si512(bitmap, upto));
+                let place = _mm512_add_epi32(base, _mm512_add_epi32(before, ones));
+                let far = _mm512_test_epi32_mask(bitmap, bitmap);
+                // SAFETY: as above.
+                unsafe {
+                    _mm512_store_si512(places.place_mut(first).cast(), _mm512_maskz_mov_epi32(far, place));
+                    _mm512_store_si512(bases.place_mut(first).cast(), base);
+                }
+                mask |= u64::from(far) << first;
+            }
+            mask
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize) {
+            for first in (0..count).step_by(GROUP) {
+                // SAFETY: as above.
+                unsafe {
+                    let from = _mm512_load_si512(loaded.place(first).cast());
+                    let to = entries.place_mut(first);
+                    _mm512_mask_store_epi32(to.cast(), (mask >> first) as u16, from);
+                }
+            }
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
+            let mut planes = [0; 3];
+            for first in (0..count).step_by(GROUP) {
+                // SAFETY: as above.
+                let lanes = unsafe { _mm512_load_si512(entries.place(first).cast()) };
+                for (bit, plane) in planes.iter_mut().enumerate() {
+                    let bit = _mm512_set1_epi32((1u32 << (KIND_SHIFT + bit as u32)) as i32);
+                    *plane |= u64::from(_mm512_test_epi32_mask(lanes, bit)) << first;
+                }
+            }
+            planes
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize) {
+            let miss = _mm512_set1_epi32(miss as i32);
+            for (first, groups) in (0..count).step_by(GROUP).zip(groups.chunks_exact_mut(GROUP)) {
+                // SAFETY: as above; the chunk of groups is sixteen long.
+                unsafe {
+                    let lanes = _mm512_load_si512(entries.place(first).cast());
+                    let none = _mm512_testn_epi32_mask(lanes, lanes);
+                    let answers = _mm512_mask_mov_epi32(lanes, none, miss);
+                    _mm512_storeu_si512(groups.as_mut_ptr().cast(), answers);
+                }
+            }
+        }
+    }
+}
