@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 CARGO ?= cargo
 
-.PHONY: help demo test bench lint fuzz build python packages reference clean
+.PHONY: help demo test bench compare lint fuzz build python packages reference clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -18,6 +18,9 @@ test: packages python ## every level of test
 bench: ## clocks per packet of the graph, beside a bare loop; writes out/bench/results.json
 	$(CARGO) build --release -p quiver-bench
 	target/release/quiver-bench paths
+
+compare: build python ## beside DPDK, Open vSwitch and Linux; large tables, latency, workers; writes out/compare
+	$(VENV)/bin/quiver-lab compare
 
 lint: python ## formatting, clippy, the house's own rules, types of the Python parts
 	$(CARGO) fmt --all --check

@@ -12,8 +12,12 @@ import typer
 from pydantic import BaseModel
 from rich.console import Console
 
+from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios, run_all
+from quiver_lab.forwarders.json_rpc import RpcError
+from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.naming import TestName
+from quiver_lab.processes import ProcessError
 from quiver_lab.report.page import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.scenario import Scenario
@@ -86,6 +90,37 @@ def run(
     _report(out / "results.json", out / "report.html")
     if any(result.status == "failed" for result in results.scenarios):
         raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    *,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="peers, scale, latency, workers; all of them if left out."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, max=101, help="Turns that each side has.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.01, max=60, help="How long a turn is.")] = 0.3,
+    ring_size: Annotated[
+        int | None, typer.Option(help="Frames a memif ring holds; 1024 unless told, for latency 8192.")
+    ] = None,
+    prefixes: Annotated[
+        Path | None, typer.Option(help="A file of real prefixes for `scale`, one a line.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for NAME.json and NAME.md.")] = Path("out/compare"),
+) -> None:
+    """Measure several sides in turns, in one run: Quiver and its peers, small and large tables, delays,
+    workers. Writes the tables as JSON and markdown."""
+    signal.signal(signal.SIGTERM, _terminated)
+    wishes = Wishes(rounds, seconds, ring_size, prefixes, out)
+    try:
+        names = compare_all(what or list(COMPARISONS), wishes, console)
+    except KeyboardInterrupt:
+        _fail(f"interrupted; what was finished is in {out}", INTERRUPTED)
+    except (ProcessError, RpcError, GeneratorError, OSError, ValueError) as error:
+        _fail(str(error) or repr(error))
+    for path in names:
+        console.print(f"results {path}", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -44,20 +44,26 @@ def find_binary(name: str, start: Path | None = None) -> Path:
 
 
 def _end_with_parent() -> None:
-    """In the child: be told to end when the lab is gone, however it went; nothing may poll on for ever."""
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    """In the child: end when the lab is gone, however it went; nothing may poll on for ever, and a
+    process that stands still hears no other signal."""
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def start(
-    command: Sequence[str | Path], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
+    command: Sequence[str | Path],
+    stdin: int,
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a program that ends with this process."""
+    """Start a program that ends with this process; `environment` is added to ours."""
     try:
         return subprocess.Popen(
             command,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
+            env={**os.environ, **environment} if environment else None,
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - the lab has one thread
         )
     except OSError as error:
@@ -73,10 +79,23 @@ def last_words(log: Path) -> str:
     return "\n".join(lines[-LAST_WORDS_LINES:]) or "(nothing in its log)"
 
 
+def pause(process: subprocess.Popen[bytes]) -> None:
+    """Let a process stand still, so that another one may have its core."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGSTOP)
+
+
+def resume(process: subprocess.Popen[bytes]) -> None:
+    """Let it go on."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
+
+
 def stop(process: subprocess.Popen[bytes]) -> int:
     """Ask a process to end (SIGTERM), then end it (SIGKILL); its exit code."""
     if process.poll() is None:
         process.terminate()
+        process.send_signal(signal.SIGCONT)
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:

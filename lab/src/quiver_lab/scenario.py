@@ -93,7 +93,17 @@ class InternetTable(Part):
     seed: int = 1
 
 
-Table = Annotated[NoTable | ConsecutiveRoutes | InternetTable, Field(discriminator="kind")]
+class PrefixFile(Part):
+    """A real table: one prefix a line, `#` begins a comment, perhaps compressed by gzip. Those of the other
+    family and those in special-purpose space are left out; half of the rest lies behind each port."""
+
+    kind: Literal["file"]
+    path: str
+    next_hops: int = Field(default=32, ge=1, le=250)
+    seed: int = 1
+
+
+Table = Annotated[NoTable | ConsecutiveRoutes | InternetTable | PrefixFile, Field(discriminator="kind")]
 
 
 class Traffic(Part):
@@ -237,8 +247,8 @@ class Scenario(Part):
             cores=self.forwarder.workers,
             link=self.link.kind,
             function=self.path,
-            scale=1 if isinstance(table, NoTable) else table.count,
-            internet=isinstance(table, InternetTable),
+            scale=1 if isinstance(table, NoTable | PrefixFile) else table.count,
+            internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
             search="mrr" if self.search.ndrpdr is None else "ndrpdr",
         )
@@ -247,7 +257,7 @@ class Scenario(Part):
     def routes(self) -> int:
         """Routes in the table, for those who print it."""
         table = self.table
-        if isinstance(table, NoTable):
+        if isinstance(table, NoTable | PrefixFile):
             return 0
         return table.count if isinstance(table, InternetTable) else table.count * self.traffic.directions
 

@@ -49,7 +49,7 @@ def simulation(settings: SimulatedForwarder) -> Simulation:
 
 
 @contextmanager
-def _away_from_workers(cores: Cores) -> Iterator[None]:
+def away_from_workers(cores: Cores) -> Iterator[None]:
     """Keep this process itself off the workers' CPUs: a millisecond of ours there is a full ring."""
     before = os.sched_getaffinity(0)
     try:
@@ -61,18 +61,26 @@ def _away_from_workers(cores: Cores) -> Iterator[None]:
 
 
 @contextmanager
+def session_folder() -> Iterator[Path]:
+    """A folder for a session's sockets and files, gone at its end."""
+    with tempfile.TemporaryDirectory(prefix="quiver-lab-") as name:
+        folder = Path(name)
+        if len(str(folder / "wire.sock")) > SOCKET_PATH_MAX:
+            raise ValueError(
+                f"{folder} is too long for the path of a socket ({SOCKET_PATH_MAX} bytes): "
+                "set TMPDIR to a shorter folder"
+            )
+        yield folder
+
+
+@contextmanager
 def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Session]:
     """Start everything, lend the session, stop everything, remove its files."""
     if isinstance(scenario.forwarder, SimulatedForwarder):
         yield Session(simulation(scenario.forwarder), None, "", "simulated", "")
         return
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quiver-lab-")))
-        if len(str(directory / "wire.sock")) > SOCKET_PATH_MAX:
-            raise ValueError(
-                f"{directory} is too long for the path of a socket ({SOCKET_PATH_MAX} bytes): "
-                "set TMPDIR to a shorter folder"
-            )
+        directory = stack.enter_context(session_folder())
         say("writing tables" if scenario.routes > 1000 else "writing configuration")
         cores = Cores.assign(scenario.forwarder.workers)
         plan = make_plan(scenario, directory, cores)
@@ -82,7 +90,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         forwarder.start()
         say("starting quiver-tg")
         generator = stack.enter_context(QuiverTg(plan.profile, directory, scenario.search.warmup_s))
-        stack.enter_context(_away_from_workers(cores))
+        stack.enter_context(away_from_workers(cores))
         yield Session(
             generator,
             forwarder,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from quiver_lab.forwarders.quiver import QuiverConfig
@@ -22,10 +23,11 @@ from quiver_lab.generators.profile import (
     Udp,
     Value,
 )
-from quiver_lab.scenario import ConsecutiveRoutes, InternetTable, QuiverForwarder, Scenario
-from quiver_lab.tables.ip4 import generate_ip4, ip4_destinations, ip4_texts
-from quiver_lab.tables.ip6 import generate_ip6, ip6_destinations, ip6_texts
+from quiver_lab.scenario import ConsecutiveRoutes, InternetTable, PrefixFile, QuiverForwarder, Scenario
+from quiver_lab.tables.ip4 import Ip4Table, generate_ip4, ip4_destinations, ip4_from_prefixes, ip4_texts
+from quiver_lab.tables.ip6 import Ip6Table, generate_ip6, ip6_destinations, ip6_from_prefixes, ip6_texts
 from quiver_lab.tables.popularity import Demand
+from quiver_lab.tables.prefix_file import read_prefixes
 
 PORTS = 2
 INTERFACES = ("memif1/0", "memif1/1")
@@ -141,7 +143,7 @@ def _neighbours(path: str, hosts: int) -> list[str]:
 def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value | None]]:
     """Commands, and the destinations that lead to port 0 and to port 1."""
     table = scenario.table
-    if isinstance(table, InternetTable):
+    if isinstance(table, InternetTable | PrefixFile):
         routes = directory / "routes.cli"
         destinations = _internet(scenario, table, directory, routes)
         return [*_neighbours(scenario.path, table.next_hops), f"exec {routes}"], destinations
@@ -152,7 +154,7 @@ def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value 
     for port, first in enumerate(firsts):
         count = f" count {table.count}" if table.count > 1 else ""
         hop = host_address(scenario.path, port, 0)
-        lines.append(f"ip route add {first}/{bits} via {hop} {INTERFACES[port]}{count}")
+        lines.append(f"ip route add {first}/{bits}{count} via {hop} {INTERFACES[port]}")
         values.append(_consecutive(first, table.count, scenario))
     return lines, values
 
@@ -171,18 +173,34 @@ def _consecutive(first: str, count: int, scenario: Scenario) -> Value:
     )
 
 
-def _internet(scenario: Scenario, table: InternetTable, directory: Path, routes: Path) -> list[Value | None]:
-    """Generate the table, write its routes and each port's destinations."""
+@lru_cache(maxsize=2)
+def _table4(table: InternetTable | PrefixFile) -> Ip4Table:
+    if isinstance(table, InternetTable):
+        return generate_ip4(table.count, table.next_hops, table.seed)
+    return ip4_from_prefixes(read_prefixes(Path(table.path), 4), table.next_hops, table.seed)
+
+
+@lru_cache(maxsize=2)
+def _table6(table: InternetTable | PrefixFile) -> Ip6Table:
+    if isinstance(table, InternetTable):
+        return generate_ip6(table.count, table.next_hops, table.seed)
+    return ip6_from_prefixes(read_prefixes(Path(table.path), 6), table.next_hops, table.seed)
+
+
+def _internet(
+    scenario: Scenario, table: InternetTable | PrefixFile, directory: Path, routes: Path
+) -> list[Value | None]:
+    """Make the table, write its routes and each port's destinations."""
     traffic = scenario.traffic
     demand = Demand(traffic.order, traffic.draws, traffic.seed, traffic.exponent)
     drawn: list[list[str]] = []
     if scenario.path == "ip4":
-        four = generate_ip4(table.count, table.next_hops, table.seed)
+        four = _table4(table)
         texts, lengths, ports, hops = ip4_texts(four.addresses), four.lengths, four.ports, four.next_hops
         for port in range(PORTS):
             drawn.append(ip4_texts(ip4_destinations(four, port, demand)))
     else:
-        six = generate_ip6(table.count, table.next_hops, table.seed)
+        six = _table6(table)
         texts, lengths, ports, hops = ip6_texts(six.high, six.low), six.lengths, six.ports, six.next_hops
         for port in range(PORTS):
             drawn.append(ip6_texts(*ip6_destinations(six, port, demand)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +28,20 @@ class DropCount:
     count: int
 
 
+class NotInstalledError(RuntimeError):
+    """A peer that is not on this machine; the message says how to get it."""
+
+    def __init__(self, program: str, package: str) -> None:
+        super().__init__(f"{program} is not installed (apt-get install {package})")
+
+
+def clocks_by_node(nodes: Sequence[NodeClocks]) -> list[tuple[str, float]]:
+    """Clocks that each node costs a packet of this traffic: a node that only half of the packets visit
+    counts half."""
+    packets = max((node.vectors for node in nodes), default=0)
+    return [(node.node, node.clocks_per_packet * node.vectors / packets) for node in nodes if packets]
+
+
 class Forwarder(Protocol):
     """A forwarder that a session starts, loads, asks and stops."""
 
@@ -43,6 +58,12 @@ class Forwarder(Protocol):
 
     def drops(self) -> list[DropCount]:
         """Drops by reason since the last clear."""
+
+    def pause(self) -> None:
+        """Let it stand still, its core free for another."""
+
+    def resume(self) -> None:
+        """Let it go on."""
 
     def stop(self) -> None:
         """End it; nothing of it stays."""

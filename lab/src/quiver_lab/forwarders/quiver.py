@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.forwarders.json_rpc import JsonRpcClient, RpcError
-from quiver_lab.processes import ProcessError, find_binary, last_words, start, stop
+from quiver_lab.processes import ProcessError, find_binary, last_words, pause, resume, start, stop
 
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
@@ -26,14 +27,20 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 class QuiverConfig:
     """What quiverd needs: where it runs, and the commands that configure it."""
 
-    main_core: int
+    main_core: int | None
+    """None: wherever there is room."""
     worker_cores: tuple[int, ...]
     buffers: int
     commands: tuple[str, ...]
 
+    def with_commands(self, more: tuple[str, ...]) -> QuiverConfig:
+        """The same, with more commands at the end."""
+        return replace(self, commands=(*self.commands, *more))
+
     def startup_text(self, directory: Path) -> str:
         """The start-up file."""
         workers = ",".join(str(core) for core in self.worker_cores)
+        main = "" if self.main_core is None else f"main-core {self.main_core} "
         return (
             "unix {\n"
             "  nodaemon\n"
@@ -42,7 +49,7 @@ class QuiverConfig:
             f"  runtime-dir {directory}\n"
             f"  log {directory / 'quiverd.log'}\n"
             "}\n"
-            f"cpu {{ main-core {self.main_core} corelist-workers {workers} }}\n"
+            f"cpu {{ {main}corelist-workers {workers} }}\n"
             f"buffers {{ buffers-per-numa {self.buffers} }}\n"
         )
 
@@ -60,6 +67,7 @@ class _Node(_Reply):
 
 
 class _Thread(_Reply):
+    elapsed_s: float = 0.0
     nodes: tuple[_Node, ...]
 
 
@@ -141,6 +149,22 @@ class Quiver:
         self.cli("clear runtime")
         self.cli("clear errors")
 
+    def node_rate(self, name: str) -> float:
+        """Packets a second through a node since the last clear, by the router's own clock, all threads
+        together."""
+        runtime = _understood(_Runtime, "show runtime json", self.cli("show runtime json"))
+        return sum(
+            node.vectors / thread.elapsed_s
+            for thread in runtime.threads
+            for node in thread.nodes
+            if node.name == name and thread.elapsed_s > 0
+        )
+
+    def cpu_s(self) -> float:
+        """CPU time that it has used since its start, all threads together."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def nodes(self) -> list[NodeClocks]:
         """`show runtime`, nodes that had packets, summed over threads, dearest first."""
         runtime = _understood(_Runtime, "show runtime json", self.cli("show runtime json"))
@@ -163,6 +187,23 @@ class Quiver:
         """`show errors`, what was counted."""
         errors = _understood(_Errors, "show errors json", self.cli("show errors json"))
         return [DropCount(row.node, row.reason, row.count) for row in errors.errors if row.count]
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        if self._process is None:
+            raise ProcessError("quiverd is not running")
+        return self._process.pid
+
+    def pause(self) -> None:
+        """Let it stand still."""
+        if self._process is not None:
+            pause(self._process)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self._process is not None:
+            resume(self._process)
 
     def stop(self) -> None:
         """End the process by its pid."""

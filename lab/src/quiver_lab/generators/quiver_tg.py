@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quiver_lab.generators.profile import Profile
 from quiver_lab.measurement import DirectionCounts, Latency, Load, Trial
-from quiver_lab.processes import ProcessError, find_binary, last_words, start, stop
+from quiver_lab.processes import ProcessError, find_binary, last_words, pause, resume, start, stop
 
 REPLY_GRACE_S = 15.0
 """How much longer than the trial itself a reply may take."""
@@ -152,11 +152,22 @@ class QuiverTg:
         except ValidationError as error:
             raise GeneratorError(f"quiver-tg's reply cannot be understood: {error}") from error
 
+    def pause(self) -> None:
+        """Let it stand still."""
+        if self._process is not None:
+            pause(self._process)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self._process is not None:
+            resume(self._process)
+
     def stop(self) -> None:
         """End the process, politely if it still listens."""
         process, self._process = self._process, None
         if process is None:
             return
+        resume(process)
         try:
             if process.poll() is None and process.stdin:
                 process.stdin.write(b'{"stop": true}\n')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quiver_lab.forwarders import clocks_by_node
 from quiver_lab.report.style import (
     INK,
     LOAD_COLOURS,
@@ -104,12 +105,8 @@ def _generator_bound(result: ScenarioResult, name: str) -> bool:
 
 
 def clocks_of(telemetry: Telemetry) -> list[tuple[str, float]]:
-    """Clocks that each node costs a packet of this traffic: a node that only half of the packets visit
-    counts half."""
-    packets = max((node.vectors for node in telemetry.nodes), default=0)
-    if packets == 0:
-        return []
-    return [(node.node, node.clocks_per_packet * node.vectors / packets) for node in telemetry.nodes]
+    """Clocks that each node costs a packet of a scenario's traffic."""
+    return clocks_by_node(telemetry.nodes)
 
 
 def clocks(results: Sequence[ScenarioResult]) -> Spec | None:

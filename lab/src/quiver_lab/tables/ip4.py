@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,10 +82,28 @@ def generate_ip4(count: int, next_hops: int, seed: int) -> Ip4Table:
         np.fromiter(by_length, dtype=np.uint8), np.fromiter(by_length.values(), dtype=np.int64)
     )
     shuffled = rng.permutation(count)
-    addresses, lengths = addresses[shuffled], lengths[shuffled]
+    return _table(addresses[shuffled], lengths[shuffled], next_hops, rng)
+
+
+def _table(
+    addresses: NDArray[np.uint32], lengths: NDArray[np.uint8], next_hops: int, rng: np.random.Generator
+) -> Ip4Table:
     ports = ((addresses >> np.uint32(24)) & np.uint32(1)).astype(np.uint8)
-    hops = rng.integers(0, next_hops, count, dtype=np.uint8)
+    hops = rng.integers(0, next_hops, len(addresses), dtype=np.uint8)
     return Ip4Table(addresses, lengths, ports, hops)
+
+
+def ip4_from_prefixes(prefixes: Sequence[str], next_hops: int, seed: int) -> Ip4Table:
+    """A table of given prefixes, those in special-purpose space and those shorter than /8 left out."""
+    pairs = [prefix.split("/") for prefix in prefixes]
+    raw = b"".join(socket.inet_aton(address) for address, _ in pairs)
+    addresses = np.frombuffer(raw, dtype=">u4").astype(np.uint32)
+    lengths = np.array([int(length) for _, length in pairs], dtype=np.uint8)
+    good = lengths >= 8
+    for length in np.unique(lengths[good]).tolist():
+        here = lengths == length
+        good[here] &= _routed(addresses[here], length)
+    return _table(addresses[good], lengths[good], next_hops, np.random.default_rng(seed))
 
 
 def ip4_destinations(table: Ip4Table, port: int, demand: Demand) -> NDArray[np.uint32]:

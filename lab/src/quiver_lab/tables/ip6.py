@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +116,23 @@ def generate_ip6(count: int, next_hops: int, seed: int) -> Ip6Table:
         table.ports[shuffled],
         rng.integers(0, next_hops, count, dtype=np.uint8),
     )
+
+
+def ip6_from_prefixes(prefixes: Sequence[str], next_hops: int, seed: int) -> Ip6Table:
+    """A table of given prefixes, those shorter than /16 and those of the lab's own space left out."""
+    pairs = [prefix.split("/") for prefix in prefixes]
+    raw = b"".join(socket.inet_pton(socket.AF_INET6, address) for address, _ in pairs)
+    halves = np.frombuffer(raw, dtype=">u8").astype(np.uint64).reshape(-1, 2)
+    lengths = np.array([int(length) for _, length in pairs], dtype=np.uint8)
+    good = lengths >= 16
+    for block in NOT_ROUTED_32:
+        shifts = (64 - np.minimum(lengths, 32)).astype(np.uint64)
+        good &= (halves[:, 0] >> shifts) != (np.uint64(block << 32) >> shifts)
+    columns = np.ascontiguousarray(halves[good, 0]), np.ascontiguousarray(halves[good, 1])
+    lengths = lengths[good]
+    ports = ((columns[0] >> np.uint64(48)) & np.uint64(1)).astype(np.uint8)
+    hops = np.random.default_rng(seed).integers(0, next_hops, len(lengths), dtype=np.uint8)
+    return Ip6Table(*columns, lengths, ports, hops)
 
 
 def ip6_destinations(table: Ip6Table, port: int, demand: Demand) -> Columns:

@@ -1,0 +1,132 @@
+"""The same traffic over the same memif through Quiver and through others, in one run."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from quiver_lab.compare.record import Comparison
+from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
+from quiver_lab.compare.samples import Measured, ratio
+from quiver_lab.compare.sides import kernel_side, open_vswitch_side, quiver_side, testpmd_side
+from quiver_lab.compare.tables import Table, number, percent, verdict
+from quiver_lab.forwarders.linux_kernel import KernelPath
+from quiver_lab.forwarders.open_vswitch import Flows, cross_connect_flows, route_flow
+from quiver_lab.scenario import Scenario
+from quiver_lab.testbed import IP4_FIRST_ROUTE, IP6_FIRST_ROUTE, PORTS, host_mac, interface_mac
+from quiver_lab.words import mpps
+
+QUESTION = "How fast is Quiver beside its peers, on the same memif with the same traffic?"
+QUIVER = "Quiver"
+TESTPMD = "DPDK testpmd, io"
+OPEN_VSWITCH = "Open vSwitch with DPDK"
+LINUX = "Linux kernel"
+
+GROUPS: tuple[tuple[str, str, KernelPath], ...] = (
+    ("L2 cross-connect", "l2xc", "bridge"),
+    ("IPv4, 1 route", "ip4", "ip4"),
+    ("IPv6, 1 route", "ip6", "ip6"),
+)
+GOALS = {
+    ("L2 cross-connect", TESTPMD): 0.9,
+    ("IPv4, 1 route", TESTPMD): 0.75,
+    **{(group, peer): 1.0 for group, _, _ in GROUPS for peer in (OPEN_VSWITCH, LINUX)},
+}
+"""Quiver's rate over the peer's: at least."""
+
+
+def scenario(title: str, path: str, ring_size: int) -> Scenario:
+    """One route each way, or none."""
+    described: dict[str, object] = {
+        "question": QUESTION,
+        "title": title,
+        "forwarder": {"kind": "quiver"},
+        "path": path,
+        "frame": 78 if path == "ip6" else 64,
+        "link": {"ring_size": ring_size},
+    }
+    if path != "l2xc":
+        described["table"] = {"kind": "consecutive", "count": 1}
+    return Scenario.model_validate(described)
+
+
+def flows(path: str) -> Flows:
+    """What Open vSwitch is to do with a path's traffic."""
+    if path == "l2xc":
+        return cross_connect_flows()
+    family, bits = ("ip", 32) if path == "ip4" else ("ipv6", 128)
+    firsts = IP4_FIRST_ROUTE if path == "ip4" else IP6_FIRST_ROUTE
+    return Flows(
+        tuple(
+            route_flow(family, f"{firsts[port]}/{bits}", interface_mac(port), host_mac(port, 0), port)
+            for port in range(PORTS)
+        )
+    )
+
+
+def openings(ring_size: int) -> list[Opening]:
+    """All sides, group by group."""
+    found = []
+    for group, path, kernel_path in GROUPS:
+        asked = scenario(group, path, ring_size)
+        sides = (
+            (QUIVER, quiver_side(asked, group, QUIVER)),
+            (TESTPMD, testpmd_side(asked, group, TESTPMD, "moves packets and looks at nothing")),
+            (OPEN_VSWITCH, open_vswitch_side(asked, flows(path), group, OPEN_VSWITCH, "flow cache")),
+            (LINUX, kernel_side(kernel_path, group, LINUX, "injected for nothing, dropped behind a tap")),
+        )
+        found += [Opening(title, group, opens) for title, opens in sides]
+    return found
+
+
+def table(measured: list[Measured], tsc_mhz: float | None) -> Table:
+    """Rates, clocks, and Quiver's ratio to each."""
+    result = Table(
+        "Rates beside the peers",
+        (
+            "path, forwarder",
+            "Mpps",
+            "min .. max",
+            "Quiver's rate / this",
+            "goal",
+            "met",
+            "clocks",
+            "clocks / Quiver's",
+            "core busy",
+        ),
+    )
+    ours = {side.group: side for side in measured if side.title == QUIVER}
+    for side in measured:
+        name = f"{side.group}: {side.title}"
+        if side.skipped:
+            result.add(name, "skipped", *[""] * 7)
+            result.notes.append(f"{side.title}: {side.skipped}")
+            continue
+        own = ours[side.group]
+        goal = GOALS.get((side.group, side.title))
+        speed = ratio(own.rate_pps, side.rate_pps)
+        low, high = side.spread or (None, None)
+        mark = " *" if side.is_generator_bound(tsc_mhz) else ""
+        result.add(
+            *[name, mpps(side.rate_pps) + mark, f"{mpps(low)} .. {mpps(high)}"],
+            *([number(speed, 2), number(goal, 2) if goal else ""] if side is not own else ["", ""]),
+            *[verdict(speed, goal), number(side.clocks, 1)],
+            number(ratio(side.clocks, own.clocks), 2) if side is not own else "",
+            percent(side.busy(tsc_mhz)),
+        )
+    result.notes += [
+        "64-byte frames (IPv6: 78) both ways, both directions together; medians of rounds that took turns",
+        "\\* the generator was at its end: this forwarder could do more, and clocks per packet tell how much",
+        "clocks: of the time stamp counter per packet, as each counts its own, memif in and out too",
+        "the kernel's frames come from BPF_PROG_RUN and die behind a tap: it neither receives nor sends",
+    ]
+    return result
+
+
+def compare_peers(rounds: int, turn_s: float, ring_size: int, say: Say) -> Comparison:
+    """Measure."""
+    comparison = Comparison("peers", QUESTION, rounds, turn_s)
+    with ExitStack() as stack:
+        opened = open_all(stack, openings(ring_size), say)
+        comparison.measured = interleave(opened, rounds, lambda side, _: side.measure(turn_s), say)
+    comparison.tables = [table(comparison.measured, comparison.host.mhz)]
+    return comparison

@@ -1,0 +1,69 @@
+"""Runs comparisons by name, prints their tables and writes their files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from quiver_lab.compare.delay import compare_latency
+from quiver_lab.compare.peers import compare_peers
+from quiver_lab.compare.record import Comparison
+from quiver_lab.compare.rounds import Say
+from quiver_lab.compare.scale import compare_scale
+from quiver_lab.compare.workers import compare_workers
+from quiver_lab.host import BUSY_BEFORE_MAX, busy_share
+
+RATE_RING = 1_024
+"""What most forwarders take when they are not told."""
+LATENCY_RING = 8_192
+"""Rates without loss need rings that bridge a virtual machine's stalls."""
+TABLE_COLUMNS = 150
+"""A table is not folded to the width of a pipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What holds for every comparison of a run."""
+
+    rounds: int
+    turn_s: float
+    ring_size: int | None
+    """None: what suits the comparison."""
+    prefixes: Path | None
+    out: Path
+
+
+COMPARISONS: dict[str, Callable[[Wishes, Say], Comparison]] = {
+    "peers": lambda w, say: compare_peers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
+    "latency": lambda w, say: compare_latency(w.rounds, w.turn_s, w.ring_size or LATENCY_RING, say),
+    "workers": lambda w, say: compare_workers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
+    "scale": lambda w, say: compare_scale(w.rounds, w.turn_s, w.ring_size or RATE_RING, w.prefixes, say),
+}
+
+
+def compare_all(names: Sequence[str], wishes: Wishes, console: Console) -> list[Path]:
+    """Run them one after the other; each one's files are written when it is done."""
+    for name in names:
+        if name not in COMPARISONS:
+            raise ValueError(f"{name!r} is no comparison; there are: {', '.join(COMPARISONS)}")
+    written: list[Path] = []
+    for name in names:
+        busy = busy_share()
+        if busy > BUSY_BEFORE_MAX:
+            console.print(f"other programs use {busy:.0%} of the CPUs: do not believe what follows")
+        began = time.monotonic()
+
+        def say(words: str, name: str = name, began: float = began) -> None:
+            line = f"{name} {time.monotonic() - began:5.1f} s  {words}"
+            console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+        comparison = COMPARISONS[name](wishes, say)
+        comparison.took_s = time.monotonic() - began
+        for table in comparison.tables:
+            console.print(table.rich(), width=max(console.width, TABLE_COLUMNS))
+        written += comparison.write(wishes.out)
+    return written

@@ -1,0 +1,105 @@
+"""What a turn of one side gives, and what many turns of it say: medians and ratios of medians."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from quiver_lab.forwarders import NodeClocks, clocks_by_node
+from quiver_lab.measurement import Latency
+
+BUSY_AT_ITS_END = 0.92
+"""A forwarder that counts so much of its core's time as work has little left; the rest goes into looking
+at empty queues between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One turn of one side."""
+
+    rate_pps: float
+    """Frames that came back, or were forwarded, in a second; both directions together."""
+    clocks: float | None = None
+    """The forwarder's own clocks per packet, all of its nodes together; None where it does not tell."""
+    nodes: tuple[NodeClocks, ...] = ()
+    vectors_per_call: float | None = None
+    limit: str | None = None
+    """Where the generator was at its end."""
+    loss_ratio: float = 0.0
+    latency: Latency | None = None
+    steal_share: float = 0.0
+
+
+@dataclass(slots=True)
+class Measured:
+    """One side and all of its turns."""
+
+    title: str
+    group: str = ""
+    """What it is compared within."""
+    note: str = ""
+    skipped: str | None = None
+    """Why there is nothing."""
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def rate_pps(self) -> float | None:
+        """Median."""
+        return median(sample.rate_pps for sample in self.samples)
+
+    @property
+    def clocks(self) -> float | None:
+        """Median."""
+        return median(sample.clocks for sample in self.samples)
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """Median."""
+        return median(sample.loss_ratio for sample in self.samples)
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """The lowest and the highest rate."""
+        rates = [sample.rate_pps for sample in self.samples]
+        return (min(rates), max(rates)) if rates else None
+
+    def busy(self, tsc_mhz: float | None) -> float | None:
+        """How much of its core's time the forwarder needed: near 1, it was at its end."""
+        if self.rate_pps is None or self.clocks is None or not tsc_mhz:
+            return None
+        return self.rate_pps * self.clocks / (tsc_mhz * 1e6)
+
+    def is_generator_bound(self, tsc_mhz: float | None) -> bool:
+        """In most turns the generator was at its end, and the forwarder was not."""
+        told = 2 * sum(sample.limit is not None for sample in self.samples) > len(self.samples)
+        busy = self.busy(tsc_mhz)
+        return told and (busy is None or busy < BUSY_AT_ITS_END)
+
+    def latency(self, which: Callable[[Latency], float]) -> float | None:
+        """Median of one percentile, nanoseconds."""
+        return median(which(sample.latency) for sample in self.samples if sample.latency)
+
+    def clocks_by_node(self) -> dict[str, float]:
+        """Median clocks that each node costs a packet."""
+        found: dict[str, list[float]] = {}
+        for sample in self.samples:
+            for node, clocks in clocks_by_node(sample.nodes):
+                found.setdefault(node, []).append(clocks)
+        return {node: statistics.median(values) for node, values in found.items()}
+
+
+def median(values: Iterable[float | None]) -> float | None:
+    """Of what is there; None when nothing is."""
+    present = [value for value in values if value is not None]
+    return statistics.median(present) if present else None
+
+
+def ratio(part: float | None, of: float | None) -> float | None:
+    """None when either is missing or nothing can be said."""
+    return part / of if part is not None and of else None
+
+
+def all_clocks(nodes: Sequence[NodeClocks]) -> float | None:
+    """Clocks per packet of all nodes together."""
+    return sum(clocks for _, clocks in clocks_by_node(nodes)) if nodes else None

@@ -1,0 +1,166 @@
+"""What large tables cost, relative to one route in the same run."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from quiver_lab.compare.record import Comparison
+from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
+from quiver_lab.compare.samples import Measured, ratio
+from quiver_lab.compare.sides import quiver_side
+from quiver_lab.compare.tables import Table, number, percent, verdict
+from quiver_lab.scenario import Scenario
+from quiver_lab.words import mpps
+
+QUESTION = "What does a large table cost, relative to one route?"
+DRAWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One row: a table, an order of destinations, and the share of the one-route rate that is wanted."""
+
+    title: str
+    path: str
+    table: dict[str, object]
+    order: str = "seq"
+    goal: float | None = None
+
+
+def internet(count: int) -> dict[str, object]:
+    """A generated table."""
+    return {"kind": "internet", "count": count}
+
+
+def hosts(count: int) -> dict[str, object]:
+    """So many host routes, half of them each way."""
+    return {"kind": "consecutive", "count": count // 2}
+
+
+ONE = {"ip4": "IPv4, 1 route", "ip6": "IPv6, 1 route"}
+
+SIZES: tuple[Size, ...] = (
+    Size(ONE["ip4"], "ip4", hosts(2)),
+    Size("IPv4, 1M prefixes, zipf", "ip4", internet(1_000_000), "zipf", 0.90),
+    Size("IPv4, 1M prefixes, random", "ip4", internet(1_000_000), "rnd", 0.70),
+    Size("IPv4, 2M /32, zipf", "ip4", hosts(2_000_000), "zipf", 0.90),
+    Size("IPv4, 2M /32, random", "ip4", hosts(2_000_000), "rnd", 0.70),
+    Size("IPv4, 16M /32, random", "ip4", hosts(16_000_000), "rnd", 0.55),
+    Size(ONE["ip6"], "ip6", hosts(2)),
+    Size("IPv6, 200k prefixes, zipf", "ip6", internet(200_000), "zipf", 0.75),
+    Size("IPv6, 200k prefixes, random", "ip6", internet(200_000), "rnd", 0.75),
+    Size("IPv6, 2M /128, random", "ip6", hosts(2_000_000), "rnd", 0.60),
+)
+
+
+def real_sizes(prefixes: Path) -> tuple[Size, ...]:
+    """The rows that a file of real prefixes adds."""
+    table: dict[str, object] = {"kind": "file", "path": str(prefixes)}
+    return (
+        Size("IPv4, real prefixes, zipf", "ip4", table, "zipf", 0.90),
+        Size("IPv4, real prefixes, random", "ip4", table, "rnd", 0.70),
+        Size("IPv6, real prefixes, zipf", "ip6", table, "zipf", 0.75),
+        Size("IPv6, real prefixes, random", "ip6", table, "rnd", 0.75),
+    )
+
+
+def scenario(size: Size, ring_size: int) -> Scenario:
+    """A row as a scenario."""
+    return Scenario.model_validate(
+        {
+            "question": QUESTION,
+            "title": size.title,
+            "forwarder": {"kind": "quiver"},
+            "path": size.path,
+            "frame": 78 if size.path == "ip6" else 64,
+            "link": {"ring_size": ring_size},
+            "table": size.table,
+            "traffic": {"order": size.order, "draws": DRAWS},
+        }
+    )
+
+
+def table(sizes: tuple[Size, ...], measured: list[Measured], tsc_mhz: float | None) -> Table:
+    """Rates and clocks relative to one route of the same family."""
+    result = Table(
+        "Scale",
+        (
+            "table, order",
+            "Mpps",
+            "min .. max",
+            "of the one-route rate",
+            "goal",
+            "met",
+            "clocks",
+            "one route's / these",
+            "core busy",
+        ),
+    )
+    base = {side.group: side for side in measured if side.title == ONE[side.group]}
+    for size, side in zip(sizes, measured, strict=True):
+        if side.skipped:
+            result.add(side.title, "skipped", *[""] * 7)
+            result.notes.append(f"{side.title}: {side.skipped}")
+            continue
+        one = base[side.group]
+        share = ratio(side.rate_pps, one.rate_pps)
+        low, high = side.spread or (None, None)
+        result.add(
+            *[side.title, mpps(side.rate_pps) + (" *" if side.is_generator_bound(tsc_mhz) else "")],
+            *[f"{mpps(low)} .. {mpps(high)}", percent(share)],
+            *[percent(size.goal) if size.goal else "", verdict(share, size.goal)],
+            *[number(side.clocks, 1), percent(ratio(one.clocks, side.clocks))],
+            percent(side.busy(tsc_mhz)),
+        )
+    result.notes += [
+        "\\* the generator was at its end: the router's own clocks tell the ratio, in the last column",
+        "clocks: all nodes of the router, memif in and out included, per packet, over the same turns",
+        "random: each entry as likely as the next; zipf: exponent 1, popularity independent of the address",
+    ]
+    return result
+
+
+def nodes_table(measured: list[Measured]) -> Table:
+    """Where the clocks go: the nodes that cost most."""
+    by_side = [side.clocks_by_node() for side in measured]
+    kinds: dict[str, float] = {}
+    merged = []
+    for row in by_side:
+        told: dict[str, float] = {}
+        for node, clocks in row.items():
+            kind = node_kind(node)
+            told[kind] = told.get(kind, 0.0) + clocks
+        merged.append(told)
+        for kind, clocks in told.items():
+            kinds[kind] = max(kinds.get(kind, 0.0), clocks)
+    shown = [kind for kind, clocks in sorted(kinds.items(), key=lambda item: -item[1]) if clocks >= 0.5]
+    result = Table("Clocks by node", ("table, order", *shown))
+    for side, told in zip(measured, merged, strict=True):
+        result.add(side.title, *(number(told.get(kind), 1) for kind in shown))
+    return result
+
+
+def node_kind(node: str) -> str:
+    """Interfaces' own nodes are one kind: `memif1/0-tx` and `memif1/1-tx` are `tx`."""
+    interface, dash, role = node.rpartition("-")
+    return f"NAME-{role}" if dash and "/" in interface else node
+
+
+def compare_scale(rounds: int, turn_s: float, ring_size: int, prefixes: Path | None, say: Say) -> Comparison:
+    """Measure."""
+    sizes = SIZES + (real_sizes(prefixes) if prefixes else ())
+    comparison = Comparison("scale", QUESTION, rounds, turn_s)
+    with ExitStack() as stack:
+        openings = [
+            Opening(size.title, size.path, quiver_side(scenario(size, ring_size), size.path))
+            for size in sizes
+        ]
+        opened = open_all(stack, openings, say)
+        comparison.measured = interleave(opened, rounds, lambda side, _: side.measure(turn_s), say)
+    comparison.tables = [
+        table(sizes, comparison.measured, comparison.host.mhz),
+        nodes_table(comparison.measured),
+    ]
+    return comparison

@@ -1,0 +1,178 @@
+"""Sides of a comparison: a forwarder with its own generator, both standing still until their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from quiver_lab.compare.samples import Sample, all_clocks
+from quiver_lab.forwarders import Forwarder
+from quiver_lab.forwarders.linux_kernel import KernelPath, LinuxKernel
+from quiver_lab.forwarders.open_vswitch import QUEUES, Flows, OpenVSwitch
+from quiver_lab.forwarders.quiver import Quiver
+from quiver_lab.forwarders.testpmd import Testpmd
+from quiver_lab.generators.profile import Profile
+from quiver_lab.generators.quiver_tg import QuiverTg
+from quiver_lab.host import CpuTimes, Disturbance
+from quiver_lab.measurement import Load
+from quiver_lab.scenario import Scenario
+from quiver_lab.session import session_folder
+from quiver_lab.testbed import Cores, make_plan
+
+WARM_UP_S = 0.05
+KERNEL_PPS_GUESS = 4e6
+"""How many frames a turn of the kernel is given, until it is known better."""
+
+
+class Side(Protocol):
+    """Whatever can have a turn."""
+
+    title: str
+    group: str
+    note: str
+
+    def measure(self, seconds: float, load: Load = "max") -> Sample:
+        """One turn."""
+
+
+@dataclass(slots=True)
+class MemifSide:
+    """A forwarder behind quiver-tg."""
+
+    title: str
+    group: str
+    note: str
+    forwarder: Forwarder
+    generator: QuiverTg
+
+    def pause(self) -> None:
+        """Both stand still, the generator first."""
+        self.generator.pause()
+        self.forwarder.pause()
+
+    def resume(self) -> None:
+        """Both go on."""
+        self.forwarder.resume()
+        self.generator.resume()
+
+    def measure(self, seconds: float, load: Load = "max") -> Sample:
+        """Go on, measure, stand still."""
+        self.resume()
+        try:
+            self.forwarder.clear_counters()
+            before = CpuTimes.now()
+            trial = self.generator.measure(seconds, load)
+            disturbance = Disturbance.between(before, CpuTimes.now())
+            nodes = tuple(self.forwarder.nodes())
+        finally:
+            self.pause()
+        calls = [node.vectors_per_call for node in nodes if node.calls]
+        return Sample(
+            rate_pps=trial.received_pps,
+            clocks=all_clocks(nodes),
+            nodes=nodes,
+            vectors_per_call=max(calls) if calls else None,
+            limit=trial.limit,
+            loss_ratio=trial.loss_ratio,
+            latency=trial.latency,
+            steal_share=disturbance.steal_share,
+        )
+
+
+@dataclass(slots=True)
+class KernelSide:
+    """The Linux kernel, which needs no generator: it is given frames by a system call."""
+
+    title: str
+    group: str
+    note: str
+    kernel: LinuxKernel
+    pps: float = KERNEL_PPS_GUESS
+
+    def measure(self, seconds: float, load: Load = "max") -> Sample:
+        """One turn, about as long as asked for."""
+        before = CpuTimes.now()
+        run = self.kernel.run(max(1, int(self.pps * seconds)))
+        self.pps = run.injected / run.seconds
+        forwarded = min(run.forwarded, run.injected)
+        return Sample(
+            rate_pps=forwarded / run.seconds,
+            loss_ratio=1.0 - forwarded / run.injected,
+            steal_share=Disturbance.between(before, CpuTimes.now()).steal_share,
+        )
+
+
+def _with_queues(profile: Profile, queues: int) -> Profile:
+    ports = []
+    for port in profile.ports:
+        memif = port.memif
+        ports.append(
+            port.model_copy(update={"memif": memif.model_copy(update={"queues": queues})} if memif else {})
+        )
+    return profile.model_copy(update={"ports": tuple(ports)})
+
+
+@contextmanager
+def _standing(
+    stack: ExitStack, names: tuple[str, str, str], forwarder: Forwarder, profile: Profile, folder: Path
+) -> Iterator[MemifSide]:
+    stack.callback(forwarder.stop)
+    forwarder.start()
+    generator = stack.enter_context(QuiverTg(profile, folder, WARM_UP_S))
+    side = MemifSide(*names, forwarder, generator)
+    side.pause()
+    yield side
+
+
+@contextmanager
+def quiver_side(
+    scenario: Scenario, group: str, title: str | None = None, note: str = "", more: tuple[str, ...] = ()
+) -> Iterator[MemifSide]:
+    """Quiver, by a scenario; `more` are commands that come last."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(session_folder())
+        plan = make_plan(scenario, folder, Cores.assign(scenario.forwarder.workers))
+        forwarder = Quiver(plan.forwarder.with_commands(more), folder)
+        name = title or scenario.title
+        yield stack.enter_context(_standing(stack, (name, group, note), forwarder, plan.profile, folder))
+
+
+@contextmanager
+def testpmd_side(scenario: Scenario, group: str, title: str, note: str) -> Iterator[MemifSide]:
+    """testpmd under the traffic of a scenario."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(session_folder())
+        cores = Cores.assign(1)
+        plan = make_plan(scenario, folder, cores)
+        forwarder = Testpmd(folder / "wire.sock", folder, cores.workers[0], cores.main)
+        yield stack.enter_context(_standing(stack, (title, group, note), forwarder, plan.profile, folder))
+
+
+@contextmanager
+def open_vswitch_side(
+    scenario: Scenario, flows: Flows, group: str, title: str, note: str
+) -> Iterator[MemifSide]:
+    """Open vSwitch under the traffic of a scenario."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(session_folder())
+        cores = Cores.assign(1)
+        profile = _with_queues(make_plan(scenario, folder, cores).profile, QUEUES)
+        forwarder = OpenVSwitch(
+            flows, folder / "wire.sock", folder, core=cores.workers[0], main_core=cores.main
+        )
+        yield stack.enter_context(_standing(stack, (title, group, note), forwarder, profile, folder))
+
+
+@contextmanager
+def kernel_side(path: KernelPath, group: str, title: str, note: str) -> Iterator[KernelSide]:
+    """The Linux kernel on the worker's core."""
+    with session_folder() as folder:
+        kernel = LinuxKernel(path, folder, Cores.assign(1).workers[0])
+        try:
+            kernel.start()
+            yield KernelSide(title, group, note, kernel)
+        finally:
+            kernel.stop()

@@ -1,0 +1,66 @@
+"""Tables as text for a terminal and as markdown for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as RichTable
+
+ABSENT = "–"
+
+
+@dataclass(slots=True)
+class Table:
+    """Cells that are words already."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, *cells: str) -> None:
+        """One more row."""
+        if len(cells) != len(self.headings):
+            raise ValueError(f"{len(cells)} cells for {len(self.headings)} headings")
+        self.rows.append(cells)
+
+    def markdown(self) -> str:
+        """With its title as a heading."""
+
+        def line(cells: Sequence[str]) -> str:
+            return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+        lines = [f"### {self.title}", "", line(self.headings), line(["---"] * len(self.headings))]
+        lines += [line(row) for row in self.rows]
+        lines += ["", *(f"- {note}" for note in self.notes)]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def rich(self) -> RichTable:
+        """For a terminal."""
+        table = RichTable(title=self.title, title_justify="left", box=SIMPLE_HEAD)
+        for number, heading in enumerate(self.headings):
+            table.add_column(heading, justify="left" if number == 0 else "right")
+        for row in self.rows:
+            table.add_row(*row)
+        table.caption = "\n".join(self.notes) or None
+        table.caption_justify = "left"
+        return table
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """So many digits behind the point."""
+    return ABSENT if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """Of one."""
+    return ABSENT if value is None else f"{100 * value:.0f} %"
+
+
+def verdict(value: float | None, goal: float | None) -> str:
+    """Whether a goal is met; nothing where there is none."""
+    if value is None or goal is None:
+        return ""
+    return "yes" if value >= goal else "no"

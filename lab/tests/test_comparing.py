@@ -1,0 +1,225 @@
+"""Comparisons: turns, medians, ratios, tables, and the words of the peers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from quiver_lab.compare import peers, rounds, scale, workers
+from quiver_lab.compare.record import Comparison
+from quiver_lab.compare.rounds import Opening, interleave, open_all, turn_order
+from quiver_lab.compare.samples import Measured, Sample, all_clocks, ratio
+from quiver_lab.compare.tables import Table
+from quiver_lab.forwarders import NodeClocks, NotInstalledError, linux_kernel, open_vswitch, testpmd
+from quiver_lab.forwarders.quiver import QuiverConfig
+from quiver_lab.tables.ip4 import ip4_from_prefixes
+from quiver_lab.tables.ip6 import ip6_from_prefixes
+from quiver_lab.tables.prefix_file import read_prefixes
+
+TESTPMD_STATS = """
+  ---------------------- Forward statistics for port 0  ----------------------
+  RX-packets: 11861508       RX-dropped: 0             RX-total: 11861508
+
+  CPU cycles/packet=48.34 (total cycles=1146837476 / total RX packets=23723016) at 2600 MHz Clock
+testpmd> """
+
+OVS_STATS = """
+pmd thread numa_id 0 core_id 1:
+  packets received: 12871697
+  avg cycles per packet: 112.01 (1441749497/12871697)
+  avg processing cycles per packet: 110.26 (1419177357/12871697)
+main thread:
+  packets received: 0
+"""
+
+
+class FakeSide:
+    """Remembers when it was measured."""
+
+    def __init__(self, title: str, log: list[str]) -> None:
+        self.title, self.group, self.note = title, "g", ""
+        self.log = log
+
+    def measure(self, seconds: float, load: object = "max") -> Sample:
+        self.log.append(self.title)
+        return Sample(rate_pps=1e6, clocks=50.0)
+
+
+@contextmanager
+def opened(side: FakeSide) -> Iterator[FakeSide]:
+    yield side
+
+
+@contextmanager
+def missing() -> Iterator[FakeSide]:
+    raise NotInstalledError("thing", "thing-package")
+    yield  # type: ignore[unreachable]
+
+
+def measured(title: str, rates: list[float], group: str = "g", **more: object) -> Measured:
+    samples = [Sample(rate_pps=rate, **more) for rate in rates]  # type: ignore[arg-type]
+    return Measured(title, group, samples=samples)
+
+
+def test_every_second_round_goes_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds.Cores, "assign", lambda workers: rounds.Cores(0, (0,), 0))
+    log: list[str] = []
+    pairs = [(FakeSide(title, log), Measured(title)) for title in "abc"]
+    result = interleave(pairs, 2, lambda side, _: side.measure(0.1), lambda _: None)
+    assert log == ["a", "b", "c", "c", "b", "a"]
+    assert [len(one.samples) for one in result] == [2, 2, 2]
+    assert turn_order(2, 3) == [1, 0]
+
+
+def test_a_peer_that_is_not_installed_is_skipped_and_says_how_to_get_it() -> None:
+    said: list[str] = []
+    with ExitStack() as stack:
+        openings = [Opening("here", "g", opened(FakeSide("here", []))), Opening("gone", "g", missing())]
+        found = open_all(stack, openings, said.append)
+    assert found[0][1].skipped is None
+    assert found[1] == (None, found[1][1])
+    assert found[1][1].skipped == "thing is not installed (apt-get install thing-package)"
+    assert any("skipped: gone" in line for line in said)
+
+
+def test_medians_and_ratios_survive_what_is_missing() -> None:
+    side = measured("x", [3e6, 1e6, 2e6], clocks=100.0)
+    assert side.rate_pps == 2e6
+    assert side.spread == (1e6, 3e6)
+    assert side.busy(2600.0) == pytest.approx(2e6 * 100 / 2.6e9)
+    assert Measured("y").rate_pps is None
+    assert ratio(1.0, None) is None
+    assert ratio(None, 2.0) is None
+    assert ratio(1.0, 0.0) is None
+    assert all_clocks([]) is None
+
+
+def test_a_forwarder_at_its_own_end_is_not_bound_by_the_generator() -> None:
+    tired = measured("x", [26e6] * 3, clocks=99.0, limit="receive")
+    rested = measured("x", [26e6] * 3, clocks=40.0, limit="transmit")
+    assert not tired.is_generator_bound(2600.0)
+    assert rested.is_generator_bound(2600.0)
+
+
+def test_nodes_that_some_packets_visit_count_by_their_share() -> None:
+    nodes = (NodeClocks("a", 1, 100, 10.0, 100.0), NodeClocks("b", 1, 50, 10.0, 50.0))
+    assert all_clocks(nodes) == pytest.approx(15.0)
+    side = Measured("x", samples=[Sample(1.0, nodes=nodes)])
+    assert side.clocks_by_node() == {"a": 10.0, "b": 5.0}
+
+
+def test_the_table_of_peers_has_ratios_verdicts_and_skips() -> None:
+    group = "L2 cross-connect"
+    sides = [
+        measured(peers.QUIVER, [40e6], group, clocks=40.0),
+        measured(peers.TESTPMD, [50e6], group, clocks=50.0),
+        Measured(peers.LINUX, group, skipped="not here"),
+    ]
+    table = peers.table(sides, 2600.0)
+    assert table.rows[1][3:6] == ("0.80", "0.90", "no")
+    assert table.rows[1][7] == "1.25"
+    assert table.rows[2][1] == "skipped"
+    assert any("not here" in note for note in table.notes)
+
+
+def test_the_table_of_scale_is_relative_to_one_route_of_its_family() -> None:
+    sides = [measured(size.title, [40e6], size.path, clocks=50.0) for size in scale.SIZES]
+    sides[1] = measured(scale.SIZES[1].title, [30e6], "ip4", clocks=100.0)
+    table = scale.table(scale.SIZES, sides, None)
+    assert table.rows[1][3:8] == ("75 %", "90 %", "no", "100.0", "50 %")
+    assert table.rows[2][5] == "yes"
+
+
+def test_every_scenario_of_the_comparisons_is_valid(tmp_path: Path) -> None:
+    for size in (*scale.SIZES, *scale.real_sizes(tmp_path / "p.txt")):
+        assert scale.scenario(size, 1024).path == size.path
+    for group, path, _ in peers.GROUPS:
+        assert peers.scenario(group, path, 1024).title == group
+    assert scale.node_kind("memif1/0-tx") == "NAME-tx"
+    assert scale.node_kind("ip4-lookup") == "ip4-lookup"
+    assert "worker 1" in workers.stream("s1", workers.PATHS[0], 1)
+
+
+def test_a_comparison_is_written_as_json_and_markdown(tmp_path: Path) -> None:
+    comparison = Comparison("peers", "Who is faster?", 5, 0.3)
+    comparison.measured = [measured("x", [1e6])]
+    table = Table("Rates", ("who", "Mpps"), notes=["a note"])
+    table.add("a|b", "1.00")
+    comparison.tables = [table]
+    paths = comparison.write(tmp_path)
+    assert json.loads(paths[0].read_text())["measured"][0]["samples"][0]["rate_pps"] == 1e6
+    text = paths[1].read_text()
+    assert "### Rates" in text
+    assert "| a\\|b | 1.00 |" in text
+    with pytest.raises(ValueError, match="1 cells for 2 headings"):
+        table.add("alone")
+
+
+def test_testpmds_words_are_understood(tmp_path: Path) -> None:
+    found = testpmd.parse_cycles(TESTPMD_STATS)
+    assert found is not None
+    assert found.vectors == 23_723_016
+    assert found.clocks_per_packet == pytest.approx(48.34, abs=0.01)
+    assert testpmd.parse_cycles("nothing") is None
+    line = testpmd.command_line(tmp_path / "s", 2, core=1, main_core=0, prefix="p")
+    assert "--in-memory" in line
+    assert sum(word.startswith("--vdev=net_memif") for word in line) == 2
+
+
+def test_open_vswitchs_words_are_understood() -> None:
+    found = open_vswitch.parse_cycles(OVS_STATS)
+    assert found is not None
+    assert found.clocks_per_packet == pytest.approx(110.26, abs=0.01)
+    assert open_vswitch.parse_cycles("") is None
+    assert peers.flows("l2xc").rules == ("in_port=1,actions=output:2", "in_port=2,actions=output:1")
+    assert peers.flows("ip4").rules[1] == (
+        "ip,nw_dst=20.0.0.0/32,actions=dec_ttl,mod_dl_src:02:fe:00:00:00:02,"
+        "mod_dl_dst:02:00:00:00:01:01,output:2"
+    )
+    assert peers.flows("ip6").rules[0].startswith("ipv6,ipv6_dst=")
+
+
+def test_the_kernels_frame_is_right_and_its_program_puts_it_back() -> None:
+    frame = linux_kernel.frame("ip4")
+    assert len(frame) == 64
+    assert linux_kernel.checksum(frame[14:34]) == 0
+    assert len(linux_kernel.frame("ip6")) == 78
+    assert len(linux_kernel.program(frame)) == 8 * 11
+    assert len(linux_kernel.program(linux_kernel.frame("ip6"))) == 8 * 10
+
+
+def test_real_prefixes_are_read_and_special_ones_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "prefixes.txt.gz"
+    lines = [
+        "# a table",
+        "1.0.0.0/24",
+        "10.0.0.0/8",
+        "9.0.0.0/8",
+        "1.0.0.0/24",
+        "2a00:1::/32",
+        "2001:db8::/32",
+    ]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    four = ip4_from_prefixes(read_prefixes(path, 4), 4, 1)
+    assert four.addresses.tolist() == [1 << 24, 9 << 24]
+    assert four.ports.tolist() == [1, 1]
+    six = ip6_from_prefixes(read_prefixes(path, 6), 4, 1)
+    assert [hex(high) for high in six.high.tolist()] == ["0x2a00000100000000"]
+    assert six.ports.tolist() == [0]
+    path.write_text("1.0.0.0\n")
+    with pytest.raises(ValueError, match=r":1: `1.0.0.0` is not a prefix"):
+        read_prefixes(path, 4)
+    path.write_text("1.0.0.0/8\n")
+    with pytest.raises(ValueError, match="no prefix of IPv6"):
+        read_prefixes(path, 6)
+
+
+def test_a_router_without_a_core_for_its_main_thread_names_none(tmp_path: Path) -> None:
+    config = QuiverConfig(None, (1, 0), 1024, ())
+    assert "cpu { corelist-workers 1,0 }" in config.startup_text(tmp_path)
+    assert config.with_commands(("x",)).commands == ("x",)
