@@ -11,7 +11,9 @@ pub const NODES_MAX: usize = 16_384;
 pub const INTERFACES_MAX: usize = 8_192;
 /// A pass that takes at least so long is counted as a long one, nanoseconds.
 pub const LONG_PASS_NS: u64 = 1 << 16;
-/// Classes of long passes: each from twice as long as the one before, the last without an end.
+/// An errand that takes at least so long is counted as a long one, nanoseconds.
+pub const LONG_ERRAND_NS: u64 = 1 << 13;
+/// Classes of long passes and errands: each from twice as long as the one before, the last without an end.
 pub const LONG_PASS_CLASSES: usize = 8;
 /// Reasons and events that a node can declare.
 pub const REASONS_PER_NODE_MAX: usize = 32;
@@ -102,6 +104,12 @@ pub struct WorkerCounters {
     pub passes: Count,
     /// Passes that took from [`LONG_PASS_NS`] × 2^k, by k: a worker's queues were not looked at for so long.
     pub long_passes: [Count; LONG_PASS_CLASSES],
+    /// Errands carried out.
+    pub errands: Count,
+    /// Nanoseconds that they took: the worker looked at no queue meanwhile.
+    pub errand_ns: Count,
+    /// Errands that took from [`LONG_ERRAND_NS`] × 2^k, by k.
+    pub long_errands: [Count; LONG_PASS_CLASSES],
     /// Times the worker slept.
     pub sleeps: Count,
     /// Clocks that went into asking queues which had nothing.
@@ -128,6 +136,11 @@ fn zeroed<T: Default>(length: usize) -> Box<[T]> {
     }
 }
 
+/// The class of something that took `ns`, when the first class begins at `least_ns`.
+fn class_of(ns: u64, least_ns: u64) -> usize {
+    ((ns / least_ns).max(1).ilog2() as usize).min(LONG_PASS_CLASSES - 1)
+}
+
 impl Default for WorkerCounters {
     fn default() -> Self {
         WorkerCounters {
@@ -136,6 +149,9 @@ impl Default for WorkerCounters {
             interfaces: zeroed(INTERFACES_MAX),
             passes: Count::default(),
             long_passes: Default::default(),
+            errands: Count::default(),
+            errand_ns: Count::default(),
+            long_errands: Default::default(),
             sleeps: Count::default(),
             idle_clocks: Count::default(),
             running: Count::default(),
@@ -156,8 +172,16 @@ impl WorkerCounters {
 
     #[cold]
     fn note_long_pass(&self, ns: u64) {
-        let class = (ns / LONG_PASS_NS).ilog2() as usize;
-        self.long_passes[class.min(LONG_PASS_CLASSES - 1)].add(1);
+        self.long_passes[class_of(ns, LONG_PASS_NS)].add(1);
+    }
+
+    /// An errand took so long.
+    pub fn note_errand(&self, ns: u64) {
+        self.errands.add(1);
+        self.errand_ns.add(ns);
+        if ns >= LONG_ERRAND_NS {
+            self.long_errands[class_of(ns, LONG_ERRAND_NS)].add(1);
+        }
     }
 
     /// A node's row.
@@ -192,5 +216,14 @@ mod tests {
         }
         let counts: Vec<u64> = counters.long_passes.iter().map(Count::get).collect();
         assert_eq!(counts, [2, 1, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn errands_are_counted_with_their_time() {
+        let counters = WorkerCounters::default();
+        [100, LONG_ERRAND_NS, 5 * LONG_ERRAND_NS].into_iter().for_each(|ns| counters.note_errand(ns));
+        assert_eq!((counters.errands.get(), counters.errand_ns.get()), (3, 100 + 6 * LONG_ERRAND_NS));
+        let counts: Vec<u64> = counters.long_errands.iter().map(Count::get).collect();
+        assert_eq!(counts, [1, 0, 1, 0, 0, 0, 0, 0]);
     }
 }

@@ -119,6 +119,12 @@ pub struct LoopTotals {
     pub passes: u64,
     /// Passes that took from [`LONG_PASS_NS`](crate::counters::LONG_PASS_NS) × 2^k, by k.
     pub long_passes: [u64; LONG_PASS_CLASSES],
+    /// Errands of the control thread.
+    pub errands: u64,
+    /// Nanoseconds that they took.
+    pub errand_ns: u64,
+    /// Errands that took from [`LONG_ERRAND_NS`](crate::counters::LONG_ERRAND_NS) × 2^k, by k.
+    pub long_errands: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,
     /// Packets that found no free vector.
@@ -245,6 +251,9 @@ impl Engine {
         LoopTotals {
             passes: counters.passes.get(),
             long_passes: std::array::from_fn(|class| counters.long_passes[class].get()),
+            errands: counters.errands.get(),
+            errand_ns: counters.errand_ns.get(),
+            long_errands: std::array::from_fn(|class| counters.long_errands[class].get()),
             sleeps: counters.sleeps.get(),
             no_frame: counters.no_frame.get(),
             events_lost: counters.events_lost.get(),
@@ -260,6 +269,11 @@ impl Engine {
             passes: now.passes.saturating_sub(base.passes),
             long_passes: std::array::from_fn(|class| {
                 now.long_passes[class].saturating_sub(base.long_passes[class])
+            }),
+            errands: now.errands.saturating_sub(base.errands),
+            errand_ns: now.errand_ns.saturating_sub(base.errand_ns),
+            long_errands: std::array::from_fn(|class| {
+                now.long_errands[class].saturating_sub(base.long_errands[class])
             }),
             sleeps: now.sleeps.saturating_sub(base.sleeps),
             no_frame: now.no_frame.saturating_sub(base.no_frame),

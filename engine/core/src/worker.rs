@@ -166,7 +166,9 @@ impl Worker {
         for _ in 0..ERRANDS_PER_PASS {
             let Some(mut errand) = self.errands.take() else { break };
             self.shared.counters.enters_errand();
+            let begun_ns = self.clock.now_ns();
             errand.run(self);
+            self.shared.counters.note_errand(self.clock.now_ns().saturating_sub(begun_ns));
             // Never full: the sender keeps no more than the ring's size under way.
             let _ = self.errands_done.put(errand);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use quiver_core::builtin::HANDOFF;
-use quiver_core::counters::LONG_PASS_NS;
+use quiver_core::counters::{LONG_ERRAND_NS, LONG_PASS_CLASSES, LONG_PASS_NS};
 use quiver_core::device::RxMode;
 use quiver_core::node::{DROP, NodeKind};
 use quiver_core::statistics::{LoopTotals, NodeTotals};
@@ -214,19 +214,31 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
                 text,
                 "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, {events_lost} events lost"
             );
-            for (from_us, count) in long_passes(&thread.loops) {
-                let _ = writeln!(text, "  {count} passes of {from_us} us or more, and less than twice that");
-            }
+            write_long(&thread.loops, &mut text);
         }
         threads.push(thread_json(&thread));
     }
     Ok(Output::both(text, json!({ "threads": threads })))
 }
 
-/// How long passes were that took long, in microseconds, and how many of each class.
-fn long_passes(loops: &LoopTotals) -> impl Iterator<Item = (u64, u64)> {
-    let classes = loops.long_passes.into_iter().enumerate();
-    classes.filter(|(_, count)| *count > 0).map(|(class, count)| ((LONG_PASS_NS << class) / 1000, count))
+/// From how many microseconds the classes are in which there is something, and how much.
+fn classes(counts: [u64; LONG_PASS_CLASSES], least_ns: u64) -> impl Iterator<Item = (u64, u64)> {
+    let classes = counts.into_iter().enumerate();
+    classes.filter(|(_, count)| *count > 0).map(move |(class, count)| ((least_ns << class) / 1000, count))
+}
+
+fn classes_json(counts: [u64; LONG_PASS_CLASSES], least_ns: u64) -> Value {
+    classes(counts, least_ns).map(|(from_us, count)| json!({ "from_us": from_us, "count": count })).collect()
+}
+
+/// What the control thread had the worker do, and what took long.
+fn write_long(loops: &LoopTotals, text: &mut String) {
+    let _ = writeln!(text, "  {} errands in {:.1} us", loops.errands, loops.errand_ns as f64 / 1000.0);
+    let errands = classes(loops.long_errands, LONG_ERRAND_NS).map(|class| ("errands", class));
+    let passes = classes(loops.long_passes, LONG_PASS_NS).map(|class| ("passes", class));
+    for (what, (from_us, count)) in errands.chain(passes) {
+        let _ = writeln!(text, "  {count} {what} of {from_us} us or more, and less than twice that");
+    }
 }
 
 fn write_head(thread: &Thread, text: &mut String) {
@@ -343,9 +355,10 @@ fn thread_json(thread: &Thread) -> Value {
         "vector_rate_drop": drop,
         "vector_rate_punt": punt,
         "passes": thread.loops.passes,
-        "long_passes": long_passes(&thread.loops)
-            .map(|(from_us, count)| json!({ "from_us": from_us, "count": count }))
-            .collect::<Vec<_>>(),
+        "long_passes": classes_json(thread.loops.long_passes, LONG_PASS_NS),
+        "errands": thread.loops.errands,
+        "errand_us": thread.loops.errand_ns as f64 / 1000.0,
+        "long_errands": classes_json(thread.loops.long_errands, LONG_ERRAND_NS),
         "sleeps": thread.loops.sleeps,
         "packets_without_vector": thread.loops.no_frame,
         "events_lost": thread.loops.events_lost,

@@ -1,0 +1,219 @@
+//! Clocks per look-up, bytes an entry and changes a second of the exact matches.
+//! `cargo run --release -p quiver-tables --example exact_bench [short|long|long5 [ENTRIES [BATCH]]]`
+
+use std::time::Instant;
+
+use quiver_core::cpu::{Variant, clocks, pin_to_core};
+use quiver_core::epoch::Epochs;
+use quiver_tables::exact::{
+    Limits, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed, ShortTable, ShortWriter,
+};
+use quiver_tables::synthetic::Random;
+
+const QUERIES: usize = 1 << 18;
+const ROUNDS: usize = 9;
+const SIZES: [usize; 5] = [254, 65_536, 1_000_000, 8_000_000, 16_500_000];
+
+fn limits(entries_max: usize) -> Limits {
+    Limits { what: "bench table", entries_max, remedy: "ask for more" }
+}
+
+/// The `n`-th key.
+fn number(n: u64) -> u64 {
+    Random::new(n).bits()
+}
+
+fn words<const N: usize>(n: u64) -> [u64; N] {
+    std::array::from_fn(|word| if word % 2 == 0 { number(n) } else { n })
+}
+
+/// A table that can be filled, asked and changed.
+trait Subject {
+    type Key: Copy;
+    fn key(n: u64) -> Self::Key;
+    fn insert(&mut self, n: u64);
+    fn remove(&mut self, n: u64);
+    fn collect(&mut self);
+    /// Keys of the chunk that were found.
+    fn lookup(&self, variant: Variant, keys: &[Self::Key]) -> usize;
+    fn single(&self, key: &Self::Key) -> bool;
+    fn bytes(&self) -> (usize, usize);
+    fn shape(&self) -> String;
+}
+
+struct Short(ShortWriter<u64>, ShortTable<u64>);
+
+impl Subject for Short {
+    type Key = u64;
+    fn key(n: u64) -> u64 {
+        number(n)
+    }
+    fn insert(&mut self, n: u64) {
+        self.0.insert(number(n), n).expect("room");
+    }
+    fn remove(&mut self, n: u64) {
+        self.0.remove(number(n)).expect("there");
+    }
+    fn collect(&mut self) {
+        self.0.collect();
+    }
+    #[inline(always)]
+    fn lookup(&self, variant: Variant, keys: &[u64]) -> usize {
+        let mut values = [0; 256];
+        self.1.lookup_slice(variant, keys, u64::MAX, &mut values[..keys.len()]);
+        values[..keys.len()].iter().filter(|value| **value != u64::MAX).count()
+    }
+    fn single(&self, key: &u64) -> bool {
+        self.1.lookup(*key).is_some()
+    }
+    fn bytes(&self) -> (usize, usize) {
+        (self.0.usage().resident_bytes, 0)
+    }
+    fn shape(&self) -> String {
+        format!("{:?}", self.0.usage())
+    }
+}
+
+struct Long<const N: usize>(LongWriter<Objects<8>, N>, ObjectsWriter<8>, LongTable<Objects<8>, N>);
+
+impl<const N: usize> Subject for Long<N> {
+    type Key = [u64; N];
+    fn key(n: u64) -> [u64; N] {
+        words(n)
+    }
+    fn insert(&mut self, n: u64) {
+        let mut object = [0; 8];
+        object[..N].copy_from_slice(&words::<N>(n));
+        let index = self.1.take(object).expect("room");
+        self.0.insert(index).expect("room");
+    }
+    fn remove(&mut self, n: u64) {
+        let index = self.0.remove(&words(n)).expect("there");
+        self.1.retire(index);
+    }
+    fn collect(&mut self) {
+        self.0.collect();
+        self.1.collect();
+    }
+    #[inline(always)]
+    fn lookup(&self, variant: Variant, keys: &[[u64; N]]) -> usize {
+        let mut indexes = [0; 256];
+        self.2.lookup_slice(variant, keys, &mut indexes[..keys.len()]);
+        indexes[..keys.len()].iter().filter(|index| **index != NOT_FOUND).count()
+    }
+    fn single(&self, key: &[u64; N]) -> bool {
+        self.2.lookup(key).is_some()
+    }
+    fn bytes(&self) -> (usize, usize) {
+        (self.0.usage().resident_bytes, self.1.objects().resident_bytes())
+    }
+    fn shape(&self) -> String {
+        format!("{:?}", self.0.usage())
+    }
+}
+
+/// Clocks per key, the median of some rounds.
+fn measure<S: Subject>(keys: &[S::Key], batch: usize, mut ask: impl FnMut(&[S::Key]) -> usize) -> f64 {
+    let mut rounds: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let start = clocks();
+            let found: usize = keys.chunks(batch).map(&mut ask).sum();
+            std::hint::black_box(found);
+            (clocks() - start) as f64 / keys.len() as f64
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds[ROUNDS / 2]
+}
+
+fn scenario<S: Subject>(name: &str, entries: usize, batch: usize, mut subject: S) {
+    let start = Instant::now();
+    let mut worst = 0;
+    for n in 0..entries as u64 {
+        let before = clocks();
+        subject.insert(n);
+        worst = worst.max(clocks() - before);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let mut random = Random::new(1 << 60);
+    let hits: Vec<_> = (0..QUERIES).map(|_| S::key(random.below(entries as u64))).collect();
+    let misses: Vec<_> = (0..QUERIES).map(|_| S::key(random.bits() | 1 << 63)).collect();
+    let (table, objects) = subject.bytes();
+    let per = |bytes: usize| bytes as f64 / entries as f64;
+    print!("{name:6} {entries:9}");
+    for variant in Variant::available() {
+        let hit = measure::<S>(&hits, batch, |keys| subject.lookup(variant, keys));
+        let miss = measure::<S>(&misses, batch, |keys| subject.lookup(variant, keys));
+        print!("  {hit:6.1} {miss:6.1}");
+    }
+    let single = measure::<S>(&hits, batch, |keys| keys.iter().filter(|key| subject.single(key)).count());
+    print!("  {single:6.1}  {:5.1} +{:5.1}", per(table), per(objects));
+    let changes = 100_000.min(entries as u64);
+    let order: Vec<u64> = (0..changes).map(|_| random.below(entries as u64)).collect();
+    let mut order = order;
+    order.sort_unstable();
+    order.dedup();
+    random.shuffle(&mut order);
+    let start = Instant::now();
+    for n in &order {
+        subject.remove(*n);
+    }
+    let removed = start.elapsed().as_secs_f64();
+    subject.collect();
+    let start = Instant::now();
+    for n in &order {
+        subject.insert(*n);
+    }
+    let inserted = start.elapsed().as_secs_f64();
+    let rate = |count: usize, seconds: f64| count as f64 / seconds / 1e6;
+    println!(
+        "  {:5.2} {:5.2} {:5.2}  {:7.1}  {}",
+        rate(entries, seconds),
+        rate(order.len(), removed),
+        rate(order.len(), inserted),
+        worst as f64 / 1e3,
+        subject.shape()
+    );
+}
+
+fn short(entries: usize, batch: usize) {
+    let epochs = Epochs::new(1);
+    let writer = ShortWriter::new(&epochs, limits(entries), Seed::random()).expect("memory");
+    let table = writer.table();
+    scenario("short", entries, batch, Short(writer, table));
+}
+
+fn long<const N: usize>(name: &str, entries: usize, batch: usize) {
+    let epochs = Epochs::new(1);
+    let objects = ObjectsWriter::<8>::new(&epochs, limits(entries)).expect("memory");
+    let keys = objects.objects().clone();
+    let writer = LongWriter::<_, N>::new(&epochs, limits(entries), Seed::random(), keys).expect("memory");
+    let table = writer.table();
+    scenario(name, entries, batch, Long(writer, objects, table));
+}
+
+fn main() {
+    if let Err(error) = pin_to_core(1) {
+        eprintln!("not pinned: {error}");
+    }
+    let wanted = std::env::args().nth(1);
+    let sizes = match std::env::args().nth(2).and_then(|entries| entries.parse().ok()) {
+        Some(0) | None => SIZES.to_vec(),
+        Some(entries) => vec![entries],
+    };
+    let batch = std::env::args().nth(3).and_then(|batch| batch.parse().ok()).unwrap_or(256);
+    let wants = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    println!("clocks per key (hit, miss) for {:?}, single;", Variant::available().collect::<Vec<_>>());
+    println!("bytes an entry: table + objects; M/s: fill, remove, insert; worst insert, thousand clocks");
+    for entries in sizes {
+        if wants("short") {
+            short(entries, batch);
+        }
+        if wants("long") {
+            long::<2>("long", entries, batch);
+        }
+        if wants("long5") {
+            long::<5>("long5", entries, batch);
+        }
+    }
+}
