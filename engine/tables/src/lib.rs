@@ -4,6 +4,7 @@
 //! Whoever reads does so inside a pass ([`quiver_core::epoch`]) and keeps no index across passes.
 
 pub mod adjacency;
+pub mod exact;
 pub mod fib;
 pub mod ip4_lpm;
 pub mod ip6_lpm;
