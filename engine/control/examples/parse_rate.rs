@@ -24,20 +24,23 @@ fn main() {
         )
         .help("Add or remove a route")
         .run(|_: &mut Routes, _| Ok(Output::none()))
-        .run_many(|routes, batch| {
-            for args in batch.iter() {
-                let take = || -> Result<u64, Refusal> {
-                    let prefix: IpPrefix = args.get("prefix")?;
-                    let mut sum = u64::from(prefix.length);
-                    for path in args.groups("via") {
-                        let next_hop: Ipv4Addr = path.get("next-hop")?;
-                        sum += u64::from(next_hop.to_bits()) + path.or("weight", 1u64)?;
-                    }
-                    Ok(sum)
-                };
-                routes.sum += take().map_err(|refusal| BatchRefusal { applied: 0, refusal })?;
+        .run_many("prefix", |routes, batch| {
+            let take = |args: Args<'_>| -> Result<u64, Refusal> {
+                let mut sum = 0;
+                for path in args.groups("via") {
+                    let next_hop: Ipv4Addr = path.get("next-hop")?;
+                    sum += u64::from(next_hop.to_bits()) + path.or("weight", 1u64)?;
+                }
+                Ok(sum)
+            };
+            let forms: Result<Vec<u64>, Refusal> = (0..batch.forms()).map(|form| take(batch.form(form))).collect();
+            let forms = forms.map_err(|refusal| BatchRefusal { applied: 0, refusal })?;
+            for (form, value) in batch.rows() {
+                if let Some(Value::Prefix(prefix)) = value {
+                    routes.sum += u64::from(prefix.length) + forms[form];
+                }
             }
-            Ok(())
+            Ok(batch.len())
         }),
     );
     let text: String = (0..LINES)

@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Slot};
 use crate::automaton;
+use crate::batch::{Batch, BatchRefusal};
 use crate::error::Refusal;
 use crate::job::Job;
 use crate::matcher::Matcher;
@@ -15,9 +16,19 @@ use crate::words::{self, End, Word};
 /// Does what a command says.
 pub type Run<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Output, Refusal>>;
 /// Does what many commands of a kind say.
-pub type RunMany<S> = Box<dyn Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal>>;
+pub type RunMany<S> = Box<dyn Fn(&mut S, &Batch<'_>) -> Result<usize, BatchRefusal>>;
 /// Begins what takes a while.
 pub type Begin<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal>>;
+/// Does what a command says, or begins it.
+pub type RunOrBegin<S> = Box<dyn Fn(&mut S, &Args<'_>) -> Result<Work<S>, Refusal>>;
+
+/// What a command that may take a while came to.
+pub enum Work<S> {
+    /// It is done.
+    Done(Output),
+    /// It takes a while.
+    Begun(Box<dyn Job<S>>),
+}
 
 /// Says whether the router can be changed now.
 pub(crate) type Gate<S> = Box<dyn Fn(&mut S) -> Result<(), Refusal>>;
@@ -35,13 +46,15 @@ pub struct Command<S> {
     words: Vec<(&'static str, &'static str)>,
     examples: Vec<&'static str>,
     action: Option<Action<S>>,
-    many: Option<RunMany<S>>,
+    /// And the value that varies from one to the next.
+    many: Option<(&'static str, RunMany<S>)>,
 }
 
 /// What a command leads to.
 pub(crate) enum Action<S> {
     Run(Run<S>),
     Begin(Begin<S>),
+    RunOrBegin(RunOrBegin<S>),
     Help,
     RunningConfig,
     Exec,
@@ -106,12 +119,15 @@ impl<S> Command<S> {
         self
     }
 
-    /// What many of it in a row do, as in a file of routes. [`run`](Self::run) must be there too.
+    /// What many of it in a row do, as in a file of routes, where the value called `varies` is what
+    /// differs from one to the next. Returns how many were done; if that is not all, the next one
+    /// runs alone, by [`run`](Self::run), which must be there too.
     pub fn run_many(
         mut self,
-        run: impl Fn(&mut S, &Batch<'_>) -> Result<(), BatchRefusal> + 'static,
+        varies: &'static str,
+        run: impl Fn(&mut S, &Batch<'_>) -> Result<usize, BatchRefusal> + 'static,
     ) -> Self {
-        self.many = Some(Box::new(run));
+        self.many = Some((varies, Box::new(run)));
         self
     }
 
@@ -121,6 +137,15 @@ impl<S> Command<S> {
         begin: impl Fn(&mut S, &Args<'_>) -> Result<Box<dyn Job<S>>, Refusal> + 'static,
     ) -> Self {
         self.action = Some(Action::Begin(Box::new(begin)));
+        self
+    }
+
+    /// For what may take a while: do it, or begin it and return the rest as a job.
+    pub fn run_or_begin(
+        mut self,
+        run: impl Fn(&mut S, &Args<'_>) -> Result<Work<S>, Refusal> + 'static,
+    ) -> Self {
+        self.action = Some(Action::RunOrBegin(Box::new(run)));
         self
     }
 
@@ -164,7 +189,7 @@ pub(crate) struct Registered<S> {
     pub(crate) words: Vec<(&'static str, &'static str)>,
     pub(crate) examples: Vec<&'static str>,
     pub(crate) action: Action<S>,
-    pub(crate) many: Option<RunMany<S>>,
+    pub(crate) many: Option<(&'static str, RunMany<S>)>,
 }
 
 /// All commands of a router whose state is `S`.
@@ -315,44 +340,4 @@ pub(crate) fn closed(end: End, words: usize) -> Result<(), Refusal> {
         End::Complete => Ok(()),
         End::Open(_) => Err(Refusal::new("a brace is not closed").at_word(words as u32 + 1, "")),
     }
-}
-
-/// Many invocations of one command.
-pub struct Batch<'a> {
-    pub(crate) names: &'a [&'static str],
-    pub(crate) command: &'a str,
-    pub(crate) slots: Vec<Slot<'a>>,
-    /// Where each invocation's slots end.
-    pub(crate) ends: Vec<u32>,
-}
-
-impl<'a> Batch<'a> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Are there none?
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// The arguments of each, in the order written.
-    pub fn iter(&self) -> impl Iterator<Item = Args<'_>> {
-        let mut start = 0;
-        self.ends.iter().map(move |end| {
-            let slots = &self.slots[start..*end as usize];
-            start = *end as usize;
-            Args { names: self.names, slots, command: self.command }
-        })
-    }
-}
-
-/// A batch was refused at one of its invocations; those before it were applied.
-#[derive(Debug)]
-pub struct BatchRefusal {
-    /// How many were applied; the next is refused.
-    pub applied: usize,
-    /// Why it is refused.
-    pub refusal: Refusal,
 }

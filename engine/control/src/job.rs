@@ -10,6 +10,11 @@ use crate::output::Output;
 pub trait Job<S> {
     /// Do a little (some milliseconds at most) and say when to go on.
     fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal>;
+
+    /// Has it begun something that must not stay half done? Then it goes on when its client leaves.
+    fn must_end(&self) -> bool {
+        false
+    }
 }
 
 /// How far a job is.

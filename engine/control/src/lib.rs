@@ -7,6 +7,7 @@
 
 mod args;
 mod automaton;
+mod batch;
 pub mod commands;
 mod complete;
 pub mod error;
@@ -30,9 +31,10 @@ mod value;
 pub mod words;
 
 pub use args::Args;
+pub use batch::{BATCH_COMMANDS_MAX, Batch, BatchRefusal};
 pub use complete::{Completion, Completions};
 pub use error::Refusal;
-pub use grammar::{Batch, BatchRefusal, Command, Commands};
+pub use grammar::{Command, Commands, Work};
 pub use job::{Collected, Job, Progress, Sink, Step};
 pub use json_form::quoted;
 pub use names::Names;

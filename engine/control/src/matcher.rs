@@ -185,6 +185,32 @@ impl Matcher {
         (walk.here, walk.at, None)
     }
 
+    /// The type of the value behind `words`, if any text that it reads is surely taken as that value,
+    /// whatever else could stand there.
+    pub(crate) fn sure_type(&self, names: &dyn Names, line: &str, words: &[Word]) -> Option<&ValueType> {
+        let (here, at, refusal) = self.follow(names, line, words);
+        if at < words.len() || refusal.is_some() {
+            return None;
+        }
+        let (mut first, mut literals) = (None, Vec::new());
+        self.candidates(here, &mut |candidate| {
+            match candidate {
+                Candidate::Child { word, .. } => literals.push(word),
+                Candidate::Edge { edge, .. } => match &edge.take {
+                    Take::Literal { word, .. } => literals.push(word),
+                    Take::Value { value_type, .. } => {
+                        let is_strict = matches!(value_type.reads, Reads::Strict(_) | Reads::Number { .. });
+                        if is_strict && first.is_none() {
+                            first = Some(&**value_type);
+                        }
+                    }
+                },
+            }
+            ControlFlow::Continue(())
+        });
+        first.filter(|value_type| literals.iter().all(|word| value_type.read(word, false).is_none()))
+    }
+
     #[inline]
     fn advance<'a>(
         &self,

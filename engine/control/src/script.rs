@@ -8,21 +8,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::args::Slot;
+use crate::batch::{Gathered, Place, lines_in};
 use crate::error::{Refusal, shown_path};
-use crate::grammar::{Action, Batch, Commands, closed};
+use crate::grammar::{Action, Commands, Work, closed};
 use crate::job::{Collected, Job, Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
-use crate::words::{self, End, Word};
+use crate::words::{self, Word};
 
 /// Files that execute files, at most so deep.
 pub const EXEC_DEPTH_MAX: usize = 8;
 
 /// A file of commands is at most this long.
 pub const EXEC_BYTES_MAX: u64 = words::TEXT_BYTES_MAX as u64;
-
-/// So many commands of a kind are handed over at once.
-pub const BATCH_COMMANDS_MAX: usize = 16_384;
 
 /// How long a script works before it lets the control loop go on.
 const SLICE: Duration = Duration::from_millis(20);
@@ -75,6 +73,14 @@ impl<S: Names + 'static> Execution<S> {
         match &mut self.0 {
             Kind::Job(job) => job.step(state, sink),
             Kind::Script(script) => script.step(commands, state, sink),
+        }
+    }
+
+    /// Would stopping now leave a command half done?
+    pub fn must_end(&self) -> bool {
+        match &self.0 {
+            Kind::Job(job) => job.must_end(),
+            Kind::Script(script) => script.child.as_ref().is_some_and(|(child, _)| child.must_end()),
         }
     }
 
@@ -161,6 +167,10 @@ impl<S: Names + 'static> Commands<S> {
         let output = match &self.registered(form).action {
             Action::Run(run) => run(state, &args)?,
             Action::Begin(begin) => return Ok(Started::Running(Execution(Kind::Job(begin(state, &args)?)))),
+            Action::RunOrBegin(run) => match run(state, &args)? {
+                Work::Done(output) => output,
+                Work::Begun(job) => return Ok(Started::Running(Execution(Kind::Job(job)))),
+            },
             Action::Help => self.help(&*state, args.or("command", "")?)?,
             Action::RunningConfig => {
                 let config = self.running_config(state);
@@ -303,96 +313,41 @@ impl<S: Names + 'static> Script<S> {
         self.at += length;
         self.line += lines_in(&text[..length]);
         end.and_then(|end| closed(end, words.len())).map_err(|refusal| (refusal, line))?;
+        let is_empty = words.is_empty();
         let started = if words.last().is_none_or(|last| last.text(text) == "?") {
             commands.start_words(state, text, &words, &mut slots, self.depth)
         } else {
             let form = commands.matcher.parse(&*state, text, &words, &mut slots);
             let form = form.map_err(|refusal| (refusal, line))? as usize;
-            if let Some(run_many) = &commands.registered(form).many {
+            if let Some((varies, run_many)) = &commands.registered(form).many {
                 commands.admit(state, form).map_err(|refusal| (refusal, line))?;
-                let mut gathered =
-                    Gathered::new(commands, form, slots, Place { end: length, line, next_line: self.line });
-                gathered.fill(commands, &*state, text, words);
-                let result = run_many(state, &gathered.batch);
-                let (done, refusal) = match result {
-                    Ok(()) => (gathered.batch.len(), None),
+                let place = Place { end: length, line, next_line: self.line };
+                let mut gathered = Gathered::new(commands, form, varies, slots, place);
+                gathered.fill(&*state, text, &mut words);
+                let (done, refusal) = match run_many(state, &gathered.batch) {
+                    Ok(done) => (done.min(gathered.batch.len()), None),
                     Err(refused) => (refused.applied.min(gathered.batch.len() - 1), Some(refused.refusal)),
                 };
-                let last = gathered.places[done.min(gathered.batch.len() - 1)];
+                let dealt_with = (done + usize::from(refusal.is_some())).max(1);
+                let last = gathered.places[dealt_with - 1];
                 self.applied += done as u64;
                 self.at += last.end - length;
                 self.line = last.next_line;
-                return refusal.map_or(Ok(()), |refusal| Err((refusal, last.line)));
+                if refusal.is_some() || done > 0 {
+                    return refusal.map_or(Ok(()), |refusal| Err((refusal, last.line)));
+                }
+                // The first of them is for itself.
+                slots = gathered.batch.first().to_vec();
             }
             commands.start_form(state, form, &slots, self.depth)
         };
         match started.map_err(|refusal| (refusal, line))? {
             Started::Done(output) => {
-                self.applied += u64::from(!words.is_empty());
+                self.applied += u64::from(!is_empty);
                 sink.output(output);
             }
             Started::Running(execution) => self.child = Some((execution, line)),
         }
         Ok(())
     }
-}
-
-/// Where a command of a batch stands.
-#[derive(Clone, Copy)]
-struct Place {
-    /// First byte behind it.
-    end: usize,
-    /// Its first line.
-    line: u32,
-    /// The line behind it.
-    next_line: u32,
-}
-
-/// Commands of a kind, one after the other in a script.
-struct Gathered<'a> {
-    batch: Batch<'a>,
-    places: Vec<Place>,
-    form: usize,
-}
-
-impl<'a> Gathered<'a> {
-    fn new<S>(commands: &'a Commands<S>, form: usize, slots: Vec<Slot<'a>>, place: Place) -> Gathered<'a> {
-        let batch = Batch {
-            names: &commands.matcher.automata[form].names,
-            command: &commands.forms[form].name,
-            ends: vec![slots.len() as u32],
-            slots,
-        };
-        Gathered { batch, places: vec![place], form }
-    }
-
-    /// Take the commands that follow in `text`, as long as they are of the same kind.
-    fn fill<S>(&mut self, commands: &Commands<S>, names: &dyn Names, text: &'a str, mut words: Vec<Word>) {
-        let Some(Place { mut end, next_line: mut line, .. }) = self.places.last().copied() else { return };
-        while self.batch.len() < BATCH_COMMANDS_MAX {
-            let rest = &text[end..];
-            let Some((length, Ok(End::Complete))) = words::logical_line(rest, &mut words, true) else {
-                break;
-            };
-            let next_line = line + lines_in(&rest[..length]);
-            if !words.is_empty() {
-                let before = self.batch.slots.len();
-                match commands.matcher.parse(names, rest, &words, &mut self.batch.slots) {
-                    Ok(form) if form as usize == self.form => {}
-                    _ => {
-                        self.batch.slots.truncate(before);
-                        break;
-                    }
-                }
-                self.batch.ends.push(self.batch.slots.len() as u32);
-                self.places.push(Place { end: end + length, line, next_line });
-            }
-            (end, line) = (end + length, next_line);
-        }
-    }
-}
-
-/// Line ends in a piece of text.
-fn lines_in(text: &str) -> u32 {
-    text.bytes().filter(|byte| *byte == b'\n').count() as u32
 }

@@ -25,9 +25,9 @@ fn commands() -> Commands<State> {
                 change(state);
                 Ok(Output::none())
             })
-            .run_many(move |state, batch| {
-                batch.iter().for_each(|_| change(state));
-                Ok(())
+            .run_many("thing", move |state, batch| {
+                batch.rows().for_each(|_| change(state));
+                Ok(batch.len())
             }),
     );
     commands.before_changes(|state: &mut State| match state.is_shut {

@@ -130,14 +130,19 @@ fn script(text: &str, on_refusal: OnRefusal) -> (Toy, Result<Output, Refusal>, V
 #[test]
 fn commands_of_a_kind_in_a_row_are_handed_over_together() {
     let mut text = String::from("set interface state e0 up\n");
-    for i in 0..40_000u32 {
-        text += &format!("ip route add 10.{}.{}.0/24 via 192.0.2.1\n# {i}\n", i >> 8, i & 255);
+    for i in 0..140_000u32 {
+        text += &format!(
+            "ip route add {}.{}.{}.0/24 via 192.0.2.1\n# {i}\n",
+            10 + (i >> 16),
+            i >> 8 & 255,
+            i & 255
+        );
     }
     text += "set interface state e1 up\n";
     let (toy, result, _) = script(&text, OnRefusal::Stop);
-    assert_eq!(result.unwrap().to_json()["commands"], 40_002);
-    assert_eq!(toy.batches, [16_384, 16_384, 7_232]);
-    assert_eq!((toy.routes.len(), toy.up), (40_000, vec![true, true]));
+    assert_eq!(result.unwrap().to_json()["commands"], 140_002);
+    assert_eq!(toy.batches, [65_536, 65_536, 8_928]);
+    assert_eq!((toy.routes.len(), toy.up), (140_000, vec![true, true]));
 }
 
 #[test]
@@ -320,4 +325,81 @@ fn the_reference_page_has_every_command_with_its_words() {
         startup.contains("| `page-size default\\|4K\\|2M\\|1G` | size of the memory pages |"),
         "{startup}"
     );
+}
+
+/// Lines that differ in what batches know and in what they do not.
+fn some_lines(seed: u64, count: usize) -> String {
+    let mut state = seed | 1;
+    let mut pick = |of: &[&'static str]| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        of[(state >> 33) as usize % of.len()]
+    };
+    let mut text = String::new();
+    for _ in 0..count {
+        text += pick(&[
+            "ip route add ",
+            "ip route add ",
+            "ip route add ",
+            "ip route del ",
+            " ip  route add ",
+            "ip ro a ",
+        ]);
+        text += pick(&[
+            "10.0.0.0/8",
+            "10.1.0.0/16",
+            "2001:db8::/32",
+            "10.0.0.1/8",
+            "1.2.3.4",
+            "300.1.1.1/8",
+            "add",
+            "\"10.0.0.0/8\"",
+            "10.0.0.0/8,",
+            "10.0.0.0/8{",
+            "#10.0.0.0/8",
+            "01.2.3.4/32",
+            "1.2.3.4/32",
+            "1.2.3.4/32\u{b}",
+            "é/8",
+            "",
+        ]);
+        text += pick(&[
+            " via 192.0.2.1",
+            " via 192.0.2.1",
+            " via 192.0.2.2",
+            " via drop",
+            " via dr",
+            " via 192.0.2.1 e0 weight 2",
+            " table 7 via 192.0.2.1",
+            " via 192.0.2.1 # said",
+            " via 192.0.2.1\r",
+            " via e9",
+            " ?",
+            "",
+            " via {",
+        ]);
+        text += pick(&["\n", "\n", "\n", "\n\n", "\n# a comment\n", "\nset int st e1 up\n"]);
+    }
+    text
+}
+
+#[test]
+fn a_script_does_what_its_lines_do_one_by_one() {
+    for seed in 0..300 {
+        let text = some_lines(seed * 0x9e37_79b9, 60);
+        let (together, _, refusals) = script(&text, OnRefusal::Continue);
+        let (commands, mut apart) = (commands(), Toy::new());
+        let mut expected = Vec::new();
+        let (mut rest, mut words, mut line) = (text.as_str(), Vec::new(), 1);
+        while let Some((length, _)) = quiver_control::words::logical_line(rest, &mut words, true) {
+            if let Err(refusal) = commands.execute(&mut apart, &rest[..length]) {
+                expected.push(refusal.in_file("boot.cli", line).to_string());
+            }
+            line += rest[..length].matches('\n').count() as u32;
+            rest = &rest[length..];
+        }
+        assert_eq!(together.routes, apart.routes, "seed {seed}:\n{text}");
+        assert_eq!(refusals, expected, "seed {seed}:\n{text}");
+    }
 }

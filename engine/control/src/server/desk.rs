@@ -35,6 +35,8 @@ struct Running<S> {
     /// When to go on.
     due: Instant,
     told: Option<Instant>,
+    /// Its client left: it goes on only until no command is half done.
+    is_left: bool,
 }
 
 impl<S> AsFd for Desk<S> {
@@ -66,13 +68,22 @@ impl<S: Names + 'static> Desk<S> {
         self.bell.silence();
         while let Ok(Request { client, ask }) = self.requests.try_recv() {
             if matches!(ask, Ask::Gone) {
-                self.running.retain(|running| running.client != client);
+                self.running.iter_mut().filter(|running| running.client == client).for_each(|running| {
+                    running.is_left = true;
+                });
+                self.running.retain(|running| !running.is_left || running.execution.must_end());
                 continue;
             }
             match begin(commands, state, ask) {
                 Ok(Started::Done(output)) => self.answer(client, Answer::Done(Ok(output))),
                 Ok(Started::Running(execution)) => {
-                    self.running.push(Running { client, execution, due: Instant::now(), told: None });
+                    self.running.push(Running {
+                        client,
+                        execution,
+                        due: Instant::now(),
+                        told: None,
+                        is_left: false,
+                    });
                     // At once, so that a client who says something and leaves is heard.
                     self.step(self.running.len() - 1, commands, state);
                 }
@@ -100,6 +111,10 @@ impl<S: Names + 'static> Desk<S> {
         let step = running.execution.step(commands, state, &mut sink);
         if sink.sent {
             self.server_bell.ring();
+        }
+        if running.is_left && !running.execution.must_end() {
+            self.running.remove(index);
+            return false;
         }
         let end = match step {
             Ok(Step::Again) => {

@@ -111,16 +111,14 @@ pub fn commands() -> Commands<Toy> {
                 }
                 add_route(toy, args).map(|()| Output::none())
             })
-            .run_many(|toy, batch| {
+            .run_many("prefix", |toy, batch| {
                 toy.batches.push(batch.len());
-                for (applied, args) in batch.iter().enumerate() {
+                batch.each(|args| {
                     if args.get::<IpPrefix>("prefix").is_ok_and(|prefix| prefix.has_host_bits()) {
-                        let refusal = args.refuse("prefix", "bits are set behind the length");
-                        return Err(BatchRefusal { applied, refusal });
+                        return Err(args.refuse("prefix", "bits are set behind the length"));
                     }
-                    add_route(toy, &args).map_err(|refusal| BatchRefusal { applied, refusal })?;
-                }
-                Ok(())
+                    add_route(toy, args)
+                })
             }),
     );
     commands.add(

@@ -53,6 +53,11 @@ impl RangeChange {
         self.count
     }
 
+    /// Does it take whole routes away?
+    pub fn removes(&self) -> bool {
+        matches!(self.step, Step::RemoveIfThere)
+    }
+
     /// How many of those dealt with had a route of this source before.
     pub fn found(&self) -> u64 {
         self.found

@@ -292,10 +292,9 @@ impl Fib {
         {
             done = add(last);
         }
-        let gone = outcomes.iter().filter(|outcome| outcome.after.is_none() && outcome.before.is_some());
-        done = done.and_then(|()| {
-            gone.map(|outcome| edit.unset(outcome.prefix, source).map(|_| ())).collect::<Result<(), _>>()
-        });
+        let mut gone = outcomes.iter().filter(|outcome| outcome.after.is_none() && outcome.before.is_some());
+        done =
+            done.and_then(|()| gone.try_for_each(|outcome| edit.unset(outcome.prefix, source).map(|_| ())));
         if done.is_err() {
             // Back to how it was; what was there before fits again.
             for outcome in outcomes {

@@ -5,6 +5,8 @@ mod fib;
 mod groups;
 pub(crate) mod neighbours;
 mod ping;
+mod route_batch;
+mod route_range;
 pub(crate) mod routes;
 pub(crate) mod tables;
 
@@ -36,5 +38,9 @@ fn table_of(engine: &Engine, args: &Args<'_>, family: Family, name: &str) -> Res
 
 /// The FIB, to look at.
 fn fib(engine: &Engine) -> Result<&Fib, Refusal> {
-    engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))
+    engine.get::<Fib>().ok_or_else(busy)
+}
+
+fn busy() -> Refusal {
+    Refusal::new("the forwarding table is being changed")
 }

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Batch, BatchRefusal, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry,
+    Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError, Path, RouteView, Source, Target};
+use quiver_tables::fib::{Family, Fib, Path, RangeAction, RouteView, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 
-use super::{GROUP, table_of};
+use super::route_range::RangeJob;
+use super::{GROUP, route_batch, table_of};
 use crate::state::refusal;
 
 /// Prefixes that one command can count.
@@ -30,7 +31,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 "Several `via` share the traffic by their weights, flow by flow; those with the lowest \
                  preference that can be used do. A path that is added to a route that is there already \
                  joins the others. `del` without `via` takes the whole route away. `count` does the same \
-                 for so many consecutive prefixes.",
+                 for so many consecutive prefixes, all or none; other sessions go on while it works.",
             )
             .word("next-hop", "the neighbour's address; without an interface it is looked up itself")
             .word("out", "an interface, whose hosts are reached directly")
@@ -44,64 +45,50 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("ip route add 2001:db8:1::/48 table 10 via 2001:db8::2 weight 3 via 2001:db8::3")
             .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
             .example("ip route del 198.51.100.0/24")
-            .run(|engine: &mut Engine, args| {
-                change(engine, args)?;
-                Ok(Output::none())
-            })
-            .run_many(change_many),
+            .run_or_begin(change)
+            .run_many("prefix", route_batch::change_many),
     );
 }
 
-fn change_many(engine: &mut Engine, batch: &Batch<'_>) -> Result<(), BatchRefusal> {
-    for (applied, args) in batch.iter().enumerate() {
-        change(engine, &args).map_err(|refusal| BatchRefusal { applied, refusal })?;
-    }
-    Ok(())
-}
-
-fn change(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
-    let written: Written = args.get("prefix")?;
+/// The prefix of a route, which has no bits behind its length.
+pub(super) fn checked(args: &Args<'_>, written: Written) -> Result<IpPrefix, Refusal> {
     if written.has_host_bits() {
         let what = format!("{written} has bits set behind its length");
         return Err(args.refuse("prefix", what).remedy(format!("{} would be right", written.network())));
     }
-    let family = Family::of(written.address);
-    let table = table_of(engine, args, family, "table")?;
-    let prefix = IpPrefix::new(written.address, written.length);
-    let count = args.or("count", 1u64)?;
-    let mut paths = Vec::new();
-    for via in args.groups("via") {
-        paths.push(path(engine, &via)?);
-    }
-    let fib = engine.get_mut::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
-    let done = if args.has("add") {
-        fib.add_routes(table, prefix, count, Source::Static, &paths)
-    } else {
-        delete(fib, table, prefix, count, &paths)
-    };
-    done.map_err(|error| refusal(engine, error))
+    Ok(IpPrefix::new(written.address, written.length))
 }
 
-fn delete(fib: &mut Fib, table: u32, first: IpPrefix, count: u64, paths: &[Path]) -> Result<(), FibError> {
-    if count == 1 {
-        return match paths {
-            [] => fib.remove_route(table, first, Source::Static),
-            paths => fib.remove_paths(table, first, Source::Static, paths),
+/// The paths that a command names.
+pub(super) fn paths(engine: &Engine, args: &Args<'_>) -> Result<Vec<Path>, Refusal> {
+    args.groups("via").map(|via| path(engine, &via)).collect()
+}
+
+fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let written: Written = args.get("prefix")?;
+    let prefix = checked(args, written)?;
+    let table = table_of(engine, args, Family::of(written.address), "table")?;
+    let (count, paths) = (args.or("count", 1u64)?, paths(engine, args)?);
+    let fib = engine.get_mut::<Fib>().ok_or_else(super::busy)?;
+    if count > 1 {
+        let action = match (args.has("add"), paths.is_empty()) {
+            (true, _) => RangeAction::Add(paths),
+            (false, false) => RangeAction::RemovePaths(paths),
+            (false, true) => RangeAction::Remove,
         };
+        let range = fib.begin_range(table, prefix, count, Source::Static, action);
+        let range = range.map_err(|error| refusal(engine, error))?;
+        return Ok(Work::Begun(Box::new(RangeJob::new(prefix, range)) as Box<dyn Job<Engine>>));
     }
-    if paths.is_empty() {
-        return match fib.remove_routes(table, first, count, Source::Static)? {
-            0 => Err(FibError::NoRoute(first)),
-            _ => Ok(()),
-        };
-    }
-    let mut prefix = Some(first);
-    for _ in 0..count {
-        let Some(this) = prefix else { break };
-        fib.remove_paths(table, this, Source::Static, paths)?;
-        prefix = next(this);
-    }
-    Ok(())
+    let done = if args.has("add") {
+        fib.add_route(table, prefix, Source::Static, &paths)
+    } else if paths.is_empty() {
+        fib.remove_route(table, prefix, Source::Static)
+    } else {
+        fib.remove_paths(table, prefix, Source::Static, &paths)
+    };
+    done.map_err(|error| refusal(engine, error))?;
+    Ok(Work::Done(Output::none()))
 }
 
 fn next(prefix: IpPrefix) -> Option<IpPrefix> {
