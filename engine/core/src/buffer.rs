@@ -2,31 +2,35 @@
 //! last-in-first-out cache per thread, so that the buffers in use stay in the CPU's cache.
 //!
 //! ```text
-//!  | header 64 B | headroom 256 B | data (2,048 B unless set otherwise) |
+//!  shared with peers   | headroom 256 B | data (2,048 B unless set otherwise) |   per buffer
+//!  private             | header line 64 B |                                       per buffer
 //! ```
 //! The stride is an odd number of cache lines: with an even one, the headers of all packets would
-//! fall on the same few sets of the first-level cache.
+//! fall on the same few sets of the first-level cache. A peer that was given the memory can change
+//! the bytes of packets, but nothing that we keep about them.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::memory::{PageSize, SharedMemory};
+pub use crate::header_line::{BufferHeader, Offload};
+use crate::header_line::{Lines, NUMBERS_PER_LINE, POOLS_MAX, line_of};
+use crate::memory::{PageSize, PrivateMemory, SharedMemory};
 use crate::packet::Packet;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Bytes of a cache line.
 pub const CACHE_LINE_BYTES: usize = 64;
-/// Bytes of the buffer's own header.
-pub const BUFFER_HEADER_BYTES: usize = CACHE_LINE_BYTES;
 /// Bytes in front of the data, for headers to come.
 pub const HEADROOM_BYTES: usize = 256;
-/// Where data begins in a fresh buffer, counted from the buffer's header.
-pub const DATA_OFFSET: u16 = (BUFFER_HEADER_BYTES + HEADROOM_BYTES) as u16;
+/// Where data begins in a fresh buffer, counted from the buffer's first byte.
+pub const DATA_OFFSET: u16 = HEADROOM_BYTES as u16;
 /// Bytes of data in a buffer unless `buffers { default data-size N }` says otherwise.
 pub const DATA_BYTES_DEFAULT: usize = 2048;
+/// The fewest that `data-size` may be.
+pub const DATA_BYTES_MIN: usize = 1024;
 /// The most that `data-size` may be: offsets in a packet are 16 bits wide.
-pub const DATA_BYTES_MAX: usize = 65_536 - 2 * (BUFFER_HEADER_BYTES + HEADROOM_BYTES);
+pub const DATA_BYTES_MAX: usize = 65_536 - 2 * HEADROOM_BYTES - 2 * CACHE_LINE_BYTES;
 /// Buffers in a pool unless `buffers { buffers-per-numa N }` says otherwise.
 pub const BUFFERS_DEFAULT: usize = 16_384;
 /// Buffers that move between a thread's cache and the shared stack at once.
@@ -34,56 +38,23 @@ pub const BATCH: usize = 128;
 /// Buffers that a thread's cache holds at most.
 const CACHE_MAX: usize = 4 * BATCH;
 
-/// The first cache line of a buffer: what is needed rarely. The plain path never touches it.
-#[repr(C, align(64))]
-pub struct BufferHeader {
-    /// The next segment of a chained packet.
-    pub(crate) next: Option<NonNull<BufferHeader>>,
-    /// Bytes in all segments; valid in the first segment of a chained packet.
-    pub(crate) total_length: u32,
-    /// For a segment after the first: where its bytes begin and how many there are.
-    pub(crate) offset: u16,
-    pub(crate) length: u16,
-    /// Which trace this packet belongs to; valid when the packet is traced.
-    pub(crate) trace: u32,
-    /// What the device was asked to do, or promised; valid when the packet says so.
-    pub offload: Offload,
-}
-
-/// Work left to whoever transmits, in the words of virtio-net (VIRTIO 1.2 §5.1.6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Offload {
-    /// Where the sum begins, counted from the first byte of the frame.
-    pub checksum_start: u16,
-    /// Where the sum goes, counted from `checksum_start`.
-    pub checksum_offset: u16,
-    /// Payload bytes of each segment to be made; 0 = the packet stays whole.
-    pub segment_bytes: u16,
-    /// Bytes of all headers in front of the payload.
-    pub headers_bytes: u16,
-    /// TCP over IPv4 1, UDP 3, TCP over IPv6 4, UDP (USO) 5; 0x80 = ECN.
-    pub segment_kind: u8,
-}
-
-const _: () = assert!(size_of::<BufferHeader>() == BUFFER_HEADER_BYTES);
-
 /// An owned, unused buffer.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Buffer(pub(crate) NonNull<BufferHeader>);
+pub struct Buffer(pub(crate) NonNull<u8>);
 
 // SAFETY: a buffer is owned by one holder at a time.
 unsafe impl Send for Buffer {}
 
 /// All buffers of a process.
 pub struct BufferPool {
+    lines: Lines,
     memory: SharedMemory,
     stride_bytes: usize,
     data_bytes: usize,
     total: usize,
-    /// The shared stack: place of the first batch plus one in the low half, a tag against ABA in
-    /// the high half.
+    /// The shared stack: number of the first batch's first buffer plus one in the low half, a tag
+    /// against ABA in the high half.
     head: AtomicU64,
     /// Buffers on the shared stack.
     shared: AtomicUsize,
@@ -102,14 +73,6 @@ struct CacheCount {
 /// Caches that one pool can serve: workers, the control thread and spare ones.
 const CACHES_MAX: usize = 64;
 
-/// A batch as it lies in the data area of its first buffer while it is on the stack.
-#[repr(C)]
-struct Batch {
-    next: AtomicU64,
-    count: usize,
-    buffers: [Option<NonNull<BufferHeader>>; BATCH],
-}
-
 /// Why a pool could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
@@ -126,27 +89,32 @@ pub enum PoolError {
         source: std::io::Error,
     },
     /// A size that cannot work.
-    #[error("buffers: data-size {0} is outside {min}..={max}", min = BATCH * 8 + 64, max = DATA_BYTES_MAX)]
+    #[error("buffers: data-size {0} is outside {min}..={max}", min = DATA_BYTES_MIN, max = DATA_BYTES_MAX)]
     DataSize(usize),
     /// A count that cannot work.
     #[error("buffers: buffers-per-numa {0} is outside {BATCH}..=16777216")]
     Count(usize),
+    /// Limits of the table of pools.
+    #[error("buffers: more than {POOLS_MAX} pools in one process, or one of more than a terabyte")]
+    Pools,
 }
 
 impl BufferPool {
     /// A pool of `buffers` buffers of `data_bytes` each.
     pub fn new(buffers: usize, data_bytes: usize, pages: PageSize) -> Result<Arc<BufferPool>, PoolError> {
-        if !(size_of::<Batch>()..=DATA_BYTES_MAX).contains(&data_bytes) {
+        if !(DATA_BYTES_MIN..=DATA_BYTES_MAX).contains(&data_bytes) {
             return Err(PoolError::DataSize(data_bytes));
         }
         if !(BATCH..=1 << 24).contains(&buffers) {
             return Err(PoolError::Count(buffers));
         }
-        let lines = (BUFFER_HEADER_BYTES + HEADROOM_BYTES + data_bytes).div_ceil(CACHE_LINE_BYTES) | 1;
+        let lines = (HEADROOM_BYTES + data_bytes).div_ceil(CACHE_LINE_BYTES) | 1;
         let stride_bytes = lines * CACHE_LINE_BYTES;
         let size = buffers * stride_bytes;
-        let memory = SharedMemory::new("quiver-buffers", size, pages)
-            .map_err(|source| PoolError::Memory { mib: size >> 20, buffers, source })?;
+        let refused = |source| PoolError::Memory { mib: size >> 20, buffers, source };
+        let memory = SharedMemory::new("quiver-buffers", size, pages).map_err(refused)?;
+        let private = PrivateMemory::new(buffers * CACHE_LINE_BYTES).map_err(refused)?;
+        let lines = Lines::new(private, memory.base(), stride_bytes, buffers).ok_or(PoolError::Pools)?;
         if memory.page_bytes() == crate::memory::PAGE_BYTES && pages == PageSize::Best {
             tracing::warn!(
                 "buffers: no free huge pages for {} MiB, using 4 KiB pages; \
@@ -156,6 +124,7 @@ impl BufferPool {
             );
         }
         let pool = Arc::new(BufferPool {
+            lines,
             memory,
             stride_bytes,
             data_bytes,
@@ -166,55 +135,37 @@ impl BufferPool {
             caches_taken: AtomicUsize::new(0),
         });
         // From the last to the first, so that the first batch taken lies at the front.
-        for batch in (0..buffers).collect::<Vec<_>>().chunks(BATCH).rev() {
-            let pointers: Vec<_> = batch.iter().map(|&i| pool.buffer_at(i)).collect();
-            pool.push_batch(&pointers);
+        for batch in (0..buffers as u32).collect::<Vec<_>>().chunks(BATCH).rev() {
+            let buffers: Vec<_> = batch.iter().map(|&number| pool.lines.buffer(number)).collect();
+            pool.push_batch(&buffers);
         }
         Ok(pool)
     }
 
-    fn buffer_at(&self, index: usize) -> NonNull<BufferHeader> {
-        debug_assert!(index < self.total);
-        // SAFETY: the memory holds `total` strides.
-        unsafe { self.memory.base().add(index * self.stride_bytes).cast() }
-    }
-
-    fn batch_of(buffer: NonNull<BufferHeader>) -> NonNull<Batch> {
-        // SAFETY: every buffer has at least `size_of::<Batch>()` bytes of data behind its
-        // headroom, 64-byte aligned.
-        unsafe { buffer.cast::<u8>().add(DATA_OFFSET as usize).cast() }
-    }
-
-    /// The place of a buffer plus one, so that 0 is nothing.
-    fn place(&self, buffer: NonNull<BufferHeader>) -> u64 {
-        let distance = buffer.as_ptr() as usize - self.memory.base().as_ptr() as usize;
-        (distance / CACHE_LINE_BYTES) as u64 + 1
-    }
-
-    fn at_place(&self, place: u64) -> NonNull<BufferHeader> {
-        // SAFETY: only places of our own buffers are ever stored.
-        unsafe { self.memory.base().add((place as usize - 1) * CACHE_LINE_BYTES).cast() }
-    }
-
-    /// Put up to [`BATCH`] free buffers on the stack.
-    fn push_batch(&self, buffers: &[NonNull<BufferHeader>]) {
-        debug_assert!(!buffers.is_empty() && buffers.len() <= BATCH);
-        let first = buffers[0];
-        let batch = Self::batch_of(first);
-        // SAFETY: the buffers are free and ours; only `next` can be looked at by a late `pop`,
-        // and it is atomic.
+    /// Put up to [`BATCH`] free buffers on the stack. Their numbers go into the lines of the first
+    /// few: the first line holds their count and the next 14, each further line the next 15.
+    fn push_batch(&self, buffers: &[NonNull<u8>]) {
+        let Some((first, others)) = buffers.split_first() else { return };
+        debug_assert!(buffers.len() <= BATCH);
+        let lines = &self.lines;
+        let first = lines.number(*first);
+        let (head, tail) = others.split_at(others.len().min(NUMBERS_PER_LINE - 1));
+        // SAFETY: the buffers are free and ours, and so are their lines; only `below` can be looked
+        // at by a late `pop_batch`, and it is atomic and has its place for itself.
         unsafe {
-            (*batch.as_ptr()).count = buffers.len();
-            for (slot, buffer) in (*batch.as_ptr()).buffers.iter_mut().zip(buffers) {
-                *slot = Some(*buffer);
+            let numbers = lines.numbers(first).as_mut();
+            numbers[0] = others.len() as u32;
+            numbers[1..].iter_mut().zip(head).for_each(|(n, buffer)| *n = lines.number(*buffer));
+            for (part, holder) in tail.chunks(NUMBERS_PER_LINE).zip(head) {
+                let numbers = lines.numbers(lines.number(*holder)).as_mut();
+                numbers.iter_mut().zip(part).for_each(|(n, buffer)| *n = lines.number(*buffer));
             }
         }
-        let place = self.place(first);
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             // SAFETY: as above.
-            unsafe { (*batch.as_ptr()).next.store(head & 0xffff_ffff, Ordering::Relaxed) };
-            let tagged = (((head >> 32).wrapping_add(1)) << 32) | place;
+            unsafe { lines.line(first).as_ref().below.store(head as u32, Ordering::Relaxed) };
+            let tagged = (((head >> 32).wrapping_add(1)) << 32) | (first as u64 + 1);
             match self.head.compare_exchange_weak(head, tagged, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(seen) => head = seen,
@@ -224,32 +175,46 @@ impl BufferPool {
     }
 
     /// Take a batch off the stack into `into`; how many there were.
-    fn pop_batch(&self, into: &mut Vec<NonNull<BufferHeader>>) -> usize {
+    fn pop_batch(&self, into: &mut Vec<NonNull<u8>>) -> usize {
+        let lines = &self.lines;
         let mut head = self.head.load(Ordering::Acquire);
-        loop {
-            let place = head & 0xffff_ffff;
-            if place == 0 {
-                return 0;
-            }
-            let batch = Self::batch_of(self.at_place(place));
-            // SAFETY: the memory is always mapped; `next` may be stale when another thread took
-            // the batch meanwhile, and then the tag makes the exchange fail.
-            let next = unsafe { (*batch.as_ptr()).next.load(Ordering::Relaxed) };
-            let tagged = (((head >> 32).wrapping_add(1)) << 32) | (next & 0xffff_ffff);
+        let first = loop {
+            let Some(first) = (head as u32).checked_sub(1) else { return 0 };
+            // SAFETY: lines live as long as the pool; what we read may be stale when another thread
+            // took the batch meanwhile, and then the tag makes the exchange fail.
+            let below = unsafe { lines.line(first).as_ref().below.load(Ordering::Relaxed) };
+            let tagged = (((head >> 32).wrapping_add(1)) << 32) | below as u64;
             match self.head.compare_exchange_weak(head, tagged, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => {
-                    // SAFETY: the batch is ours alone now.
-                    let count = unsafe {
-                        let batch = batch.as_ref();
-                        into.extend(batch.buffers[..batch.count].iter().flatten());
-                        batch.count
-                    };
-                    self.shared.fetch_sub(count, Ordering::Relaxed);
-                    return count;
-                }
+                Ok(_) => break first,
                 Err(seen) => head = seen,
             }
-        }
+        };
+        // SAFETY: the batch is ours alone now; its lines are as `push_batch` wrote them.
+        let count = unsafe {
+            let numbers = lines.numbers(first).as_ref();
+            let others = numbers[0] as usize;
+            let (here, mut left) = (others.min(NUMBERS_PER_LINE - 1), others);
+            into.push(lines.buffer(first));
+            into.extend(numbers[1..=here].iter().map(|n| lines.buffer(*n)));
+            left -= here;
+            for holder in &numbers[1..] {
+                if left == 0 {
+                    break;
+                }
+                let part = &lines.numbers(*holder).as_ref()[..left.min(NUMBERS_PER_LINE)];
+                into.extend(part.iter().map(|n| lines.buffer(*n)));
+                left -= part.len();
+            }
+            others + 1
+        };
+        self.shared.fetch_sub(count, Ordering::Relaxed);
+        count
+    }
+
+    /// Take buffers back from a holder without a cache, a device that goes away.
+    pub fn take_back(&self, buffers: impl Iterator<Item = Buffer>) {
+        let all: Vec<_> = buffers.map(|buffer| buffer.0).collect();
+        all.chunks(BATCH).for_each(|batch| self.push_batch(batch));
     }
 
     /// A cache for one thread. At most 64 can exist at a time over the life of a pool.
@@ -289,7 +254,7 @@ impl BufferPool {
         self.stride_bytes
     }
 
-    /// The memory all buffers lie in, to share with a peer.
+    /// The memory all buffers lie in, headroom and data only: what a peer can be given.
     pub fn memory(&self) -> &SharedMemory {
         &self.memory
     }
@@ -298,7 +263,7 @@ impl BufferPool {
 /// A thread's own few buffers.
 pub struct BufferCache {
     pool: Arc<BufferPool>,
-    free: Vec<NonNull<BufferHeader>>,
+    free: Vec<NonNull<u8>>,
     index: usize,
 }
 
@@ -391,7 +356,7 @@ impl BufferCache {
         let mut next = packet.header_line().next;
         while let Some(segment) = next {
             // SAFETY: segments of a packet belong to it, and it is being taken apart.
-            next = unsafe { segment.as_ref().next };
+            next = unsafe { line_of(segment).as_ref().next };
             self.give(Buffer(segment));
         }
     }
@@ -445,7 +410,28 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_neighbouring_buffers_fall_on_different_cache_sets() {
+    fn a_batch_of_any_size_comes_off_the_stack_as_it_went_on() {
+        let pool = pool(BATCH);
+        for size in 1..=BATCH {
+            let mut all = Vec::new();
+            assert_eq!(pool.pop_batch(&mut all), BATCH);
+            let (one, other) = all.split_at(size);
+            pool.push_batch(one);
+            pool.push_batch(other);
+            let mut seen = Vec::new();
+            if size < BATCH {
+                assert_eq!(pool.pop_batch(&mut seen), BATCH - size);
+                assert_eq!(seen, other);
+            }
+            assert_eq!(pool.pop_batch(&mut seen), size);
+            assert_eq!(seen[BATCH - size..], *one);
+            assert_eq!((pool.pop_batch(&mut seen), pool.free()), (0, 0));
+            pool.take_back(seen.into_iter().rev().map(Buffer));
+        }
+    }
+
+    #[test]
+    fn first_lines_of_neighbouring_buffers_fall_on_different_cache_sets() {
         assert_eq!(pool(256).stride_bytes() / CACHE_LINE_BYTES % 2, 1);
     }
 

@@ -15,6 +15,7 @@ pub mod event;
 pub mod frame;
 pub mod graph;
 mod handoff;
+mod header_line;
 pub mod ids;
 pub mod interface;
 pub mod interfaces;

@@ -1,4 +1,5 @@
-//! Memory that can be handed to another process: a memfd, in huge pages when the system has some.
+//! Memory that can be handed to another process: a memfd, in huge pages when the system has some;
+//! and memory that cannot.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -105,6 +106,56 @@ impl SharedMemory {
     /// The memfd, to be sent to a peer.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
+    }
+}
+
+/// Zeroed memory that no other process sees, in huge pages when the system gives some. Unmapped on
+/// drop.
+pub struct PrivateMemory {
+    base: NonNull<u8>,
+    size_bytes: usize,
+}
+
+// SAFETY: the mapping is plain memory; who may touch which part is decided by its users.
+unsafe impl Send for PrivateMemory {}
+// SAFETY: as above.
+unsafe impl Sync for PrivateMemory {}
+
+impl PrivateMemory {
+    /// Map at least `size_bytes`, rounded up to whole pages.
+    pub fn new(size_bytes: usize) -> io::Result<PrivateMemory> {
+        let size_bytes = size_bytes.next_multiple_of(PAGE_BYTES);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh private mapping; the result is checked. The advice changes no content.
+        let base = unsafe {
+            let base = libc::mmap(std::ptr::null_mut(), size_bytes, protection, flags, -1, 0);
+            if base == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            libc::madvise(base, size_bytes, libc::MADV_HUGEPAGE);
+            libc::madvise(base, size_bytes, libc::MADV_POPULATE_WRITE);
+            base
+        };
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        Ok(PrivateMemory { base, size_bytes })
+    }
+
+    /// First byte of the mapping, aligned to a page.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Bytes mapped.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+}
+
+impl Drop for PrivateMemory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by us with this size, and nothing refers to it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.size_bytes) };
     }
 }
 

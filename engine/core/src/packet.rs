@@ -4,7 +4,8 @@
 
 use std::ptr::NonNull;
 
-use crate::buffer::{BUFFER_HEADER_BYTES, Buffer, BufferCache, BufferHeader, DATA_OFFSET, Offload};
+use crate::buffer::{Buffer, BufferCache, BufferHeader, DATA_OFFSET, Offload};
+use crate::header_line::line_of;
 use crate::ids::InterfaceId;
 
 /// Recirculations a packet survives: look-ups in further tables, tunnels in tunnels.
@@ -40,8 +41,9 @@ impl PacketFlags {
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub struct Packet {
-    buffer: NonNull<BufferHeader>,
-    /// Where the bytes of the first segment begin, counted from the buffer's header.
+    /// Where its first buffer begins.
+    buffer: NonNull<u8>,
+    /// Where the bytes of the first segment begin, counted from there.
     offset: u16,
     /// Bytes in the first segment.
     length: u16,
@@ -95,8 +97,8 @@ impl Packet {
     #[inline(always)]
     fn data(&self) -> *mut u8 {
         // SAFETY: `offset` stays inside the buffer: it begins at DATA_OFFSET, `push` never goes
-        // below the header line and `pull` never beyond `length`.
-        unsafe { self.buffer.as_ptr().cast::<u8>().add(self.offset as usize) }
+        // below zero and `pull` never beyond `length`.
+        unsafe { self.buffer.as_ptr().add(self.offset as usize) }
     }
 
     /// The address of the first byte, for prefetching and for drivers.
@@ -140,7 +142,7 @@ impl Packet {
     /// Bytes that can still be put in front.
     #[inline(always)]
     pub fn headroom(&self) -> usize {
-        self.offset as usize - BUFFER_HEADER_BYTES
+        self.offset as usize
     }
 
     /// Take `count` bytes off the front; false (and nothing changes) when the first segment is
@@ -231,9 +233,9 @@ impl Packet {
             self.header_line_mut().total_length = length as u32;
             let mut left = length.saturating_sub(self.length as usize);
             let mut next = self.header_line().next;
-            while let Some(mut segment) = next {
+            while let Some(segment) = next {
                 // SAFETY: segments of a packet belong to it, and `&mut self`.
-                let line = unsafe { segment.as_mut() };
+                let line = unsafe { line_of(segment).as_mut() };
                 line.length = line.length.min(left as u16);
                 left -= line.length as usize;
                 next = line.next;
@@ -263,22 +265,22 @@ impl Packet {
         let mut segment = self.buffer;
         while left > 0 {
             // SAFETY: segments of a packet belong to it.
-            let Some(next) = (unsafe { segment.as_ref().next }) else { break };
+            let Some(next) = (unsafe { line_of(segment).as_ref().next }) else { break };
             segment = next;
             // SAFETY: as above, and `&mut self`.
-            let line = unsafe { segment.as_mut() };
+            let line = unsafe { line_of(segment).as_mut() };
             line.length = line.length.min(left as u16);
             left -= line.length as usize;
         }
         // SAFETY: as above.
-        let mut rest = unsafe { segment.as_mut().next.take() };
+        let mut rest = unsafe { line_of(segment).as_mut().next.take() };
         while let Some(unused) = rest {
             // SAFETY: unlinked just now, so ours alone.
-            rest = unsafe { unused.as_ref().next };
+            rest = unsafe { line_of(unused).as_ref().next };
             cache.give(Buffer(unused));
         }
         // SAFETY: as above.
-        if unsafe { self.buffer.as_ref().next }.is_none() {
+        if self.header_line().next.is_none() {
             self.clear(PacketFlags::CHAINED);
         }
     }
@@ -316,7 +318,7 @@ impl Packet {
             let fits = data_bytes.min(count);
             // SAFETY: a fresh buffer of `data_bytes` bytes, ours alone.
             fill(unsafe {
-                let data = buffer.0.as_ptr().cast::<u8>().add(DATA_OFFSET as usize);
+                let data = buffer.0.as_ptr().add(DATA_OFFSET as usize);
                 std::slice::from_raw_parts_mut(data, fits)
             });
             self.chain(buffer, DATA_OFFSET, fits as u16);
@@ -325,7 +327,7 @@ impl Packet {
         true
     }
 
-    /// Link one more segment to the end: `length` bytes from `offset` (counted from its header).
+    /// Link one more segment to the end: `length` bytes from `offset` (counted from its first byte).
     pub fn chain(&mut self, buffer: Buffer, offset: u16, length: u16) {
         if !self.is_chained() {
             let length = self.length as u32;
@@ -337,17 +339,17 @@ impl Packet {
         self.header_line_mut().total_length += length as u32;
         let mut last = self.buffer;
         // SAFETY: segments of a packet belong to it.
-        while let Some(next) = unsafe { last.as_ref().next } {
+        while let Some(next) = unsafe { line_of(last).as_ref().next } {
             last = next;
         }
-        let mut segment = buffer.0;
+        let segment = buffer.0;
         // SAFETY: the new segment is ours, and so is the last one.
         unsafe {
-            let line = segment.as_mut();
+            let line = line_of(segment).as_mut();
             line.next = None;
             line.offset = offset;
             line.length = length;
-            last.as_mut().next = Some(segment);
+            line_of(last).as_mut().next = Some(segment);
         }
     }
 
@@ -356,8 +358,8 @@ impl Packet {
         let mut next = if self.is_chained() { self.header_line().next } else { None };
         std::iter::once(self.bytes()).chain(std::iter::from_fn(move || {
             // SAFETY: segments of a packet belong to it, and `&self` keeps them.
-            let line = unsafe { next?.as_ref() };
-            let base = next?.as_ptr().cast::<u8>();
+            let line = unsafe { line_of(next?).as_ref() };
+            let base = next?.as_ptr();
             next = line.next;
             // SAFETY: offset and length of a segment were checked where it was chained.
             Some(unsafe { std::slice::from_raw_parts(base.add(line.offset as usize), line.length as usize) })
@@ -445,13 +447,13 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn header_line(&self) -> &BufferHeader {
         // SAFETY: the packet owns its buffer.
-        unsafe { self.buffer.as_ref() }
+        unsafe { line_of(self.buffer).as_ref() }
     }
 
     #[inline(always)]
     pub(crate) fn header_line_mut(&mut self) -> &mut BufferHeader {
         // SAFETY: the packet owns its buffer, and `&mut self`.
-        unsafe { self.buffer.as_mut() }
+        unsafe { line_of(self.buffer).as_mut() }
     }
 
     /// What is left to whoever transmits; meaningful with [`PacketFlags::OFFLOAD`].
@@ -471,12 +473,12 @@ impl Packet {
     }
 
     /// For drivers: set where the bytes of a fresh, unchained packet begin (counted from the
-    /// buffer's header) and how many there are; false when that is outside a buffer of
+    /// buffer's first byte) and how many there are; false when that is outside a buffer of
     /// `data_bytes`.
     #[must_use]
     pub fn set_span(&mut self, offset: u16, length: u16, data_bytes: usize) -> bool {
         let end = offset as usize + length as usize;
-        if (offset as usize) < BUFFER_HEADER_BYTES || end > DATA_OFFSET as usize + data_bytes {
+        if end > DATA_OFFSET as usize + data_bytes {
             return false;
         }
         self.offset = offset;
