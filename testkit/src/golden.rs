@@ -30,6 +30,12 @@ struct Step {
 /// Run every case in `folder`; all that is wrong is told in one panic. Returns how many there were.
 #[track_caller]
 pub fn run_all(folder: &Path, features: &[Register]) -> usize {
+    run_all_with(Settings::default(), folder, features)
+}
+
+/// As [`run_all`], in a router set up otherwise.
+#[track_caller]
+pub fn run_all_with(settings: Settings, folder: &Path, features: &[Register]) -> usize {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut cases: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
@@ -37,7 +43,7 @@ pub fn run_all(folder: &Path, features: &[Register]) -> usize {
     let mut report = String::new();
     let mut failed = 0;
     for case in &cases {
-        let wrong = check(case, Settings::default(), features);
+        let wrong = check(case, settings, features);
         failed += usize::from(!wrong.is_empty());
         wrong.iter().for_each(|text| {
             let _ = writeln!(report, "{}: {text}", case.display());

@@ -12,6 +12,7 @@ use quiver_control::{
 };
 use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
 use quiver_core::clock::Clock;
+use quiver_core::cpu::Variant;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::memory::PageSize;
 use quiver_core::node::Severity;
@@ -41,11 +42,21 @@ pub struct Settings {
     pub buffers: usize,
     /// Bytes of data in a buffer.
     pub buffer_data_bytes: usize,
+    /// The form of loops and look-ups.
+    pub variant: Variant,
+    /// Are superblocks used?
+    pub superblocks: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { workers: 1, buffers: 2048, buffer_data_bytes: DATA_BYTES_DEFAULT }
+        Settings {
+            workers: 1,
+            buffers: 2048,
+            buffer_data_bytes: DATA_BYTES_DEFAULT,
+            variant: Variant::best(),
+            superblocks: true,
+        }
     }
 }
 
@@ -74,6 +85,8 @@ impl Router {
             buffer_data_bytes: settings.buffer_data_bytes,
             pages: PageSize::Small,
             runtime_dir: std::env::temp_dir(),
+            variant: settings.variant,
+            superblocks: settings.superblocks,
         };
         let graph = GraphBuilder::new(config, clock).unwrap_or_else(|error| panic!("{error}"));
         let mut registry = Registry::new(graph);

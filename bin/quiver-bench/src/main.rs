@@ -13,6 +13,9 @@ mod report;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use quiver_core::cpu::Variant;
+
+use crate::measure::Form;
 
 #[derive(Parser)]
 #[command(about = "Clocks per packet of the graph, beside a bare loop over the same packets")]
@@ -36,9 +39,21 @@ enum Task {
         /// Core to run on.
         #[arg(long, default_value_t = 1)]
         core: usize,
+        /// The form of loops and look-ups: scalar, avx2, avx512. The best one when not given.
+        #[arg(long, value_parser = variant)]
+        variant: Option<Variant>,
+        /// Every vector goes node by node.
+        #[arg(long)]
+        without_superblocks: bool,
     },
     /// The same forwarding with inner loops of several forms (docs/decisions/inner-loop.md).
     Forms,
+}
+
+fn variant(name: &str) -> Result<Variant, String> {
+    let known = |v: &Variant| serde_json::to_value(v).is_ok_and(|value| value == name);
+    let names = "scalar, avx2 or avx512, and this processor must have it";
+    Variant::available().find(known).ok_or_else(|| format!("{name} is not one of {names}"))
 }
 
 fn main() -> anyhow::Result<()> {
@@ -47,14 +62,16 @@ fn main() -> anyhow::Result<()> {
             forms::run();
             Ok(())
         }
-        Task::Paths { names, rounds, output, core } => {
+        Task::Paths { names, rounds, output, core, variant, without_superblocks } => {
+            let form =
+                Form { variant: variant.unwrap_or(Variant::best()), superblocks: !without_superblocks };
             if let Err(error) = quiver_core::cpu::pin_to_core(core) {
                 eprintln!("not pinned to core {core}: {error}");
             }
             let mut results = Vec::new();
             let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
             for path in paths::all().into_iter().filter(|p| wanted(&p.name)) {
-                let result = measure::path(&path, rounds)?;
+                let result = measure::path(&path, rounds, form)?;
                 report::line(&result, results.is_empty());
                 results.push(result);
             }

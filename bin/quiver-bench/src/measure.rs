@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, anyhow};
 use quiver_control::{Collected, Commands, Registry};
 use quiver_core::buffer::{BufferCache, BufferPool};
 use quiver_core::clock::Clock;
-use quiver_core::cpu::clocks;
+use quiver_core::cpu::{Variant, clocks};
 use quiver_core::device::RxMode;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::interfaces::InterfaceSpec;
@@ -37,9 +37,18 @@ pub struct Measured {
     pub nodes: Vec<(String, f64)>,
 }
 
+/// How the router is to run.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// Loops and look-ups.
+    pub variant: Variant,
+    /// In one pass where nothing stands between nodes.
+    pub superblocks: bool,
+}
+
 /// Measure a path.
-pub fn path(path: &Path, rounds: usize) -> Result<Measured> {
-    let mut router = Router::new(path)?;
+pub fn path(path: &Path, rounds: usize, form: Form) -> Result<Measured> {
+    let mut router = Router::new(path, form)?;
     let mut bare = Bare::new(path, &router.engine)?;
     router.round(); // both warm up
     bare.round(&router.engine);
@@ -72,14 +81,21 @@ struct Router {
 }
 
 impl Router {
-    fn new(path: &Path) -> Result<Router> {
+    fn new(path: &Path, form: Form) -> Result<Router> {
         let buffers = if path.cold { COLD_BUFFERS + 4096 } else { 4096 };
-        let config = EngineConfig { buffers, pages: PageSize::Best, ..EngineConfig::default() };
+        let config = EngineConfig {
+            buffers,
+            pages: PageSize::Best,
+            variant: form.variant,
+            superblocks: form.superblocks,
+            ..EngineConfig::default()
+        };
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
         registry.graph.node(NodeSpec::input(INPUT, "The benchmark's packets"));
         quiver_control::commands::register(&mut registry);
         quiver_ethernet::register(&mut registry);
         quiver_ip::register(&mut registry);
+        quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         let (mut maker, mut ender) = (Maker::new(path.template(), path.length), Ender::default());
         if path.cold {

@@ -12,4 +12,5 @@ pub fn register(registry: &mut Registry) {
     quiver_tap::register(registry);
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
+    quiver_superblocks::register(registry);
 }

@@ -48,6 +48,7 @@ impl Settings {
                 PageSize::Gigabyte1 => bail!("buffers: page-size 1G is not supported; take 2M or default"),
             },
             runtime_dir: runtime_dir.clone(),
+            ..defaults
         };
         Ok(Settings { unix, engine, runtime_dir })
     }

@@ -3,6 +3,7 @@
 use crate::arc::{ARCS_MAX, ArcId};
 use crate::buffer::BufferCache;
 use crate::counters::{InterfaceCounters, WorkerCounters};
+use crate::cpu::Variant;
 use crate::epoch::Pass;
 use crate::event::{Event, Events};
 use crate::handoff::Handoff;
@@ -24,6 +25,8 @@ pub struct Context<'p> {
     pub now_ns: u64,
     /// Where buffers come from and go to.
     pub buffers: &'p mut BufferCache,
+    /// The form in which loops over packets run.
+    pub variant: Variant,
     /// The worker's counters.
     pub counters: &'p WorkerCounters,
     pub(crate) rows: &'p InterfaceRows,

@@ -65,6 +65,23 @@ pub struct NodeCounters {
     pub max_clocks: Count,
     /// Packets in that call.
     pub max_vectors: Count,
+    /// Calls that were part of a superblock; their clocks are its share of the whole pass.
+    pub fused: Count,
+    /// Packets in the other calls.
+    pub alone_vectors: Count,
+    /// Clocks of the other calls.
+    pub alone_clocks: Count,
+}
+
+impl NodeCounters {
+    /// A call took so many clocks for so many packets: was it the longest?
+    #[inline(always)]
+    pub fn note_longest(&self, clocks: u64, vectors: u64) {
+        if clocks > self.max_clocks.get() {
+            self.max_clocks.set(clocks);
+            self.max_vectors.set(vectors);
+        }
+    }
 }
 
 /// What one worker saw on one interface.

@@ -111,35 +111,54 @@ impl Variant {
         Variant::ALL.into_iter().filter(|v| v.is_available())
     }
 
-    /// Run `body` compiled for this variant. What is inlined into it (the stages of a fused pass, the
+    /// Run `body` compiled for this variant. What is inlined into it (the stages of a superblock, the
     /// loops of a kernel) may use the variant's instructions; what is called is not affected. One
     /// well predicted branch: choose once per vector, not per packet. A variant that the processor does
     /// not have is replaced by the best it has.
     #[inline(always)]
-    pub fn run<R>(self, body: impl FnOnce() -> R) -> R {
+    pub fn run<B: Body>(self, body: B) -> B::Answer {
         #[cfg(target_arch = "x86_64")]
         match self.min(Variant::best()) {
-            Variant::Scalar => body(),
+            Variant::Scalar => body.run(),
             // SAFETY: the processor has these features, `best` has seen them.
             Variant::Avx2 => unsafe { run_avx2(body) },
             // SAFETY: as above.
             Variant::Avx512 => unsafe { run_avx512(body) },
         }
         #[cfg(not(target_arch = "x86_64"))]
-        body()
+        body.run()
+    }
+}
+
+/// What [`Variant::run`] compiles in each form. A closure will do when it is small; a longer one the
+/// compiler does not inline, and then it stays in its plainest form: make it a type of its own and give
+/// `run` the attribute `#[inline(always)]`.
+pub trait Body {
+    /// What comes out.
+    type Answer;
+    /// The loop.
+    fn run(self) -> Self::Answer;
+}
+
+impl<R, F: FnOnce() -> R> Body for F {
+    type Answer = R;
+
+    #[inline(always)]
+    fn run(self) -> R {
+        self()
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn run_avx2<R>(body: impl FnOnce() -> R) -> R {
-    body()
+fn run_avx2<B: Body>(body: B) -> B::Answer {
+    body.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn run_avx512<R>(body: impl FnOnce() -> R) -> R {
-    body()
+fn run_avx512<B: Body>(body: B) -> B::Answer {
+    body.run()
 }
 
 /// Keep the calling thread on one core; the system's error when it cannot be.

@@ -11,6 +11,7 @@ use crate::arc::ArcId;
 use crate::buffer::BufferPool;
 use crate::clock::Clock;
 use crate::counters::{NODES_MAX, WorkerCounters};
+use crate::cpu::Variant;
 use crate::epoch::{Epochs, Stamp};
 use crate::event::{EVENTS_MAX, Event};
 use crate::graph::{ArcSpec, BuildError, EngineConfig, GraphBuilder};
@@ -23,6 +24,7 @@ use crate::outbox::Outbox;
 use crate::poll::{Bell, Poll};
 use crate::reactor::Reactor;
 use crate::ring::{Consumer, Producer, ring};
+use crate::superblock::{Fused, SuperblockSpec};
 use crate::trace::{TraceRecord, Tracer};
 use crate::watchdog::{ERRANDS_WAITING_MAX, Watchdog};
 use crate::worker::{Errand, Installed, RX_QUEUES_PER_WORKER_MAX, Shared, Worker};
@@ -75,6 +77,7 @@ pub struct Engine {
     pub(crate) names: HashMap<String, NodeId>,
     free_nodes: VecDeque<(Stamp, NodeId)>,
     pub(crate) arcs: Vec<ArcSpec>,
+    pub(crate) superblocks: Vec<SuperblockSpec>,
     pub(crate) rows: Arc<InterfaceRows>,
     pub(crate) interfaces: Interfaces,
     pub(crate) workers: Vec<WorkerHandle>,
@@ -91,6 +94,11 @@ impl Engine {
     /// [`step`](Self::step), until [`start_threads`](Self::start_threads).
     pub fn build(builder: GraphBuilder) -> Result<Engine, BuildError> {
         let names = builder.names()?;
+        let superblocks = if builder.config.superblocks { builder.superblocks.clone() } else { Vec::new() };
+        let superblocks: Vec<_> = superblocks
+            .into_iter()
+            .filter(|s| s.names.iter().all(|name| names.contains_key(*name)))
+            .collect();
         let arcs = builder.ordered_arcs()?;
         let rows = Arc::new(InterfaceRows::new(&builder.epochs));
         let mut workers = Vec::new();
@@ -112,6 +120,7 @@ impl Engine {
             names,
             free_nodes: VecDeque::new(),
             arcs,
+            superblocks,
             rows,
             interfaces: Interfaces::default(),
             workers,
@@ -154,10 +163,28 @@ impl Engine {
         let sink = is_sink.then(|| {
             if id == crate::node::DROP { crate::capture::Point::Drop } else { crate::capture::Point::Tx }
         });
-        let mut installed = Some(Box::new(Installed { node, sink, is_sink }));
+        let fused = spec.map_or(Vec::new(), |spec| self.superblocks_at(&spec.name, worker));
+        let mut installed = Some(Box::new(Installed { node, sink, is_sink, fused, likely: 0 }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });
+    }
+
+    /// A worker's instances of the superblocks that begin at the node called `name`.
+    fn superblocks_at(&self, name: &str, worker: WorkerId) -> Vec<Fused> {
+        let spec = |id: NodeId| self.nodes[id.index()].as_ref().map(|info| &info.spec);
+        let here = self.superblocks.iter().filter(|s| s.head() == name);
+        here.map(|superblock| superblock.instance(&self.names, &spec, worker)).collect()
+    }
+
+    /// The superblocks: the names of their nodes.
+    pub fn superblocks(&self) -> impl Iterator<Item = &[&'static str]> {
+        self.superblocks.iter().map(|superblock| superblock.names.as_slice())
+    }
+
+    /// The form in which loops over packets and look-ups run.
+    pub fn variant(&self) -> Variant {
+        self.config.variant.min(Variant::best())
     }
 
     /// Add a node while the router runs, with an instance per worker made by its declaration or,
@@ -545,6 +572,7 @@ fn make_worker(
         capture: None,
         clock: builder.clock.clone(),
         poll,
+        variant: builder.config.variant.min(Variant::best()),
         began_ns: 0,
     });
     worker.set_awake(true);

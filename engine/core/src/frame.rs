@@ -12,6 +12,34 @@ pub const FRAME_PACKETS_MAX: usize = 256;
 /// How many packets ahead the first lines of packets are asked for.
 pub const PREFETCH_AHEAD: usize = 8;
 
+/// A set of places in a vector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks([u64; FRAME_PACKETS_MAX / 64]);
+
+impl Marks {
+    /// Mark a place.
+    #[inline(always)]
+    pub fn set(&mut self, place: usize) {
+        self.0[place / 64 % 4] |= 1 << (place % 64);
+    }
+
+    /// Is any place marked?
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        self.0 != [0; FRAME_PACKETS_MAX / 64]
+    }
+
+    /// The marks of 64 places, from 64 × `block` on.
+    #[inline(always)]
+    pub fn word(&self, block: usize) -> u64 {
+        self.0[block % 4]
+    }
+
+    fn has(&self, place: usize) -> bool {
+        self.word(place / 64) >> (place % 64) & 1 != 0
+    }
+}
+
 /// Up to 256 packets, and for each where it goes next.
 #[repr(C, align(64))]
 pub struct Frame {
@@ -20,6 +48,8 @@ pub struct Frame {
     length: usize,
     /// At least one packet may be traced.
     pub(crate) traced: bool,
+    /// It goes node by node, to see what each costs.
+    pub(crate) alone: bool,
     /// All packets came in by the same interface.
     same_rx: bool,
     /// Where all packets go, when one decision was made for all; `next` is then not written.
@@ -34,6 +64,7 @@ impl Frame {
             next: [NodeId(0); FRAME_PACKETS_MAX],
             length: 0,
             traced: false,
+            alone: false,
             same_rx: false,
             same_next: None,
         })
@@ -150,6 +181,27 @@ impl Frame {
         self.length -= count;
     }
 
+    /// Take the marked packets out, with their places and where they go next; the others move up with
+    /// where they go.
+    pub(crate) fn take_marked(&mut self, marks: &Marks, mut each: impl FnMut(usize, Packet, NodeId)) {
+        let length = std::mem::take(&mut self.length);
+        let mut kept = 0;
+        for place in 0..length {
+            // SAFETY: each initialised place is read once: it moves out, or down to a place that was
+            // read before (or is the same).
+            let packet = unsafe { self.packets[place].assume_init_read() };
+            let next = self.next[place];
+            if marks.has(place) {
+                each(place, packet, next);
+            } else {
+                self.packets[kept].write(packet);
+                self.next[kept] = next;
+                kept += 1;
+            }
+        }
+        self.length = kept;
+    }
+
     /// Move all packets of `other` behind ours. They must fit.
     #[inline]
     pub(crate) fn append(&mut self, other: &mut Frame) {
@@ -164,6 +216,7 @@ impl Frame {
             && self.packets().first().map(|p| p.rx) == other.packets().first().map(|p| p.rx);
         self.length += other.length;
         self.traced |= other.traced;
+        self.alone |= other.alone;
         other.length = 0;
         other.traced = false;
     }

@@ -8,10 +8,12 @@ use crate::buffer::{BUFFERS_DEFAULT, BufferPool, DATA_BYTES_DEFAULT, PoolError};
 use crate::builtin;
 use crate::clock::Clock;
 use crate::counters::NODES_MAX;
+use crate::cpu::Variant;
 use crate::epoch::Epochs;
 use crate::ids::NodeId;
 use crate::memory::PageSize;
 use crate::node::NodeSpec;
+use crate::superblock::SuperblockSpec;
 use crate::watchdog::Stalled;
 
 /// Workers that a router can have.
@@ -32,6 +34,11 @@ pub struct EngineConfig {
     pub pages: PageSize,
     /// Folder for sockets and for files without a folder of their own.
     pub runtime_dir: std::path::PathBuf,
+    /// The form in which loops over packets and look-ups run; one that the processor does not have is
+    /// replaced by the best it has.
+    pub variant: Variant,
+    /// Are superblocks used? Without them every vector goes node by node.
+    pub superblocks: bool,
 }
 
 impl Default for EngineConfig {
@@ -43,6 +50,8 @@ impl Default for EngineConfig {
             buffer_data_bytes: DATA_BYTES_DEFAULT,
             pages: PageSize::Best,
             runtime_dir: "/run/quiver".into(),
+            variant: Variant::best(),
+            superblocks: true,
         }
     }
 }
@@ -104,6 +113,7 @@ pub struct GraphBuilder {
     pub(crate) nodes: Vec<NodeSpec>,
     arcs: Vec<&'static str>,
     features: Vec<FeatureSpec>,
+    pub(crate) superblocks: Vec<SuperblockSpec>,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) clock: Clock,
@@ -125,6 +135,7 @@ impl GraphBuilder {
             nodes: builtin::fixed_nodes(),
             arcs: vec!["device-input", "interface-output"],
             features: Vec::new(),
+            superblocks: Vec::new(),
             pool,
             clock,
             config,
@@ -164,6 +175,12 @@ impl GraphBuilder {
     /// Add a feature to an arc.
     pub fn feature(&mut self, spec: FeatureSpec) {
         self.features.push(spec);
+    }
+
+    /// Run these nodes in one pass where nothing stands between them. A superblock whose nodes are not
+    /// all built in is left out.
+    pub fn superblock(&mut self, spec: SuperblockSpec) {
+        self.superblocks.push(spec);
     }
 
     /// The number of each name; an error for a name that is there twice.

@@ -175,6 +175,8 @@ pub struct NodeSpec {
     pub reasons: &'static [ReasonText],
     pub(crate) make: Option<MakeNode>,
     pub(crate) describe: Option<Describe>,
+    /// A [`StageMaker`](crate::stage::StageMaker), when the node is a stage that superblocks can take.
+    pub(crate) maker: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 impl NodeSpec {
@@ -192,12 +194,21 @@ impl NodeSpec {
             reasons: &[],
             make: Some(make),
             describe: None,
+            maker: None,
         }
     }
 
     /// The name under which devices of one kind give packets to the graph.
     pub fn input(name: impl Into<String>, help: &'static str) -> NodeSpec {
-        NodeSpec { name: name.into(), help, kind: NodeKind::Input, reasons: &[], make: None, describe: None }
+        NodeSpec {
+            name: name.into(),
+            help,
+            kind: NodeKind::Input,
+            reasons: &[],
+            make: None,
+            describe: None,
+            maker: None,
+        }
     }
 
     /// Packets end here.

@@ -43,6 +43,7 @@ impl Outbox {
     pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
         debug_assert!(frame.is_empty());
         frame.traced = false;
+        frame.alone = false;
         frame.set_same_rx(false);
         self.unused.push(frame);
     }
@@ -121,6 +122,22 @@ impl Outbox {
             self.put(next, packet, traced, same_rx, buffers, counters);
         }
         self.recycle(frame);
+    }
+
+    /// One untraced packet from one node to another, which may be where packets die.
+    pub(crate) fn put_from(
+        &mut self,
+        from: NodeId,
+        next: NodeId,
+        mut packet: Packet,
+        same_rx: bool,
+        buffers: &mut BufferCache,
+        counters: &WorkerCounters,
+    ) {
+        if next == DROP {
+            name_the_dead(from, &mut packet);
+        }
+        self.put(next, packet, false, same_rx, buffers, counters);
     }
 
     /// One packet to one node.

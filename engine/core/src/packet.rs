@@ -30,6 +30,12 @@ impl PacketFlags {
     /// It came to the router's own layer 2 address or was broadcast or multicast on layer 2.
     pub const L2_GROUP: PacketFlags = PacketFlags(32);
 
+    /// These and `other`.
+    #[inline(always)]
+    pub const fn and(self, other: PacketFlags) -> PacketFlags {
+        PacketFlags(self.0 | other.0)
+    }
+
     /// Are all of `other` set?
     #[inline(always)]
     pub fn has(self, other: PacketFlags) -> bool {
@@ -166,14 +172,10 @@ impl Packet {
     #[inline(always)]
     #[must_use]
     pub fn push(&mut self, count: usize) -> bool {
-        if count > self.headroom() || count + self.length as usize > u16::MAX as usize {
+        if count > self.headroom() {
             return false;
         }
-        self.offset -= count as u16;
-        self.length += count as u16;
-        if self.is_chained() {
-            self.header_line_mut().total_length += count as u32;
-        }
+        self.grow_front(count);
         true
     }
 
@@ -189,7 +191,20 @@ impl Packet {
         }
         // SAFETY: at least 16 bytes of headroom lie in front of the data.
         unsafe { self.data().sub(16).cast::<[u8; 16]>().write_unaligned(*block) };
-        self.push(count)
+        self.grow_front(count);
+        true
+    }
+
+    /// `count` bytes more in front, of a headroom that has them. The length cannot overflow: offset
+    /// and length together stay inside a buffer, whose size fits.
+    #[inline(always)]
+    fn grow_front(&mut self, count: usize) {
+        debug_assert!(count <= self.headroom());
+        self.offset -= count as u16;
+        self.length += count as u16;
+        if self.is_chained() {
+            self.header_line_mut().total_length += count as u32;
+        }
     }
 
     /// As [`push_block16`](Self::push_block16), for up to 32 bytes.
@@ -202,7 +217,8 @@ impl Packet {
         }
         // SAFETY: at least 32 bytes of headroom lie in front of the data.
         unsafe { self.data().sub(32).cast::<[u8; 32]>().write_unaligned(*block) };
-        self.push(count)
+        self.grow_front(count);
+        true
     }
 
     /// Room behind the bytes of an unchained packet.
@@ -407,6 +423,12 @@ impl Packet {
     #[inline(always)]
     pub fn has(&self, flag: PacketFlags) -> bool {
         self.flags.has(flag)
+    }
+
+    /// Is none of `flags` set? One test for everything that makes a packet unusual.
+    #[inline(always)]
+    pub fn has_none(&self, flags: PacketFlags) -> bool {
+        self.flags.0 & flags.0 == 0
     }
 
     /// Set `flag`.

@@ -95,6 +95,7 @@ pub struct NodeTotals {
     pub clocks: u64,
     pub max_clocks: u64,
     pub max_vectors: u64,
+    pub fused: u64,
 }
 
 /// A line of `show errors`.
@@ -219,6 +220,7 @@ impl Engine {
             clocks: row.clocks.get(),
             max_clocks: row.max_clocks.get(),
             max_vectors: row.max_vectors.get(),
+            fused: row.fused.get(),
         }
     }
 
@@ -230,6 +232,7 @@ impl Engine {
             calls: now.calls.saturating_sub(base.calls),
             vectors: now.vectors.saturating_sub(base.vectors),
             clocks: now.clocks.saturating_sub(base.clocks),
+            fused: now.fused.saturating_sub(base.fused),
             ..now
         }
     }

@@ -20,7 +20,7 @@ pub const BUCKETS_MAX: usize = 256;
 pub const PATHS_MAX: usize = 64;
 
 /// A group, by its place in the table; what a leaf of a prefix match holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(transparent)]
 pub struct GroupId(pub u32);
 

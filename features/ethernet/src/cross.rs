@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use crate::state::{CrossConnects, Published};
 
@@ -21,7 +22,7 @@ pub enum Kind {
 
 impl Kind {
     /// The node's name.
-    pub fn node(self) -> &'static str {
+    pub const fn node(self) -> &'static str {
         match self {
             Kind::Patch => "l2-patch",
             Kind::Xconnect => "l2-xconnect",
@@ -39,46 +40,42 @@ quiver_core::reasons! {
     }
 }
 
-struct Cross {
-    kind: Kind,
+/// `l2-patch` (`PATCH`) or `l2-xconnect`, a packet's part of it.
+pub struct Cross<const PATCH: bool> {
     ports: Arc<Published>,
 }
 
-impl Node for Cross {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let ports = self.ports.read(cx.pass);
-        let output = |interface: InterfaceId| -> Option<NodeId> {
-            let to = ports.peer(self.kind, interface)?;
-            Some(cx.interface(to)?.output)
-        };
-        if frame.is_same_rx()
-            && let Some(first) = frame.packets().first()
-        {
-            let next = output(first.rx).ok_or(CrossDrop::NotConnected);
-            let shortest = frame.packets().iter().map(Packet::segment_length).min();
-            match next {
-                Ok(next) if shortest >= Some(FRAME_BYTES_MIN) => frame.set_all_next(next),
-                _ => frame.route(|packet| {
-                    if packet.segment_length() < FRAME_BYTES_MIN { Err(CrossDrop::Truncated) } else { next }
-                }),
-            }
-        } else {
-            frame.route(|packet| {
-                if packet.segment_length() < FRAME_BYTES_MIN {
-                    return Err(CrossDrop::Truncated);
-                }
-                output(packet.rx).ok_or(CrossDrop::NotConnected)
-            });
+impl<const PATCH: bool> Cross<PATCH> {
+    const KIND: Kind = if PATCH { Kind::Patch } else { Kind::Xconnect };
+}
+
+impl<const PATCH: bool> Stage for Cross<PATCH> {
+    const NAME: &'static str = Self::KIND.node();
+    type Reason = CrossDrop;
+    /// The other interface and its output; nothing once the connection is gone.
+    type Common = Option<(InterfaceId, NodeId)>;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common {
+        let to = self.ports.read(cx.pass).peer(Self::KIND, rx)?;
+        Some((to, cx.interface(to)?.output))
+    }
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, common: Self::Common, packet: &mut Packet) -> Result<NodeId, CrossDrop> {
+        if packet.segment_length() < FRAME_BYTES_MIN {
+            return Err(CrossDrop::Truncated);
         }
+        let (to, output) = common.ok_or(CrossDrop::NotConnected)?;
+        packet.tx = to;
+        Ok(output)
     }
 }
 
-pub(crate) fn spec(crosses: &CrossConnects, kind: Kind) -> NodeSpec {
+pub(crate) fn spec<const PATCH: bool>(crosses: &CrossConnects) -> NodeSpec {
     let ports = crosses.published().clone();
-    NodeSpec::new(kind.node(), "Sends every frame of one interface out of another", move |_| {
-        Box::new(Cross { kind, ports: ports.clone() })
+    NodeSpec::stage("Sends every frame of one interface out of another", move |_| Cross::<PATCH> {
+        ports: ports.clone(),
     })
-    .reasons::<CrossDrop>()
     .describe(|record, names| {
         format!(
             "{} bytes from {}, to {}",

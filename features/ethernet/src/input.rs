@@ -1,8 +1,9 @@
 //! `ethernet-input`: whose frame is it, and which protocol is in it (IEEE 802.3 clause 3).
 
-use quiver_core::node::{DROP, Node, NodeSpec};
+use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::{EtherType, Header};
 
@@ -25,7 +26,8 @@ quiver_core::reasons! {
     }
 }
 
-struct EthernetInput {
+/// `ethernet-input`, a packet's part of it.
+pub struct EthernetInput {
     ip4: NodeId,
     ip6: NodeId,
     arp: NodeId,
@@ -33,32 +35,19 @@ struct EthernetInput {
 
 /// What one look at the receiving interface tells.
 #[derive(Clone, Copy)]
-struct Port {
-    mac: [u8; 6],
+pub struct Port {
+    /// The interface's address as [`destination`] reads one.
+    mac: u64,
     promiscuous: bool,
 }
 
-impl EthernetInput {
-    #[inline(always)]
-    fn decide(&self, packet: &mut Packet, port: Port) -> Result<NodeId, EthernetDrop> {
-        let header = EthernetHeader::overlay(packet.bytes()).ok_or(EthernetDrop::Truncated)?;
-        let (ours, ether_type) = (header.destination.0 == port.mac, header.ether_type());
-        let next = match ether_type {
-            EtherType::IPV4 => self.ip4,
-            EtherType::IPV6 => self.ip6,
-            _ => self.unusual(ether_type)?,
-        };
-        if !ours {
-            self.not_ours(packet, port)?;
-        }
-        // The header was there a moment ago.
-        if !packet.pull(HEADER_BYTES) {
-            return Err(EthernetDrop::Truncated);
-        }
-        packet.l2_bytes = HEADER_BYTES as u8;
-        if next == DROP { Err(EthernetDrop::UnknownType) } else { Ok(next) }
-    }
+/// A frame's destination address as a number, from its first eight bytes.
+#[inline(always)]
+fn destination(first: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*first) << 16
+}
 
+impl EthernetInput {
     #[cold]
     fn unusual(&self, ether_type: EtherType) -> Result<NodeId, EthernetDrop> {
         match ether_type {
@@ -82,36 +71,51 @@ impl EthernetInput {
     }
 }
 
-fn port(cx: &Context<'_>, interface: InterfaceId) -> Port {
-    // A row that is gone meanwhile: no address is ours, so only groups pass, and die further on.
-    cx.interface(interface).map_or(Port { mac: [0; 6], promiscuous: false }, |row| Port {
-        mac: row.mac,
-        promiscuous: row.promiscuous,
-    })
-}
+impl Stage for EthernetInput {
+    const NAME: &'static str = "ethernet-input";
+    const LOOKS_FIRST: bool = true;
+    type Reason = EthernetDrop;
+    type Common = Port;
 
-impl Node for EthernetInput {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        if frame.is_same_rx()
-            && let Some(first) = frame.packets().first()
-        {
-            let port = port(cx, first.rx);
-            frame.route_ahead(|packet| self.decide(packet, port));
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Port {
+        // A row that is gone meanwhile: no address is ours, so only groups pass, and die further on.
+        let Some(row) = cx.interface(rx) else { return Port { mac: 0, promiscuous: false } };
+        let [a, b, c, d, e, f] = row.mac;
+        Port { mac: destination(&[a, b, c, d, e, f, 0, 0]), promiscuous: row.promiscuous }
+    }
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, EthernetDrop> {
+        let bytes = packet.bytes();
+        let (Some(header), Some(first)) = (EthernetHeader::overlay(bytes), bytes.first_chunk()) else {
+            return Err(EthernetDrop::Truncated);
+        };
+        let (ours, ether_type) = (destination(first) == port.mac, header.ether_type());
+        let next = if ether_type == EtherType::IPV4 {
+            self.ip4
+        } else if ether_type == EtherType::IPV6 {
+            self.ip6
         } else {
-            frame.route_ahead(|packet| self.decide(packet, port(cx, packet.rx)));
+            self.unusual(ether_type)?
+        };
+        if !ours {
+            self.not_ours(packet, port)?;
         }
+        // The header was there a moment ago.
+        if !packet.pull(HEADER_BYTES) {
+            return Err(EthernetDrop::Truncated);
+        }
+        packet.l2_bytes = HEADER_BYTES as u8;
+        if next == DROP { Err(EthernetDrop::UnknownType) } else { Ok(next) }
     }
 }
 
 pub(crate) fn spec() -> NodeSpec {
-    NodeSpec::new("ethernet-input", "Sorts Ethernet frames by destination and protocol", |wiring| {
-        Box::new(EthernetInput {
-            ip4: wiring.node_if_built("ip4-input").unwrap_or(DROP),
-            ip6: wiring.node_if_built("ip6-input").unwrap_or(DROP),
-            arp: wiring.node_if_built("arp-input").unwrap_or(DROP),
-        })
+    NodeSpec::stage("Sorts Ethernet frames by destination and protocol", |wiring| EthernetInput {
+        ip4: wiring.node_if_built("ip4-input").unwrap_or(DROP),
+        ip6: wiring.node_if_built("ip6-input").unwrap_or(DROP),
+        arp: wiring.node_if_built("arp-input").unwrap_or(DROP),
     })
-    .reasons::<EthernetDrop>()
     .describe(|record, names| {
         format!(
             "{} bytes behind the Ethernet header received on {}, to {}",

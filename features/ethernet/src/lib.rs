@@ -11,13 +11,16 @@ use quiver_core::arc::FeatureSpec;
 
 use crate::state::CrossConnects;
 
+pub use crate::cross::Cross;
+pub use crate::input::EthernetInput;
+
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("ethernet", "Ethernet frames, layer 2 patch and cross-connect");
     let crosses = CrossConnects::new(registry.graph.epochs());
     registry.graph.node(input::spec());
-    registry.graph.node(cross::spec(&crosses, cross::Kind::Patch));
-    registry.graph.node(cross::spec(&crosses, cross::Kind::Xconnect));
+    registry.graph.node(cross::spec::<true>(&crosses));
+    registry.graph.node(cross::spec::<false>(&crosses));
     registry.graph.feature(FeatureSpec { arc: "device-input", node: "l2-patch", before: &[], after: &[] });
     registry.running_config(order::FEATURES, state::write_config);
     registry.on_start(move |engine| {

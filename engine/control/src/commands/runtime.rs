@@ -327,12 +327,13 @@ fn thread_json(thread: &Thread) -> Value {
         .lines
         .iter()
         .map(|line| {
-            let NodeTotals { calls, vectors, clocks, max_clocks, max_vectors } = line.totals;
+            let NodeTotals { calls, vectors, clocks, max_clocks, max_vectors, fused } = line.totals;
             json!({
                 "name": line.name,
                 "state": line.state,
                 "calls": calls,
                 "vectors": vectors,
+                "calls_in_superblocks": fused,
                 "suspends": 0,
                 "clocks": clocks,
                 "clocks_per_packet": ratio_json(clocks, vectors),

@@ -1,9 +1,10 @@
 //! `ip4-input`: is this an IPv4 packet that may go on (RFC 1812 §5.2.2)?
 
 use quiver_core::arc::ArcId;
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::ip4::{self, Ip4Bad, Ip4Header};
 
@@ -61,26 +62,16 @@ const BAD: [Ip4InputDrop; Ip4Bad::ALL.len()] = [
     Ip4InputDrop::DestinationIsReserved,
 ];
 
-struct Ip4Input {
+/// `ip4-input`, a packet's part of it. Leaves the packet exactly as long as its header says.
+pub struct Ip4Input {
     arc: ArcId,
     lookup: NodeId,
 }
 
-/// One packet's part of the node, callable from a fused pass. Leaves the packet exactly as long as
-/// its header says.
-#[inline(always)]
-pub(crate) fn check(packet: &mut Packet) -> Result<(), Ip4InputDrop> {
-    let available = packet.length();
-    let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4InputDrop::Truncated)?;
-    let plain = ip4::is_plain(header, available);
-    let exact = usize::from(header.total_length()) == available;
-    if plain & exact & !packet.has(PacketFlags::L2_GROUP) { Ok(()) } else { look_closer(packet, available) }
-}
-
-/// Options, padding behind the packet, limited broadcast, or something wrong.
 #[cold]
 #[inline(never)]
-fn look_closer(packet: &mut Packet, available: usize) -> Result<(), Ip4InputDrop> {
+fn look_closer(packet: &mut Packet) -> Result<(), Ip4InputDrop> {
+    let available = packet.length();
     let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
     let (total, destination) = (usize::from(header.total_length()), header.destination());
     if packet.has(PacketFlags::L2_GROUP) && !destination.is_multicast() && !may_be_broadcast(destination) {
@@ -96,31 +87,41 @@ fn may_be_broadcast(destination: std::net::Ipv4Addr) -> bool {
     destination.to_bits() & 3 == 3
 }
 
-impl Node for Ip4Input {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        match frame.packets().first().map(|p| p.rx) {
-            Some(rx) if frame.is_same_rx() => {
-                cx.interface_counters(rx).ip4.add(frame.len() as u64);
-                let next = cx.interface(rx).map_or(self.lookup, |row| row.first(self.arc, self.lookup));
-                frame.route_ahead(|packet| {
-                    packet.arc_restart();
-                    check(packet).map(|()| next)
-                });
-            }
-            _ => frame.route_ahead(|packet| {
-                cx.interface_counters(packet.rx).ip4.add(1);
-                check(packet)?;
-                Ok::<_, Ip4InputDrop>(cx.enter_arc(self.arc, packet.rx, packet, self.lookup))
-            }),
+impl Stage for Ip4Input {
+    const NAME: &'static str = "ip4-input";
+    const LOOKS_FIRST: bool = true;
+    type Reason = Ip4InputDrop;
+    /// The first feature of the arc, or the look-up.
+    type Common = NodeId;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> NodeId {
+        cx.interface(rx).map_or(self.lookup, |row| row.first(self.arc, self.lookup))
+    }
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, first: NodeId, packet: &mut Packet) -> Result<NodeId, Ip4InputDrop> {
+        packet.arc_restart();
+        let available = packet.segment_length();
+        let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4InputDrop::Truncated)?;
+        let plain = ip4::is_plain(header, available);
+        let exact = usize::from(header.total_length()) == available;
+        if !(plain & exact & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::L2_GROUP))) {
+            look_closer(packet)?;
         }
+        Ok(first)
+    }
+
+    fn leads_to(&self, first: NodeId, next: NodeId) -> bool {
+        first == next
+    }
+
+    fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {
+        cx.interface_counters(rx).ip4.add(packets);
     }
 }
 
 /// The declaration. `arc` is `ip4-unicast`.
 pub(crate) fn spec(arc: ArcId) -> NodeSpec {
-    NodeSpec::new("ip4-input", "Checks IPv4 headers", move |wiring| {
-        Box::new(Ip4Input { arc, lookup: wiring.node("ip4-lookup") })
-    })
-    .reasons::<Ip4InputDrop>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    NodeSpec::stage("Checks IPv4 headers", move |wiring| Ip4Input { arc, lookup: wiring.node("ip4-lookup") })
+        .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
 }

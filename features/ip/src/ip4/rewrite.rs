@@ -1,9 +1,10 @@
 //! `ip4-rewrite`: one hop less to live, and the neighbour's header in front.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::adjacency::{Adjacencies, Adjacency};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::adjacency::Adjacency;
 use quiver_wire::ip4::Ip4Header;
 use quiver_wire::{Header, checksum};
 
@@ -23,38 +24,11 @@ quiver_core::reasons! {
     }
 }
 
-struct Ip4Rewrite {
+/// `ip4-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+pub struct Ip4Rewrite {
     tables: IpTables,
     error: NodeId,
     too_big: NodeId,
-}
-
-/// One packet's part of the node, callable from a fused pass. The adjacency is in
-/// [`Packet::index`].
-#[inline(always)]
-pub(crate) fn rewrite(
-    adjacencies: &Adjacencies,
-    packet: &mut Packet,
-    error: NodeId,
-    too_big: NodeId,
-) -> Result<NodeId, Ip4RewriteDrop> {
-    let adjacency = adjacencies.get(packet.index);
-    let length = packet.length();
-    let own = packet.has(PacketFlags::OWN);
-    let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
-    if !own {
-        if header.ttl() <= 1 {
-            packet.index = TIME_EXCEEDED.to_index();
-            return Ok(error);
-        }
-        if length <= usize::from(adjacency.mtu_bytes) {
-            checksum::decrement_ttl(header);
-        }
-    }
-    if length > usize::from(adjacency.mtu_bytes) {
-        return Ok(too_big); // with the hop still to count: the error must show the packet as it came
-    }
-    prepend(adjacency, packet)
 }
 
 /// Put the adjacency's header in front, and say where the frame leaves.
@@ -72,25 +46,62 @@ pub(crate) fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<Node
     Ok(adjacency.output)
 }
 
-impl Node for Ip4Rewrite {
-    fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
-        let adjacencies = &*self.tables.adjacencies;
-        let (error, too_big) = (self.error, self.too_big);
-        frame.route(|packet| rewrite(adjacencies, packet, error, too_big));
+impl Stage for Ip4Rewrite {
+    const NAME: &'static str = "ip4-rewrite";
+    type Reason = Ip4RewriteDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {
+        let adjacency = self.tables.adjacencies.get(packet.index);
+        let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
+        let plain = packet.has_none(PacketFlags::OWN.and(PacketFlags::CHAINED));
+        let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
+        if plain & fits & (header.ttl() > 1) {
+            checksum::decrement_ttl(header);
+        } else if let Some(back) = self.look_closer(packet, adjacency)? {
+            return Ok(back);
+        }
+        prepend(adjacency, packet)
+    }
+}
+
+impl Ip4Rewrite {
+    /// The router's own, in several segments, dead or too long: where it goes back to, if it does. With
+    /// the hop still to count then, for the error must show the packet as it came.
+    #[cold]
+    fn look_closer(
+        &self,
+        packet: &mut Packet,
+        adjacency: &Adjacency,
+    ) -> Result<Option<NodeId>, Ip4RewriteDrop> {
+        let fits = packet.length() <= usize::from(adjacency.mtu_bytes);
+        let own = packet.has(PacketFlags::OWN);
+        let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
+        if !own && header.ttl() <= 1 {
+            packet.index = TIME_EXCEEDED.to_index();
+            return Ok(Some(self.error));
+        }
+        if !fits {
+            return Ok(Some(self.too_big));
+        }
+        if !own {
+            checksum::decrement_ttl(header);
+        }
+        Ok(None)
     }
 }
 
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-rewrite", "Counts a hop and puts the neighbour's header in front", move |wiring| {
-        Box::new(Ip4Rewrite {
-            tables: tables.clone(),
-            error: wiring.node("ip4-icmp-error"),
-            too_big: wiring.node("ip4-too-big"),
-        })
+    NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| Ip4Rewrite {
+        tables: tables.clone(),
+        error: wiring.node("ip4-icmp-error"),
+        too_big: wiring.node("ip4-too-big"),
     })
-    .reasons::<Ip4RewriteDrop>()
     .describe(|record, names| {
         format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))
     })

@@ -1,9 +1,10 @@
 //! `ip6-input`: is this an IPv6 packet that may go on (RFC 8200 §3, RFC 4291 §2)?
 
 use quiver_core::arc::ArcId;
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::ip6::{self, Ip6Bad, Ip6Header, address};
 
@@ -51,26 +52,16 @@ const BAD: [Ip6InputDrop; Ip6Bad::ALL.len()] = [
     Ip6InputDrop::DestinationIsInterfaceLocal,
 ];
 
-struct Ip6Input {
+/// `ip6-input`, a packet's part of it. Leaves the packet exactly as long as its header says.
+pub struct Ip6Input {
     arc: ArcId,
     lookup: NodeId,
 }
 
-/// One packet's part of the node, callable from a fused pass. Leaves the packet exactly as long as
-/// its header says.
-#[inline(always)]
-pub(crate) fn check(packet: &mut Packet) -> Result<(), Ip6InputDrop> {
-    let available = packet.length();
-    let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6InputDrop::Truncated)?;
-    let plain = ip6::is_plain(header, available);
-    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
-    if plain & exact & !packet.has(PacketFlags::L2_GROUP) { Ok(()) } else { look_closer(packet, available) }
-}
-
-/// Groups, padding behind the packet, the source ::, or something wrong.
 #[cold]
 #[inline(never)]
-fn look_closer(packet: &mut Packet, available: usize) -> Result<(), Ip6InputDrop> {
+fn look_closer(packet: &mut Packet) -> Result<(), Ip6InputDrop> {
+    let available = packet.length();
     let header = ip6::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
     let total = usize::from(header.payload_length()) + Ip6Header::LEN;
     if !address::is_multicast(header.destination()) {
@@ -85,31 +76,41 @@ fn look_closer(packet: &mut Packet, available: usize) -> Result<(), Ip6InputDrop
     Ok(())
 }
 
-impl Node for Ip6Input {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        match frame.packets().first().map(|p| p.rx) {
-            Some(rx) if frame.is_same_rx() => {
-                cx.interface_counters(rx).ip6.add(frame.len() as u64);
-                let next = cx.interface(rx).map_or(self.lookup, |row| row.first(self.arc, self.lookup));
-                frame.route_ahead(|packet| {
-                    packet.arc_restart();
-                    check(packet).map(|()| next)
-                });
-            }
-            _ => frame.route_ahead(|packet| {
-                cx.interface_counters(packet.rx).ip6.add(1);
-                check(packet)?;
-                Ok::<_, Ip6InputDrop>(cx.enter_arc(self.arc, packet.rx, packet, self.lookup))
-            }),
+impl Stage for Ip6Input {
+    const NAME: &'static str = "ip6-input";
+    const LOOKS_FIRST: bool = true;
+    type Reason = Ip6InputDrop;
+    /// The first feature of the arc, or the look-up.
+    type Common = NodeId;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> NodeId {
+        cx.interface(rx).map_or(self.lookup, |row| row.first(self.arc, self.lookup))
+    }
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, first: NodeId, packet: &mut Packet) -> Result<NodeId, Ip6InputDrop> {
+        packet.arc_restart();
+        let available = packet.segment_length();
+        let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6InputDrop::Truncated)?;
+        let plain = ip6::is_plain(header, available);
+        let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
+        if !(plain & exact & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::L2_GROUP))) {
+            look_closer(packet)?;
         }
+        Ok(first)
+    }
+
+    fn leads_to(&self, first: NodeId, next: NodeId) -> bool {
+        first == next
+    }
+
+    fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {
+        cx.interface_counters(rx).ip6.add(packets);
     }
 }
 
 /// The declaration. `arc` is `ip6-unicast`.
 pub(crate) fn spec(arc: ArcId) -> NodeSpec {
-    NodeSpec::new("ip6-input", "Checks IPv6 headers", move |wiring| {
-        Box::new(Ip6Input { arc, lookup: wiring.node("ip6-lookup") })
-    })
-    .reasons::<Ip6InputDrop>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    NodeSpec::stage("Checks IPv6 headers", move |wiring| Ip6Input { arc, lookup: wiring.node("ip6-lookup") })
+        .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
 }

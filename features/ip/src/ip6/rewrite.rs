@@ -1,9 +1,10 @@
 //! `ip6-rewrite`: one hop less to live, and the neighbour's header in front.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::adjacency::{Adjacencies, Adjacency};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::adjacency::Adjacency;
 use quiver_wire::Header;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::Ip6Header;
@@ -36,40 +37,18 @@ quiver_core::reasons! {
     }
 }
 
-struct Ip6Rewrite {
+/// `ip6-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+pub struct Ip6Rewrite {
     tables: IpTables,
     error: NodeId,
 }
 
-/// One packet's part of the node, callable from a fused pass. The adjacency is in
-/// [`Packet::index`].
-#[inline(always)]
-pub(crate) fn rewrite(
-    cx: &Context<'_>,
-    adjacencies: &Adjacencies,
-    packet: &mut Packet,
-    error: NodeId,
-) -> Result<NodeId, Ip6RewriteDrop> {
-    let adjacency = adjacencies.get(packet.index);
-    let fits = packet.length() <= usize::from(adjacency.mtu_bytes);
-    let own = packet.has(PacketFlags::OWN);
-    let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
-    let alive = header.hop_limit() > 1;
-    let local = header.source_bits() >> 118 == LINK_LOCAL;
-    if fits & alive & !local & !own {
-        header.decrement_hop_limit();
-    } else if !(own & fits) {
-        return refuse(cx, packet, adjacency, error);
-    }
-    prepend(adjacency, packet)
-}
-
-/// The packet goes no further, and its sender is told why; unless it is a large one that the device
-/// will cut into segments that fit.
+/// The router's own packets and those in several segments go on, and so does a large one that the device
+/// will cut into segments that fit. The others go no further, and their senders are told why.
 #[cold]
 #[inline(never)]
-fn refuse(
-    cx: &Context<'_>,
+fn look_closer(
+    tally: Tally<'_>,
     packet: &mut Packet,
     adjacency: &Adjacency,
     error: NodeId,
@@ -77,9 +56,9 @@ fn refuse(
     let own = packet.has(PacketFlags::OWN);
     let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
     let (local, alive) = (header.source_bits() >> 118 == LINK_LOCAL, header.hop_limit() > 1);
-    if (own || alive && !local)
-        && fits_in_segments(packet, Ip6Header::LEN, header.next_header(), adjacency.mtu_bytes)
-    {
+    let fits = packet.length() <= usize::from(adjacency.mtu_bytes)
+        || fits_in_segments(packet, Ip6Header::LEN, header.next_header(), adjacency.mtu_bytes);
+    if (own || alive && !local) && fits {
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
         if !own {
             header.decrement_hop_limit();
@@ -90,12 +69,12 @@ fn refuse(
         return Err(Ip6RewriteDrop::OwnTooBig);
     }
     let request = if local {
-        cx.count(Ip6RewriteDrop::LinkLocalSource, 1);
+        tally.count(Ip6RewriteDrop::LinkLocalSource, 1);
         BEYOND_SCOPE
     } else if !alive {
         TIME_EXCEEDED
     } else {
-        cx.count(Ip6RewriteDrop::TooBig, 1);
+        tally.count(Ip6RewriteDrop::TooBig, 1);
         IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
     packet.index = request.to_index();
@@ -117,21 +96,35 @@ pub(crate) fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<Node
     Ok(adjacency.output)
 }
 
-impl Node for Ip6Rewrite {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let adjacencies = &*self.tables.adjacencies;
-        let error = self.error;
-        frame.route(|packet| rewrite(cx, adjacencies, packet, error));
+impl Stage for Ip6Rewrite {
+    const NAME: &'static str = "ip6-rewrite";
+    type Reason = Ip6RewriteDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip6RewriteDrop> {
+        let adjacency = self.tables.adjacencies.get(packet.index);
+        let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
+        let plain = packet.has_none(PacketFlags::OWN.and(PacketFlags::CHAINED));
+        let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
+        let local = header.source_bits() >> 118 == LINK_LOCAL;
+        if !(plain & fits & !local & (header.hop_limit() > 1)) {
+            return look_closer(tally, packet, adjacency, self.error);
+        }
+        header.decrement_hop_limit();
+        prepend(adjacency, packet)
     }
 }
 
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip6-rewrite", "Counts a hop and puts the neighbour's header in front", move |wiring| {
-        Box::new(Ip6Rewrite { tables: tables.clone(), error: wiring.node("ip6-icmp-error") })
+    NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| Ip6Rewrite {
+        tables: tables.clone(),
+        error: wiring.node("ip6-icmp-error"),
     })
-    .reasons::<Ip6RewriteDrop>()
     .describe(|record, names| {
         format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))
     })

@@ -1,0 +1,238 @@
+//! What a node decides, apart from how its packets are looped over. A node that is declared as a stage
+//! runs alone as a node of the graph, and in one pass with its neighbours as part of a
+//! [superblock](crate::superblock): the same function, inlined into either loop.
+
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::counters::WorkerCounters;
+use crate::cpu::{Body, Variant};
+use crate::frame::{FRAME_PACKETS_MAX, Frame, settle};
+use crate::ids::{InterfaceId, NodeId};
+use crate::node::{Node, NodeSpec, Reason, Wiring};
+use crate::packet::Packet;
+
+/// Where a stage counts its events.
+#[derive(Clone, Copy)]
+pub struct Tally<'p> {
+    counters: &'p WorkerCounters,
+    node: NodeId,
+}
+
+impl<'p> Tally<'p> {
+    #[inline(always)]
+    pub(crate) fn new(counters: &'p WorkerCounters, node: NodeId) -> Tally<'p> {
+        Tally { counters, node }
+    }
+
+    /// Count an event of the stage's node.
+    #[inline]
+    pub fn count(self, event: impl Reason, n: u64) {
+        self.counters.reason(self.node, event.number()).add(n);
+    }
+}
+
+/// A decision about one packet.
+pub trait Stage: Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// Does it look into packets that nobody has looked into before? Then their first lines are asked
+    /// for ahead.
+    const LOOKS_FIRST: bool = false;
+    /// Why packets die here, and what is counted.
+    type Reason: Reason;
+    /// What holds for all packets that came in by one interface, read once for a vector.
+    type Common: Copy;
+
+    /// What holds for packets that came in by `rx`.
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+
+    /// Where the packet goes next. An error is a drop.
+    fn decide(
+        &self,
+        tally: Tally<'_>,
+        common: Self::Common,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Self::Reason>;
+
+    /// May packets with `common` go to `next` in the same pass? Not when a feature stands between.
+    fn leads_to(&self, common: Self::Common, next: NodeId) -> bool {
+        let _ = (common, next);
+        true
+    }
+
+    /// So many packets of an interface have come here: for counters of the interface.
+    #[inline(always)]
+    fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {
+        let _ = (cx, rx, packets);
+    }
+}
+
+/// A decision that asks a table: all keys of a vector are looked up together, so that memory is waited
+/// for once and not per packet.
+pub trait LookUp: Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// What is looked for.
+    type Key: Copy + Default + Send;
+    /// What is found.
+    type Found: Copy + Default + Send;
+    /// What holds for all packets that came in by one interface: the table, as a rule.
+    type Common: Copy;
+
+    /// What holds for packets that came in by `rx`.
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+
+    /// The packet's key.
+    fn key(&self, packet: &Packet) -> Self::Key;
+
+    /// Ask for the first line that the look-up of `key` will read.
+    #[inline(always)]
+    fn ask(&self, common: Self::Common, key: Self::Key) {
+        let _ = (common, key);
+    }
+
+    /// Look all keys up; `found` is as long as `keys`.
+    fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
+
+    /// What was found says where the packet goes.
+    fn settle(&self, found: Self::Found, packet: &mut Packet) -> NodeId;
+}
+
+/// Makes the stage of a worker; kept by its node's declaration, so that a superblock gets one too.
+pub(crate) struct StageMaker<S>(pub(crate) Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync>);
+
+/// A stage as a node.
+struct StageNode<S>(S);
+
+impl<S: Stage> Node for StageNode<S> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let stage = &self.0;
+        let tally = Tally::new(cx.counters, cx.node);
+        let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
+        if frame.is_same_rx() {
+            stage.arrived(cx, first, frame.len() as u64);
+            let common = stage.common(cx, first);
+            cx.variant.run(EachPacket { stage, tally, common, frame });
+        } else {
+            each::<S>(frame, |packet| {
+                stage.arrived(cx, packet.rx, 1);
+                stage.decide(tally, stage.common(cx, packet.rx), packet)
+            });
+        }
+    }
+}
+
+#[inline(always)]
+fn each<S: Stage>(frame: &mut Frame, decide: impl FnMut(&mut Packet) -> Result<NodeId, S::Reason>) {
+    if S::LOOKS_FIRST { frame.route_ahead(decide) } else { frame.route(decide) }
+}
+
+/// All packets of a vector from one interface.
+struct EachPacket<'a, S: Stage> {
+    stage: &'a S,
+    tally: Tally<'a>,
+    common: S::Common,
+    frame: &'a mut Frame,
+}
+
+impl<S: Stage> Body for EachPacket<'_, S> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        each::<S>(self.frame, |packet| self.stage.decide(self.tally, self.common, packet));
+    }
+}
+
+/// A look-up as a node.
+struct LookUpNode<L: LookUp> {
+    look_up: L,
+    /// Kept here, not on the stack: a vector's worth each.
+    keys: Box<[L::Key; FRAME_PACKETS_MAX]>,
+    found: Box<[L::Found; FRAME_PACKETS_MAX]>,
+}
+
+impl<L: LookUp> Node for LookUpNode<L> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
+        if frame.is_same_rx() {
+            let (variant, common) = (cx.variant, self.look_up.common(cx, first));
+            return variant.run(AllKeys { node: self, variant, common, frame });
+        }
+        let (variant, look_up) = (cx.variant, &self.look_up);
+        frame.route(|packet| {
+            let (key, mut found) = ([look_up.key(packet)], [L::Found::default()]);
+            look_up.find(variant, look_up.common(cx, packet.rx), &key, &mut found);
+            Ok::<_, crate::node::Never>(look_up.settle(found[0], packet))
+        });
+    }
+}
+
+/// All packets of a vector from one interface.
+struct AllKeys<'a, L: LookUp> {
+    node: &'a mut LookUpNode<L>,
+    variant: Variant,
+    common: L::Common,
+    frame: &'a mut Frame,
+}
+
+impl<L: LookUp> Body for AllKeys<'_, L> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let LookUpNode { look_up, keys, found } = self.node;
+        let (packets, next) = self.frame.split_mut();
+        let count = packets.len();
+        for (packet, key) in packets.iter().zip(keys.iter_mut()) {
+            *key = look_up.key(packet);
+        }
+        look_up.find(self.variant, self.common, &keys[..count], &mut found[..count]);
+        for ((packet, next), found) in packets.iter_mut().zip(next).zip(found.iter()) {
+            *next = look_up.settle(*found, packet);
+        }
+    }
+}
+
+impl NodeSpec {
+    /// A node that decides packet by packet, by itself or in a superblock.
+    pub fn stage<S: Stage>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
+    ) -> NodeSpec {
+        let make: Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync> = Arc::new(make);
+        let alone = make.clone();
+        let spec = NodeSpec::new(S::NAME, help, move |wiring| Box::new(StageNode(alone(wiring))));
+        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<S::Reason>()
+    }
+
+    /// A node that looks packets up, by itself or in a superblock.
+    pub fn look_up<L: LookUp>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> L + Send + Sync + 'static,
+    ) -> NodeSpec {
+        let make: Arc<dyn Fn(&Wiring<'_>) -> L + Send + Sync> = Arc::new(make);
+        let alone = make.clone();
+        let spec = NodeSpec::new(L::NAME, help, move |wiring| {
+            Box::new(LookUpNode {
+                look_up: alone(wiring),
+                keys: Box::new([L::Key::default(); FRAME_PACKETS_MAX]),
+                found: Box::new([L::Found::default(); FRAME_PACKETS_MAX]),
+            })
+        });
+        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }
+    }
+}
+
+/// One decision, written down as [`settle`] does; for superblocks.
+#[inline(always)]
+pub(crate) fn decide<S: Stage>(
+    stage: &S,
+    tally: Tally<'_>,
+    common: S::Common,
+    packet: &mut Packet,
+) -> NodeId {
+    let decision = stage.decide(tally, common, packet);
+    settle(decision, packet)
+}

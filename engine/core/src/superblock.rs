@@ -1,0 +1,518 @@
+//! Several nodes in one pass over the vector. The graph stays the truth: a superblock runs the stages of
+//! nodes that stand behind one another ([`Stage`], [`LookUp`]), compiled into one loop, counts for each
+//! what the node would have counted, and lets every packet that goes another way leave for the node that
+//! its stage named. `ARCHITECTURE.md` has the drawing, `docs/decisions/superblocks.md` the figures.
+//!
+//! The look-up lags a block of packets behind the checks: the first lines it reads are asked for while
+//! the next block's headers are checked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::arc::INTERFACE_OUTPUT;
+use crate::context::Context;
+use crate::counters::WorkerCounters;
+use crate::cpu::{Body, Variant};
+use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, PREFETCH_AHEAD};
+use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::node::{NodeSpec, Wiring};
+use crate::packet::Packet;
+use crate::shares::Shares;
+use crate::stage::{LookUp, Stage, StageMaker, Tally, decide};
+
+/// Nodes in one superblock at most, the interface's output not counted.
+pub const STAGES_MAX: usize = 8;
+/// Packets whose headers are checked before the first of them is looked up.
+const BLOCK: usize = 64;
+
+/// The nodes of a superblock by their places in it.
+type Ids = [NodeId; STAGES_MAX];
+
+/// What a worker runs. One instance for each worker, as of a node.
+pub(crate) trait Superblock: Send {
+    /// Run the vector through all stages; `None`, and nothing has happened, when a feature stands
+    /// between them on the interface that the packets came in by.
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed>;
+}
+
+/// What happened to a vector in a superblock.
+pub(crate) struct Passed {
+    /// Packets that came to each stage.
+    pub arrived: [u32; STAGES_MAX],
+    /// The node that decided about the packets that are still in the vector.
+    pub from: NodeId,
+    /// The interface's output, when the superblock has done its work too.
+    pub output: Option<NodeId>,
+    /// Most of the packets have gone another way.
+    pub mostly_left: bool,
+}
+
+/// Stages in a row, each leading to the next: a tuple of [`Stage`]s.
+pub trait Stages: Sized + Send + 'static {
+    /// The stages' own, in a tuple.
+    type Common: Copy;
+    /// The nodes' names.
+    const NAMES: &'static [&'static str];
+    #[doc(hidden)]
+    fn make(makers: &Makers<'_>) -> Self;
+    #[doc(hidden)]
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId, ids: &Ids) -> Option<Self::Common>;
+    #[doc(hidden)]
+    fn decide(
+        &self,
+        counters: &WorkerCounters,
+        common: Self::Common,
+        ids: &Ids,
+        packet: &mut Packet,
+    ) -> Result<(), Exit>;
+    #[doc(hidden)]
+    fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, arrived: &[u32; STAGES_MAX]);
+}
+
+/// A packet leaves: behind which stage, and to which node.
+#[doc(hidden)]
+pub struct Exit {
+    place: usize,
+    next: NodeId,
+}
+
+macro_rules! stages {
+    ($($stage:ident $place:tt),+) => {
+        impl<$($stage: Stage),+> Stages for ($($stage,)+) {
+            type Common = ($($stage::Common,)+);
+            const NAMES: &'static [&'static str] = &[$($stage::NAME),+];
+
+            fn make(makers: &Makers<'_>) -> Self {
+                ($(makers.make::<$stage>($stage::NAME),)+)
+            }
+
+            #[inline(always)]
+            fn common(&self, cx: &Context<'_>, rx: InterfaceId, ids: &Ids) -> Option<Self::Common> {
+                let common = ($(self.$place.common(cx, rx),)+);
+                let open = true $(&& self.$place.leads_to(common.$place, ids[$place + 1]))+;
+                open.then_some(common)
+            }
+
+            #[inline(always)]
+            fn decide(
+                &self,
+                counters: &WorkerCounters,
+                common: Self::Common,
+                ids: &Ids,
+                packet: &mut Packet,
+            ) -> Result<(), Exit> {
+                $(
+                    let next = decide(&self.$place, Tally::new(counters, ids[$place]), common.$place, packet);
+                    if next != ids[$place + 1] {
+                        return Err(Exit { place: $place, next });
+                    }
+                )+
+                Ok(())
+            }
+
+            fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, arrived: &[u32; STAGES_MAX]) {
+                $(self.$place.arrived(cx, rx, u64::from(arrived[$place]));)+
+            }
+        }
+    };
+}
+
+stages!(A 0);
+stages!(A 0, B 1);
+stages!(A 0, B 1, C 2);
+stages!(A 0, B 1, C 2, D 3);
+
+/// Packets on their way out of the pass.
+struct Exits {
+    marks: Marks,
+    places: Box<[u8; FRAME_PACKETS_MAX]>,
+    count: [u32; STAGES_MAX],
+}
+
+impl Exits {
+    fn new() -> Exits {
+        Exits { marks: Marks::default(), places: Box::new([0; FRAME_PACKETS_MAX]), count: [0; STAGES_MAX] }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, index: usize, place: usize) {
+        self.marks.set(index);
+        self.places[index] = place as u8;
+        self.count[place] += 1;
+    }
+
+    /// Send those who left to their nodes, and forget them.
+    #[cold]
+    #[inline(never)]
+    fn send(&mut self, cx: &mut Context<'_>, ids: &Ids, frame: &mut Frame) {
+        let same_rx = frame.is_same_rx();
+        let Exits { marks, places, .. } = self;
+        frame.take_marked(marks, |index, packet, next| {
+            cx.outbox.put_from(ids[places[index] as usize], next, packet, same_rx, cx.buffers, cx.counters);
+        });
+        self.marks = Marks::default();
+        self.count = [0; STAGES_MAX];
+    }
+}
+
+/// What the last stage has decided about the packets that went all the way.
+#[derive(Clone, Copy)]
+struct Ending {
+    any: u16,
+    all: u16,
+    bytes: u64,
+    chained: bool,
+}
+
+impl Ending {
+    const NONE: Ending = Ending { any: 0, all: u16::MAX, bytes: 0, chained: false };
+
+    #[inline(always)]
+    fn add(&mut self, packet: &Packet, next: NodeId) {
+        self.any |= next.0;
+        self.all &= next.0;
+        self.bytes += packet.segment_length() as u64;
+        self.chained |= packet.is_chained();
+    }
+
+    /// The rest of the way, when it is the same for all: the node they go to, or behind the output of
+    /// an interface without output features, whose counting is done here.
+    fn carry_out(self, cx: &Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        if self.any != self.all {
+            return None; // several nodes: the loop sorts them
+        }
+        let output = NodeId(self.any);
+        frame.set_all_next(output);
+        let tx = frame.packets().first()?.tx;
+        let row = cx.interface(tx).filter(|row| row.up && row.output == output)?;
+        if row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
+            return None;
+        }
+        let bytes = if self.chained {
+            frame.packets().iter().map(|packet| packet.length() as u64).sum()
+        } else {
+            self.bytes
+        };
+        let counters = cx.interface_counters(tx);
+        counters.tx_packets.add(frame.len() as u64);
+        counters.tx_bytes.add(bytes);
+        frame.set_all_next(row.tx);
+        Some(output)
+    }
+}
+
+/// Stages, a look-up that lags behind them, and a last stage.
+struct WithLookUp<H, L: LookUp, T> {
+    head: H,
+    look_up: L,
+    tail: T,
+    ids: Ids,
+    /// Two blocks' keys: of the one that is being looked up, and of the one being checked.
+    keys: Box<[[L::Key; BLOCK]; 2]>,
+    found: Box<[L::Found; BLOCK]>,
+    exits: Exits,
+}
+
+impl<H: Stages, L: LookUp, T: Stage> WithLookUp<H, L, T> {
+    const LOOK_UP: usize = H::NAMES.len();
+    const TAIL: usize = Self::LOOK_UP + 1;
+}
+
+/// One pass over a vector.
+struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
+    block: &'a mut WithLookUp<H, L, T>,
+    counters: &'a WorkerCounters,
+    variant: Variant,
+    head: H::Common,
+    look_up: L::Common,
+    tail: T::Common,
+    frame: &'a mut Frame,
+}
+
+impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
+    type Answer = Ending;
+
+    #[inline(always)]
+    fn run(mut self) -> Ending {
+        let mut ending = Ending::NONE;
+        let packets = self.frame.packets();
+        packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
+        let blocks = packets.len().div_ceil(BLOCK);
+        // One more turn than there are blocks: the look-up lags one block behind.
+        for turn in 0..=blocks {
+            if turn < blocks {
+                self.check(turn);
+            }
+            if turn > 0 {
+                ending = self.finish(turn - 1, ending);
+            }
+        }
+        ending
+    }
+}
+
+impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
+    /// Check a block's packets, and ask for what their look-ups will read.
+    #[inline(always)]
+    fn check(&mut self, block: usize) {
+        let WithLookUp { head, look_up, ids, keys, exits, .. } = &mut *self.block;
+        let ids = *ids;
+        let (packets, next) = self.frame.split_mut();
+        let begin = block * BLOCK;
+        let (mut rest, mut index) = (&mut packets[begin..], begin);
+        for keys in keys[block % 2].chunks_exact_mut(PREFETCH_AHEAD) {
+            let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
+            later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
+            for (packet, key) in now.iter_mut().zip(keys) {
+                *key = match head.decide(self.counters, self.head, &ids, packet) {
+                    Ok(()) => look_up.key(packet),
+                    Err(exit) => {
+                        next[index] = exit.next;
+                        exits.note(index, exit.place);
+                        L::Key::default()
+                    }
+                };
+                look_up.ask(self.look_up, *key);
+                index += 1;
+            }
+            rest = later;
+        }
+    }
+
+    /// Look a block up, and finish with its packets.
+    #[inline(always)]
+    fn finish(&mut self, block: usize, mut ending: Ending) -> Ending {
+        let WithLookUp { look_up, tail, ids, keys, found, exits, .. } = &mut *self.block;
+        let (packets, next) = self.frame.split_mut();
+        let begin = block * BLOCK;
+        let count = (packets.len() - begin).min(BLOCK);
+        look_up.find(self.variant, self.look_up, &keys[block % 2][..count], &mut found[..count]);
+        let tail_id = ids[WithLookUp::<H, L, T>::TAIL];
+        let tally = Tally::new(self.counters, tail_id);
+        let left = exits.marks.word(block);
+        let (packets, next) = (&mut packets[begin..begin + count], &mut next[begin..begin + count]);
+        for (index, ((packet, next), found)) in packets.iter_mut().zip(next).zip(found.iter()).enumerate() {
+            if left >> index & 1 != 0 {
+                continue;
+            }
+            let after = look_up.settle(*found, packet);
+            if after != tail_id {
+                *next = after;
+                exits.note(begin + index, WithLookUp::<H, L, T>::LOOK_UP);
+                continue;
+            }
+            *next = decide(tail, tally, self.tail, packet);
+            ending.add(packet, *next);
+        }
+        ending
+    }
+}
+
+impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
+        let rx = frame.packets().first()?.rx;
+        let head = self.head.common(cx, rx, &self.ids)?;
+        let (look_up, tail) = (self.look_up.common(cx, rx), self.tail.common(cx, rx));
+        let count = frame.len();
+        let (counters, variant) = (cx.counters, cx.variant);
+        let pass = Pass { block: self, counters, variant, head, look_up, tail, frame: &mut *frame };
+        let ending = variant.run(pass);
+        let arrived = count_arrived(count, &self.exits.count, Self::TAIL + 1);
+        self.head.arrived(cx, rx, &arrived);
+        self.tail.arrived(cx, rx, u64::from(arrived[Self::TAIL]));
+        if self.exits.marks.any() {
+            self.exits.send(cx, &self.ids, frame);
+        }
+        let mostly_left = frame.len() < count / 2;
+        let output = if frame.is_empty() { None } else { ending.carry_out(cx, frame) };
+        let from = output.unwrap_or(self.ids[Self::TAIL]);
+        Some(Passed { arrived, from, output, mostly_left })
+    }
+}
+
+/// One stage, and the interface's output.
+struct Straight<S> {
+    stage: S,
+    ids: Ids,
+}
+
+/// One pass over a vector.
+struct StraightPass<'a, S: Stage> {
+    stage: &'a S,
+    tally: Tally<'a>,
+    common: S::Common,
+    frame: &'a mut Frame,
+}
+
+impl<S: Stage> Body for StraightPass<'_, S> {
+    type Answer = Ending;
+
+    #[inline(always)]
+    fn run(self) -> Ending {
+        let mut ending = Ending::NONE;
+        let (packets, next) = self.frame.split_mut();
+        for (packet, next) in packets.iter_mut().zip(next) {
+            *next = decide(self.stage, self.tally, self.common, packet);
+            ending.add(packet, *next);
+        }
+        ending
+    }
+}
+
+impl<S: Stage> Superblock for Straight<S> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
+        let rx = frame.packets().first()?.rx;
+        let (stage, common) = (&self.stage, self.stage.common(cx, rx));
+        let tally = Tally::new(cx.counters, self.ids[0]);
+        stage.arrived(cx, rx, frame.len() as u64);
+        let ending = cx.variant.run(StraightPass { stage, tally, common, frame: &mut *frame });
+        let arrived = count_arrived(frame.len(), &[0; STAGES_MAX], 1);
+        let output = ending.carry_out(cx, frame);
+        Some(Passed { arrived, from: output.unwrap_or(self.ids[0]), output, mostly_left: false })
+    }
+}
+
+/// Packets that came to each of the first `stages` stages, from those that left behind each.
+fn count_arrived(count: usize, left: &[u32; STAGES_MAX], stages: usize) -> [u32; STAGES_MAX] {
+    let mut arrived = [0; STAGES_MAX];
+    let mut here = count as u32;
+    for (arrived, left) in arrived.iter_mut().zip(left).take(stages) {
+        *arrived = here;
+        here -= left;
+    }
+    arrived
+}
+
+/// Makes the stages of a superblock from the declarations of their nodes.
+#[doc(hidden)]
+pub struct Makers<'a> {
+    names: &'a HashMap<String, NodeId>,
+    specs: &'a dyn Fn(NodeId) -> Option<&'a NodeSpec>,
+    worker: WorkerId,
+}
+
+impl<'a> Makers<'a> {
+    /// The stage called `name`. That it exists was asked before.
+    fn make<S: 'static>(&self, name: &str) -> S {
+        let id = self.names[name];
+        let maker = maker::<S>((self.specs)(id)).expect("the node was found to be this stage");
+        (maker.0)(&Wiring::new(self.names, id, self.worker))
+    }
+}
+
+fn maker<S: 'static>(spec: Option<&NodeSpec>) -> Option<&StageMaker<S>> {
+    spec?.maker.as_ref()?.downcast_ref()
+}
+
+type MakeSuperblock = Arc<dyn Fn(&Makers<'_>, Ids) -> Box<dyn Superblock> + Send + Sync>;
+
+/// The declaration of a superblock.
+#[derive(Clone)]
+pub struct SuperblockSpec {
+    /// Its nodes, in order.
+    pub names: Vec<&'static str>,
+    make: MakeSuperblock,
+}
+
+impl SuperblockSpec {
+    /// Stages, then a look-up, then a last stage; and the output of the interface that the packets
+    /// leave by. The types are those with which the nodes were declared.
+    pub fn with_look_up<H: Stages, L: LookUp, T: Stage>() -> SuperblockSpec {
+        let names: Vec<_> = H::NAMES.iter().copied().chain([L::NAME, T::NAME]).collect();
+        assert!(names.len() <= STAGES_MAX);
+        let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
+            Box::new(WithLookUp::<H, L, T> {
+                head: H::make(makers),
+                look_up: makers.make(L::NAME),
+                tail: makers.make(T::NAME),
+                ids,
+                keys: Box::new([[L::Key::default(); BLOCK]; 2]),
+                found: Box::new([L::Found::default(); BLOCK]),
+                exits: Exits::new(),
+            })
+        };
+        SuperblockSpec { names, make: Arc::new(make) }
+    }
+
+    /// One stage, and the output of the interface that the packets leave by.
+    pub fn straight<S: Stage>() -> SuperblockSpec {
+        let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
+            Box::new(Straight::<S> { stage: makers.make(S::NAME), ids })
+        };
+        SuperblockSpec { names: vec![S::NAME], make: Arc::new(make) }
+    }
+
+    /// The node at which it begins.
+    pub(crate) fn head(&self) -> &'static str {
+        self.names[0]
+    }
+
+    /// An instance for a worker.
+    pub(crate) fn instance<'a>(
+        &self,
+        names: &'a HashMap<String, NodeId>,
+        specs: &'a dyn Fn(NodeId) -> Option<&'a NodeSpec>,
+        worker: WorkerId,
+    ) -> Fused {
+        let mut ids = [crate::node::DROP; STAGES_MAX];
+        for (id, name) in ids.iter_mut().zip(&self.names) {
+            *id = names[*name];
+        }
+        let block = (self.make)(&Makers { names, specs, worker }, ids);
+        Fused { block, ids, stages: self.names.len(), shares: Shares::default() }
+    }
+}
+
+/// A superblock as it stands in the graph of one worker.
+pub(crate) struct Fused {
+    block: Box<dyn Superblock>,
+    ids: Ids,
+    stages: usize,
+    shares: Shares,
+}
+
+impl Fused {
+    /// Run the vector through all stages, unless a feature stands between them or it is time to see
+    /// what the nodes cost alone.
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
+        if self.shares.is_time_to_run_alone() {
+            frame.alone = true;
+            return None;
+        }
+        self.block.run(cx, frame)
+    }
+
+    /// Count for each node what it would have counted alone.
+    pub(crate) fn account(&mut self, counters: &WorkerCounters, passed: &Passed, clocks: u64) {
+        let output = passed.output;
+        self.shares.refresh(counters, &self.ids[..self.stages], output);
+        let last = passed.arrived[self.stages - 1];
+        let stages = self.ids[..self.stages].iter().copied().zip(passed.arrived);
+        for ((node, arrived), share) in
+            stages.chain(output.map(|node| (node, last))).zip(self.shares.of(output.is_some()))
+        {
+            if arrived == 0 {
+                continue; // it would not have been called
+            }
+            let row = counters.node(node);
+            let taken = ((u128::from(clocks) * u128::from(share)) >> 32) as u64;
+            row.calls.add(1);
+            row.fused.add(1);
+            row.vectors.add(u64::from(arrived));
+            row.clocks.add(taken);
+            row.note_longest(taken, u64::from(arrived));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_leave_do_not_arrive_behind() {
+        let left = [1, 0, 3, 0, 0, 0, 0, 0];
+        assert_eq!(count_arrived(10, &left, 4), [10, 9, 9, 6, 0, 0, 0, 0]);
+    }
+}

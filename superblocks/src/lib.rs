@@ -1,0 +1,27 @@
+//! The one list of superblocks: nodes that run in one pass over the vector where nothing stands between
+//! them ([`quiver_core::superblock`]). It is a room of its own because it is the one place that knows
+//! several features: a chain's stages are compiled into one loop, so their types must meet somewhere.
+
+#![forbid(unsafe_code)]
+
+use quiver_control::Registry;
+use quiver_core::superblock::SuperblockSpec;
+use quiver_ethernet::{Cross, EthernetInput};
+use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
+
+/// Declare all superblocks; those whose nodes are not built in are left out.
+pub fn register(registry: &mut Registry) {
+    for spec in [
+        // l2-patch, l2-xconnect → NAME-output
+        SuperblockSpec::straight::<Cross<true>>(),
+        SuperblockSpec::straight::<Cross<false>>(),
+        // ethernet-input → ip4-input → ip4-lookup → ip4-rewrite → NAME-output; and from ip4-input on
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
+        SuperblockSpec::with_look_up::<(Ip4Input,), Ip4Lookup, Ip4Rewrite>(),
+        // the same for IPv6
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
+        SuperblockSpec::with_look_up::<(Ip6Input,), Ip6Lookup, Ip6Rewrite>(),
+    ] {
+        registry.graph.superblock(spec);
+    }
+}

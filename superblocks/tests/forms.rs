@@ -1,0 +1,269 @@
+//! A vector of good and bad packets through every form of the router: what comes out, what is counted
+//! and why packets die must be the same node by node and in superblocks, on every variant.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use quiver_core::WorkerId;
+use quiver_core::cpu::Variant;
+use quiver_testkit::{Register, Router, Settings};
+use quiver_wire::checksum;
+use quiver_wire::{Header, Ip4Header};
+
+const FEATURES: [Register; 3] =
+    [quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
+
+/// What is wrong with a packet, if anything.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    None,
+    OtherMac,
+    Broadcast,
+    EtherType(u16),
+    Cut(usize),
+    Padding(usize),
+    HopsLeft(u8),
+    Flip { byte: usize, bit: u8 },
+}
+
+/// A packet: where to, how long, and what is wrong with it.
+#[derive(Clone, Debug)]
+struct Sent {
+    six: bool,
+    destination: usize,
+    payload: usize,
+    fault: Fault,
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        8 => Just(Fault::None),
+        1 => Just(Fault::OtherMac),
+        1 => Just(Fault::Broadcast),
+        1 => any::<u16>().prop_map(Fault::EtherType),
+        1 => (0..80usize).prop_map(Fault::Cut),
+        1 => (1..40usize).prop_map(Fault::Padding),
+        1 => (0..3u8).prop_map(Fault::HopsLeft),
+        4 => (0..80usize, 0..8u8).prop_map(|(byte, bit)| Fault::Flip { byte, bit }),
+    ]
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    let payload = prop_oneof![8 => 8..64usize, 1 => 1400..1600usize, 1 => 2100..4000usize];
+    (any::<bool>(), 0..DESTINATIONS4.len(), payload, fault())
+        .prop_map(|(six, destination, payload, fault)| Sent { six, destination, payload, fault })
+}
+
+/// Reachable by one next hop, by two, by none, a drop route, ourselves, a neighbour, a broadcast.
+const DESTINATIONS4: [[u8; 4]; 7] = [
+    [20, 0, 0, 7],
+    [21, 0, 0, 7],
+    [99, 0, 0, 1],
+    [22, 0, 0, 1],
+    [10, 0, 0, 1],
+    [10, 0, 1, 2],
+    [10, 0, 1, 255],
+];
+const DESTINATIONS6: [&str; 7] =
+    ["2001:db8:20::7", "2001:db8:21::7", "2001:db9::1", "2001:db8:22::1", "fd00::1", "fd00:1::2", "ff02::1"];
+
+const SETUP: &str = "
+    set interface ip address e0 10.0.0.1/24
+    set interface ip address e1 10.0.1.1/24
+    set interface ip address e2 10.0.2.1/24
+    set interface ip address e0 fd00::1/64
+    set interface ip address e1 fd00:1::1/64
+    set interface ip address e2 fd00:2::1/64
+    ip neighbor e0 10.0.0.2 02:00:00:00:00:a0 static
+    ip neighbor e1 10.0.1.2 02:00:00:00:00:b1 static
+    ip neighbor e2 10.0.2.2 02:00:00:00:00:c2 static
+    ip neighbor e0 fd00::2 02:00:00:00:00:a0 static
+    ip neighbor e1 fd00:1::2 02:00:00:00:00:b1 static
+    ip neighbor e2 fd00:2::2 02:00:00:00:00:c2 static
+    ip route add 20.0.0.0/8 via 10.0.1.2 e1
+    ip route add 21.0.0.0/8 via 10.0.1.2 e1 via 10.0.2.2 e2
+    ip route add 22.0.0.0/8 via drop
+    ip route add 2001:db8:20::/48 via fd00:1::2 e1
+    ip route add 2001:db8:21::/48 via fd00:1::2 e1 via fd00:2::2 e2
+    ip route add 2001:db8:22::/48 via drop
+";
+
+fn router(settings: Settings) -> Router {
+    let mut router = Router::with(settings, &FEATURES);
+    for name in ["e0", "e1", "e2"] {
+        router.interface(name);
+    }
+    SETUP.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| {
+        router.cli(line);
+    });
+    router
+}
+
+fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
+    let mut frame = mac.to_vec();
+    frame.extend([2, 0, 0, 0, 0, 0xa0]);
+    if sent.six {
+        ip6(&mut frame, sent);
+    } else {
+        ip4(&mut frame, sent);
+    }
+    match sent.fault {
+        Fault::OtherMac => frame[..6].copy_from_slice(&[2, 9, 9, 9, 9, 9]),
+        Fault::Broadcast => frame[..6].fill(0xff),
+        Fault::EtherType(value) => frame[12..14].copy_from_slice(&value.to_be_bytes()),
+        Fault::Cut(length) => frame.truncate(length),
+        Fault::Padding(count) => frame.extend(vec![0; count]),
+        Fault::Flip { byte, bit } => {
+            if let Some(byte) = frame.get_mut(byte) {
+                *byte ^= 1 << bit;
+            }
+        }
+        Fault::None | Fault::HopsLeft(_) => {}
+    }
+    frame
+}
+
+fn hops(sent: &Sent) -> u8 {
+    if let Fault::HopsLeft(left) = sent.fault { left } else { 64 }
+}
+
+/// UDP in IPv4.
+fn ip4(frame: &mut Vec<u8>, sent: &Sent) {
+    frame.extend([8, 0]);
+    let start = frame.len();
+    let total = (20 + sent.payload) as u16;
+    frame.extend([0x45, 0]);
+    frame.extend(total.to_be_bytes());
+    frame.extend([0, 1, 0, 0, hops(sent), 17, 0, 0, 10, 0, 0, 2]);
+    frame.extend(DESTINATIONS4[sent.destination]);
+    if let Some(header) = Ip4Header::overlay_mut(&mut frame[start..]) {
+        let sum = checksum::header_checksum(header);
+        header.set_checksum(sum);
+    }
+    udp(frame, sent.payload);
+}
+
+/// UDP in IPv6.
+fn ip6(frame: &mut Vec<u8>, sent: &Sent) {
+    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+    frame.extend((sent.payload as u16).to_be_bytes());
+    frame.extend([17, hops(sent)]);
+    let address = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
+    frame.extend(address("fd00::2"));
+    frame.extend(address(DESTINATIONS6[sent.destination]));
+    udp(frame, sent.payload);
+}
+
+fn udp(frame: &mut Vec<u8>, payload: usize) {
+    frame.extend([0x30, 0x39, 0, 9]);
+    frame.extend((payload as u16).to_be_bytes());
+    frame.extend([0, 0]);
+    frame.extend((8..payload).map(|i| i as u8));
+}
+
+/// All that can be seen from outside.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    frames: Vec<Vec<Vec<u8>>>,
+    dropped: Vec<(String, String, u64)>,
+    events: Vec<(String, String, u64)>,
+    interfaces: Vec<[u64; 11]>,
+    packets_by_node: BTreeMap<String, u64>,
+}
+
+fn seen(router: &mut Router) -> Seen {
+    let names = ["e0", "e1", "e2"];
+    let frames = names.map(|name| {
+        let mut frames = router.sent(name);
+        frames.sort();
+        frames
+    });
+    let interfaces = names.map(|name| router.totals(name).fields().map(|(_, value)| value)).to_vec();
+    let (dropped, events) = (router.dropped(), router.events());
+    let engine = router.engine();
+    let nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (id, node.spec.name.clone())).collect();
+    let packets_by_node =
+        nodes.into_iter().map(|(id, name)| (name, engine.node_totals(WorkerId(0), id).vectors)).collect();
+    Seen { frames: frames.to_vec(), dropped, events, interfaces, packets_by_node }
+}
+
+fn run(settings: Settings, vectors: &[Vec<Sent>], features: &[&str]) -> Seen {
+    let mut router = router(settings);
+    features.iter().for_each(|line| {
+        router.cli(line);
+    });
+    let id = router.id("e0");
+    let mac = router.engine().interface(id).expect("made above").row().mac;
+    for vector in vectors {
+        vector.iter().for_each(|sent| router.inject("e0", &frame(sent, mac)));
+        router.run();
+    }
+    seen(&mut router)
+}
+
+fn forms() -> impl Iterator<Item = Settings> {
+    Variant::available().flat_map(|variant| {
+        [false, true].map(|superblocks| Settings { variant, superblocks, ..Settings::default() })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_form_says_the_same(
+        vectors in proptest::collection::vec(proptest::collection::vec(sent(), 1..200), 1..4)
+    ) {
+        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
+        let expected = run(plain, &vectors, &[]);
+        for form in forms() {
+            prop_assert_eq!(&run(form, &vectors, &[]), &expected, "{:?}", form);
+        }
+    }
+
+    #[test]
+    fn cross_connects_say_the_same(
+        vectors in proptest::collection::vec(proptest::collection::vec(sent(), 1..200), 1..3),
+        patch in any::<bool>(),
+    ) {
+        let line = if patch { "test l2patch rx e0 tx e1" } else { "set interface l2 xconnect e0 e1" };
+        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
+        let expected = run(plain, &vectors, &[line]);
+        for form in forms() {
+            prop_assert_eq!(&run(form, &vectors, &[line]), &expected, "{:?}", form);
+        }
+    }
+}
+
+#[test]
+fn a_vector_of_good_packets_goes_through_a_superblock() {
+    let mut router = router(Settings::default());
+    let id = router.id("e0");
+    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
+    for _ in 0..64 {
+        (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+        router.run();
+    }
+    let engine = router.engine();
+    for name in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "e1-output"] {
+        let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
+        assert_eq!((totals.calls, totals.vectors, totals.fused), (64, 64 * 200, 63), "{name}");
+        assert!(totals.clocks > 0, "{name} has its share of the clocks");
+    }
+}
+
+#[test]
+fn a_traced_vector_goes_node_by_node() {
+    let mut router = router(Settings::default());
+    router.cli("trace add test-input 5");
+    let id = router.id("e0");
+    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
+    (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+    router.run();
+    let trace = router.cli("show trace");
+    for name in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "e1-output", "e1-tx"] {
+        assert!(trace.contains(name), "{name} is not in the trace:\n{trace}");
+    }
+}
