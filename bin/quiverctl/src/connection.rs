@@ -73,13 +73,34 @@ impl Connection {
         printer.answer(&result)
     }
 
-    /// Call a method. What comes before its result is printed.
-    pub fn call(&mut self, method: &str, params: Json, printer: &mut Printer) -> Result<Json, Failure> {
+    /// Execute commands and take the JSON that each answers.
+    pub fn answers(&mut self, script: &str) -> Result<Vec<Json>, Failure> {
+        let id = self.send("script", json!({ "text": script, "name": "top" }));
+        let mut answers = Vec::new();
+        loop {
+            let mut message = self.receive()?;
+            if message["method"] == json!("output") {
+                answers.push(message["params"]["json"].take());
+            } else if message.get("error").is_some() {
+                return Err(Failure::Refused(message["error"].take()));
+            } else if message["id"] == json!(id) {
+                return Ok(answers);
+            }
+        }
+    }
+
+    /// Send a request; returns its number.
+    fn send(&mut self, method: &str, params: Json) -> u64 {
         self.last_id += 1;
-        let id = self.last_id;
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let request = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
         // When it cannot be sent, the router may have said why before it closed: reading tells.
         let _ = self.stream.write_all(format!("{request}\n").as_bytes());
+        self.last_id
+    }
+
+    /// Call a method. What comes before its result is printed.
+    pub fn call(&mut self, method: &str, params: Json, printer: &mut Printer) -> Result<Json, Failure> {
+        let id = self.send(method, params);
         loop {
             let mut message = self.receive()?;
             match message["method"].as_str() {

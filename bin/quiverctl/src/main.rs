@@ -1,4 +1,4 @@
-//! The router's command line client: one command, commands from a pipe, or a session.
+//! The router's command line client: one command, commands from a pipe, or a session; and `top`.
 //!
 //! It knows no command itself: help and completion come from the router, over its API socket.
 
@@ -6,9 +6,10 @@ mod connection;
 mod pipe;
 mod print;
 mod session;
+mod top;
 
 use std::io::{BufReader, IsTerminal, stdin};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,6 +22,7 @@ use print::Printer;
 ///
 /// With a command, executes it: `quiverctl show interface`. Without one, executes the commands on
 /// standard input; from a terminal that is a session with history, completion by Tab and help by ?.
+/// `quiverctl top` shows live what the router does (`quiverctl top --help`).
 /// The exit code is 0 when all went well, 1 when a command was refused, 3 when the router cannot be
 /// reached.
 #[derive(Parser)]
@@ -42,22 +44,13 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let socket = arguments.socket.unwrap_or_else(|| paths::api_socket(&paths::runtime_dir()));
+    let socket = arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::runtime_dir()));
     let mut printer = Printer::new(arguments.json);
-    let result = Connection::open(&socket).and_then(|mut connection| {
-        if !arguments.command.is_empty() {
-            connection.command(&line_of(&arguments.command), &mut printer)
-        } else if stdin().is_terminal() {
-            session::run(connection, &socket, &mut printer)
-        } else {
-            pipe::run(
-                &mut connection,
-                BufReader::with_capacity(pipe::PIECE_BYTES, stdin()),
-                arguments.keep_going,
-                &mut printer,
-            )
-        }
-    });
+    let result = if let Some(("top", words)) = first_of(&arguments.command) {
+        top::run(words, socket, arguments.json, &mut printer)
+    } else {
+        talk(&arguments, &socket, &mut printer)
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -69,6 +62,24 @@ fn main() -> ExitCode {
                 Failure::Unreachable(_) => ExitCode::from(3),
             }
         }
+    }
+}
+
+/// The first word, and the others.
+fn first_of(words: &[String]) -> Option<(&str, &[String])> {
+    words.split_first().map(|(first, rest)| (first.as_str(), rest))
+}
+
+/// Commands for the router.
+fn talk(arguments: &Arguments, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
+    let mut connection = Connection::open(socket)?;
+    if !arguments.command.is_empty() {
+        connection.command(&line_of(&arguments.command), printer)
+    } else if stdin().is_terminal() {
+        session::run(connection, socket, printer)
+    } else {
+        let input = BufReader::with_capacity(pipe::PIECE_BYTES, stdin());
+        pipe::run(&mut connection, input, arguments.keep_going, printer)
     }
 }
 
