@@ -18,6 +18,9 @@ use crate::slots::{AnySlots, OwnSlots, PeerSlots, Slots};
 /// How many descriptors ahead of the copy are read, and their bytes asked for. They come from
 /// another core's cache: about 110 ns.
 const AHEAD: usize = 16;
+/// A frame longer than this has a second line that is asked for ahead; those behind it the processor
+/// fetches by itself.
+pub(crate) const LINE_BYTES: usize = 64;
 /// Bytes of a frame at most, over all its descriptors.
 pub(crate) const FRAME_BYTES_MAX: usize = 65_535;
 /// Looks at the peer's index before sleeping. A peer that does not fence between its index and our
@@ -139,6 +142,9 @@ fn receive_plain_loop<S: Slots>(
             match place {
                 Some(place) if descriptor.flags & NEXT == 0 && length > 0 && length <= data_bytes => {
                     prefetch(place);
+                    if length > LINE_BYTES {
+                        prefetch(place.wrapping_add(LINE_BYTES));
+                    }
                     sources[seen % AHEAD] = place;
                     lengths[seen % AHEAD] = length as u16;
                     seen += 1;

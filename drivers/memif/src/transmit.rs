@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::link::{Fault, Link};
 use crate::offload;
 use crate::reasons::MemifReason;
+use crate::receive::LINE_BYTES;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, Room, Slots};
 
@@ -217,6 +218,9 @@ fn send_plain_loop<S: Slots>(
         while seen < packets.len().min(sent + AHEAD) {
             let room = slots.room(ring, first.wrapping_add(seen as u16)).unwrap_or(nowhere);
             prefetch_to_write(room.at);
+            if packets[seen].segment_length() > LINE_BYTES {
+                prefetch_to_write(room.at.wrapping_add(LINE_BYTES));
+            }
             rooms[seen % AHEAD] = room;
             seen += 1;
         }
