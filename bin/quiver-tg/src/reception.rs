@@ -41,9 +41,29 @@ pub struct StreamReception {
     live: Arc<Live>,
 }
 
+/// Frames of one stream that come one after the other: nothing is counted before the run ends.
+struct Run {
+    /// What the stamps begin with: magic, measurement, stream.
+    head: u32,
+    /// The stream's place.
+    stream: usize,
+    /// The next number.
+    next: u64,
+    /// Numbers below this have been sent, as far as is known.
+    end: u64,
+    /// So many have come.
+    count: u64,
+}
+
+impl Run {
+    /// No stamp continues it.
+    const NONE: Run = Run { head: 0, stream: 0, next: 0, end: 0, count: 0 };
+}
+
 /// What one port has received.
 pub struct Reception {
     measurement: Option<u8>,
+    run: Run,
     /// By number.
     pub streams: Box<[StreamReception]>,
     /// Frames of this measurement that should have come to another port.
@@ -74,7 +94,16 @@ impl Reception {
     }
 
     fn for_streams(measurement: Option<u8>, streams: Box<[StreamReception]>) -> Reception {
-        Reception { measurement, streams, misdelivered: 0, corrupted: 0, stale: 0, foreign: 0, ring_full: 0 }
+        Reception {
+            measurement,
+            run: Run::NONE,
+            streams,
+            misdelivered: 0,
+            corrupted: 0,
+            stale: 0,
+            foreign: 0,
+            ring_full: 0,
+        }
     }
 
     /// For `port` in a measurement. `streams` says for each stream where it should arrive.
@@ -86,9 +115,39 @@ impl Reception {
         Box::new(Reception::for_streams(Some(measurement), streams.iter().map(stream).collect()))
     }
 
-    /// A frame that ends with `end` has come at `now_ns`.
+    /// A frame that ends with `end` has come at `now_ns`. What it counts is known after
+    /// [`publish`](Self::publish).
     #[inline(always)]
     pub fn note(&mut self, end: &[u8; STAMP_BYTES], now_ns: u64) -> Seen {
+        let run = &mut self.run;
+        if run.next < run.end && Stamp::continues(end, run.head, run.next) {
+            run.next += 1;
+            run.count += 1;
+            if let Some(sent_ns) = Stamp::time_of(end)
+                && let Some(arrivals) = &mut self.streams[self.run.stream].arrivals
+            {
+                arrivals.latency.saturating_record(age_ns(now_ns, sent_ns));
+            }
+            return Seen::Ours;
+        }
+        self.end_run();
+        self.note_alone(end, now_ns)
+    }
+
+    /// Count what has come in order.
+    #[inline]
+    fn end_run(&mut self) {
+        let run = std::mem::replace(&mut self.run, Run::NONE);
+        if run.count > 0
+            && let Some(arrivals) = &mut self.streams[run.stream].arrivals
+        {
+            arrivals.window.note_run(run.count);
+            arrivals.received += run.count;
+        }
+    }
+
+    /// A frame that continues nothing; perhaps others will continue it.
+    fn note_alone(&mut self, end: &[u8; STAMP_BYTES], now_ns: u64) -> Seen {
         let stamp = match Stamp::decode(end) {
             Ok(stamp) => stamp,
             Err(NoStamp::Foreign) => return Seen::Foreign,
@@ -105,10 +164,13 @@ impl Reception {
             self.corrupted += 1;
             return Seen::Ours;
         };
-        if stamp.sequence >= stream.live.made.get() {
+        let made = stream.live.made.get();
+        if stamp.sequence >= made {
             self.corrupted += 1;
         } else if let Some(arrivals) = &mut stream.arrivals {
             arrivals.note(&stamp, now_ns);
+            let (head, next) = (stamp.head(), arrivals.window.next());
+            self.run = Run { head, stream: usize::from(stamp.stream), next, end: made, count: 0 };
         } else {
             self.misdelivered += 1;
         }
@@ -117,7 +179,8 @@ impl Reception {
 
     /// Show how far it has come.
     #[inline]
-    pub fn publish(&self) {
+    pub fn publish(&mut self) {
+        self.end_run();
         for stream in &self.streams {
             if let Some(arrivals) = &stream.arrivals {
                 stream.live.received.set(arrivals.received);
@@ -139,7 +202,6 @@ impl Arrivals {
         }
     }
 
-    #[inline(always)]
     fn note(&mut self, stamp: &Stamp, now_ns: u64) {
         match self.window.note(stamp.sequence) {
             Arrival::InOrder => self.received += 1,

@@ -42,14 +42,14 @@ pub enum NoStamp {
     Corrupted,
 }
 
-/// The one's complement sum of the two words, in 16 bits.
+/// The one's complement sum of the two words, in 16 bits (RFC 1071 §2).
 #[inline(always)]
 fn fold(low: u64, high: u64) -> u16 {
     let (sum, carry) = low.overflowing_add(high);
-    let sum = (sum & 0xffff_ffff) + (sum >> 32) + u64::from(carry);
-    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    ((sum & 0xffff) + (sum >> 16)) as u16
+    let sum = sum.wrapping_add(u64::from(carry));
+    // Both halves added crosswise: the upper one has the carry of the lower one in it.
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 /// A time as it goes into a stamp: never 0, which means none.
@@ -75,6 +75,27 @@ impl Stamp {
         let high = (self.sequence & SEQUENCE_MASK) | ((self.sent_ns >> 32) & 0xff) << 40;
         let high = high | u64::from(!fold(low, high)) << 48;
         (u128::from(low) | u128::from(high) << 64).to_le_bytes()
+    }
+
+    /// What its bytes begin with.
+    pub fn head(&self) -> u32 {
+        MAGIC as u32 | u32::from(self.measurement) << 16 | u32::from(self.stream) << 24
+    }
+
+    /// Is this a whole stamp that begins with `head` and has this number?
+    #[inline(always)]
+    pub fn continues(bytes: &[u8; STAMP_BYTES], head: u32, sequence: u64) -> bool {
+        let both = u128::from_le_bytes(*bytes);
+        let (low, high) = (both as u64, (both >> 64) as u64);
+        low as u32 == head && high & SEQUENCE_MASK == sequence && fold(low, high) == 0xffff
+    }
+
+    /// The time in a stamp, if it says one.
+    #[inline(always)]
+    pub fn time_of(bytes: &[u8; STAMP_BYTES]) -> Option<u64> {
+        let both = u128::from_le_bytes(*bytes);
+        let sent_ns = (both >> 32) as u64 & 0xffff_ffff | ((both >> 104) as u64 & 0xff) << 32;
+        (sent_ns != 0).then_some(sent_ns)
     }
 
     /// Read a stamp.
@@ -111,6 +132,10 @@ mod tests {
             let stamp = Stamp { measurement, stream, sequence, sent_ns };
             let bytes = stamp.encode();
             prop_assert_eq!(Stamp::decode(&bytes), Ok(stamp));
+            prop_assert!(Stamp::continues(&bytes, stamp.head(), sequence));
+            prop_assert!(!Stamp::continues(&bytes, stamp.head(), sequence ^ 1));
+            prop_assert!(!Stamp::continues(&bytes, stamp.head() ^ 1 << 16, sequence));
+            prop_assert_eq!(Stamp::time_of(&bytes), Some(sent_ns).filter(|at| *at != 0));
             prop_assert_eq!(Sum::new().bytes(&bytes).checksum(), 0);
         }
 
@@ -120,6 +145,8 @@ mod tests {
             bytes[place] ^= 1 << bit;
             let expected = if place < 2 { NoStamp::Foreign } else { NoStamp::Corrupted };
             prop_assert_eq!(Stamp::decode(&bytes), Err(expected));
+            let head = Stamp { measurement: 1, stream: 2, sequence, sent_ns: 3 }.head();
+            prop_assert!(!Stamp::continues(&bytes, head, sequence));
         }
     }
 

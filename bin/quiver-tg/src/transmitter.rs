@@ -1,12 +1,13 @@
 //! `tg-input` of a port: makes the frames that are due and sends them to the port's output node.
 
+use quiver_core::buffer::BufferCache;
 use quiver_core::clock::Clock;
 use quiver_core::device::RxQueue;
 use quiver_core::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 
 use crate::profile::BURST_MAX;
-use crate::stamp::{STREAMS_MAX, Stamp, time_for_stamp};
+use crate::stamp::{STAMP_BYTES, STREAMS_MAX, Stamp, time_for_stamp};
 use crate::traffic::Source;
 use crate::transmission::{Batch, Leg, Transmission};
 
@@ -141,7 +142,16 @@ impl Transmitter {
                 continue;
             }
             let measurement = measurement.wrapping_add(u8::from(batch.is_counted));
-            let made = write_batch(&self.clock, &mut self.sources[place], leg, batch, measurement, cx, frame);
+            let source = &mut self.sources[place];
+            let order = Order { clock: &self.clock, leg, batch, measurement };
+            let made =
+                match source.copied_bytes() {
+                    Some(64) => order
+                        .write(cx, frame, |p, s, bytes, cache| source.write_fixed::<64>(p, s, bytes, cache)),
+                    Some(128) => order
+                        .write(cx, frame, |p, s, bytes, cache| source.write_fixed::<128>(p, s, bytes, cache)),
+                    _ => order.write(cx, frame, |p, s, bytes, cache| source.write(p, s, bytes, cache)),
+                };
             leg.advance(batch, made);
             room -= made;
             self.burst += made;
@@ -158,38 +168,43 @@ impl Transmitter {
     }
 }
 
-/// Make the frames of one batch; how many there were buffers for.
-#[inline]
-fn write_batch(
-    clock: &Clock,
-    source: &mut Source,
-    leg: &Leg,
+/// One batch of one stream.
+struct Order<'a> {
+    clock: &'a Clock,
+    leg: &'a Leg,
     batch: Batch,
     measurement: u8,
-    cx: &mut Context<'_>,
-    frame: &mut Frame,
-) -> u64 {
-    let data_bytes = cx.buffers.pool().data_bytes();
-    // Numbers count from 0 in the warm-up and from 0 again behind it.
-    let mut sequence = if batch.is_counted { leg.counted } else { leg.made };
-    let end = sequence + batch.frames;
-    let first = sequence;
-    while sequence < end {
-        let Some(mut packet) = cx.buffers.packet() else { break };
-        let is_timed = sequence & (leg.sample - 1) == 0;
-        let sent_ns = if is_timed { time_for_stamp(clock.now_ns()) } else { 0 };
-        let stamp = Stamp { measurement, stream: leg.stream, sequence, sent_ns }.encode();
-        if !source.write(&mut packet, &stamp, data_bytes, cx.buffers) {
-            cx.buffers.free(packet);
-            break;
+}
+
+impl Order<'_> {
+    /// Make its frames by `write`; how many there were buffers for.
+    #[inline(always)]
+    fn write(
+        &self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        mut write: impl FnMut(&mut Packet, &[u8; STAMP_BYTES], usize, &mut BufferCache) -> bool,
+    ) -> u64 {
+        let data_bytes = cx.buffers.pool().data_bytes();
+        // Numbers count from 0 in the warm-up and from 0 again behind it.
+        let first = if self.batch.is_counted { self.leg.counted } else { self.leg.made };
+        let blank = Stamp { measurement: self.measurement, stream: self.leg.stream, sequence: 0, sent_ns: 0 };
+        for sequence in first..first + self.batch.frames {
+            let Some(mut packet) = cx.buffers.packet() else { return sequence - first };
+            let is_timed = sequence & (self.leg.sample - 1) == 0;
+            let sent_ns = if is_timed { time_for_stamp(self.clock.now_ns()) } else { 0 };
+            let stamp = Stamp { sequence, sent_ns, ..blank }.encode();
+            if !write(&mut packet, &stamp, data_bytes, cx.buffers) {
+                cx.buffers.free(packet);
+                return sequence - first;
+            }
+            if let Err(unsent) = frame.push(packet) {
+                cx.buffers.free(unsent);
+                return sequence - first;
+            }
         }
-        if let Err(unsent) = frame.push(packet) {
-            cx.buffers.free(unsent);
-            break;
-        }
-        sequence += 1;
+        self.batch.frames
     }
-    sequence - first
 }
 
 impl RxQueue for Transmitter {

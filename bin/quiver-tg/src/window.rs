@@ -65,6 +65,21 @@ impl Window {
         Arrival::Reordered
     }
 
+    /// The next `count` numbers have arrived, in order.
+    #[inline]
+    pub fn note_run(&mut self, count: u64) {
+        let mask = self.words.len() - 1;
+        let end = self.next + count;
+        while self.next < end {
+            let (word, bit) = ((self.next / 64) as usize & mask, self.next % 64);
+            let here = (64 - bit).min(end - self.next);
+            let bits = (u64::MAX >> (64 - here)) << bit;
+            // What a word had before the first of its numbers came is long ago.
+            self.words[word] = if bit == 0 { bits } else { self.words[word] | bits };
+            self.next += here;
+        }
+    }
+
     /// Empty the words between the newest and the one that `sequence` falls into, itself included.
     #[inline]
     fn clear_up_to(&mut self, sequence: u64) {
@@ -120,6 +135,22 @@ mod tests {
                 let expected = model.note(at as u64, window.depth());
                 prop_assert_eq!(window.note(at as u64), expected, "sequence {}", at);
             }
+        }
+    }
+
+    #[test]
+    fn a_run_is_as_many_frames_one_after_the_other() {
+        for (before, count) in [(0, 1), (0, 64), (3, 61), (3, 62), (60, 300), (64, 128), (1000, 256)] {
+            let (mut one, mut other) = (Window::new(128), Window::new(128));
+            // A round of the bitmap before, so that old bits are there to be cleared.
+            for sequence in (0..before).filter(|s| s % 3 != 0 || s + 1 == before) {
+                assert_eq!(one.note(sequence), other.note(sequence));
+            }
+            let first = one.next();
+            one.note_run(count);
+            (first..first + count).for_each(|s| assert_eq!(other.note(s), Arrival::InOrder));
+            assert_eq!(one.next(), other.next());
+            assert_eq!(one.words, other.words, "{before} and {count}");
         }
     }
 

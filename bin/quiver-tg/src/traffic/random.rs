@@ -11,6 +11,7 @@ impl Random {
     }
 
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -25,6 +26,7 @@ impl Random {
     }
 
     /// In 0..`count`.
+    #[inline]
     pub fn below(&mut self, count: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(count)) >> 64) as u64
     }

@@ -166,6 +166,38 @@ impl Source {
         packet.set_length(length, data_bytes)
     }
 
+    /// How long all frames are when they are copied, if they are all of one length.
+    pub fn copied_bytes(&self) -> Option<usize> {
+        match &*self.shapes {
+            [shape] => Some(shape.template.bytes.len()),
+            _ => None,
+        }
+    }
+
+    /// As [`write`](Self::write), for frames that are all copied as `BYTES` ([`copied_bytes`]
+    /// (Self::copied_bytes)): nothing is left to decide per frame.
+    #[inline(always)]
+    #[must_use]
+    pub fn write_fixed<const BYTES: usize>(
+        &mut self,
+        packet: &mut Packet,
+        stamp: &[u8; STAMP_BYTES],
+        data_bytes: usize,
+        cache: &mut BufferCache,
+    ) -> bool {
+        let Some(shape) = self.shapes.first() else { return false };
+        let (length, base) = (shape.template.length, shape.base);
+        if !packet.set_length(BYTES, data_bytes) {
+            return self.write_long(packet, 0, stamp, cache);
+        }
+        let Some(frame) = packet.bytes_mut().first_chunk_mut::<BYTES>() else { return false };
+        let Some(template) = shape.template.bytes.first_chunk::<BYTES>() else { return false };
+        *frame = *template;
+        self.patch(frame, base);
+        put(frame, length - STAMP_BYTES, *stamp);
+        packet.set_length(length, data_bytes)
+    }
+
     #[cold]
     fn write_long(
         &mut self,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::random::{Random, Zipf};
 use crate::profile::field::{FILE_VALUES_MAX, Field, FieldValue, Order, Run};
 
-/// Random draws made ahead: at least.
+/// Zipf draws made ahead: at least.
 const DRAWS_MIN: u64 = 1 << 16;
-/// Random draws made ahead: at most.
+/// Zipf draws made ahead: at most.
 const DRAWS_MAX: u64 = 1 << 20;
 
 /// Why a field's values cannot be had.
@@ -54,6 +54,16 @@ pub enum Values<T: FieldValue> {
         /// Place of the next.
         next: u64,
     },
+    /// Drawn as they are needed, each as likely as the next: sixteen million of them take no cache away
+    /// from whoever is measured.
+    Uniform {
+        /// Number of value 0.
+        first: u128,
+        /// How many.
+        count: u64,
+        /// Where they come from.
+        random: Random,
+    },
     /// Drawn or read ahead.
     Table {
         /// The words.
@@ -73,6 +83,7 @@ impl<T: FieldValue> Values<T> {
                 *next = if *next + 1 == *count { 0 } else { *next + 1 };
                 word
             }
+            Values::Uniform { first, count, random } => T::word_of(*first + u128::from(random.below(*count))),
             Values::Table { words, next } => {
                 let word = words[*next];
                 *next = if *next + 1 == words.len() { 0 } else { *next + 1 };
@@ -81,10 +92,10 @@ impl<T: FieldValue> Values<T> {
         }
     }
 
-    /// How many there are before they come round.
+    /// How many there are, or how many before they come round.
     pub fn len(&self) -> usize {
         match self {
-            Values::Sequence { count, .. } => *count as usize,
+            Values::Sequence { count, .. } | Values::Uniform { count, .. } => *count as usize,
             Values::Table { words, .. } => words.len(),
         }
     }
@@ -117,16 +128,13 @@ fn draw<T: FieldValue>(run: &Run<T>) -> Values<T> {
     let first = run.first.number();
     let draws = (run.count * 4).clamp(DRAWS_MIN, DRAWS_MAX);
     let mut random = Random::new(run.seed);
-    let words = |next: &mut dyn FnMut() -> u64| {
-        let words = (0..draws).map(|_| T::word_of(first + u128::from(next()))).collect();
-        Values::Table { words, next: 0 }
-    };
     match run.order {
         Order::Sequential => Values::Sequence { first, count: run.count, next: 0 },
-        Order::Random => words(&mut || random.below(run.count)),
+        Order::Random => Values::Uniform { first, count: run.count, random },
         Order::Zipf => {
             let zipf = Zipf::new(run.count, run.exponent);
-            words(&mut || zipf.draw(&mut random))
+            let mut word = || T::word_of(first + u128::from(zipf.draw(&mut random)));
+            Values::Table { words: (0..draws).map(|_| word()).collect(), next: 0 }
         }
     }
 }
