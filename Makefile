@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 CARGO ?= cargo
 
-.PHONY: help demo test bench compare lint fuzz build python packages reference clean
+.PHONY: help demo test stress bench compare lint fuzz build python packages reference clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -14,6 +14,9 @@ demo: build python ## route real traffic, measure it, write out/demo/report.html
 
 test: packages python ## every level of test
 	$(PYTHON) tests/levels.py
+
+stress: build python ## changes of configuration under load, for longer: no packet may be lost (ROUNDS=8 each)
+	$(PYTHON) -m pytest -q -rs tests/stress --long --rounds $(or $(ROUNDS),8) --budget 3600
 
 bench: ## clocks per packet of the graph, beside a bare loop; writes out/bench/results.json
 	$(CARGO) build --release -p quiver-bench

@@ -82,6 +82,7 @@ LEVELS = [
     ),
     Level("netns", [str(PYTHON), "-m", "pytest", "-q", "-rs", "tests/netns"], count_pytest),
     Level("interop", [str(PYTHON), "-m", "pytest", "-q", "-rs", "tests/interop"], count_pytest),
+    Level("stress", [str(PYTHON), "-m", "pytest", "-q", "-rs", "tests/stress"], count_pytest),
 ]
 
 

@@ -60,6 +60,7 @@ class Router:
         namespace: Namespace | None = None,
         *,
         worker_core: int = 1,
+        cpu: str | None = None,
         sections: str = "",
         exec_text: str | None = None,
         folder: Path | None = None,
@@ -77,7 +78,7 @@ class Router:
         self.startup = self.folder / "startup.conf"
         self.startup.write_text(
             f"unix {{ nodaemon cli-listen {self.cli_socket} runtime-dir {self.folder} "
-            f"log {self.log} {exec_line} }}\n{cpu_section(worker_core)}\n{sections}\n"
+            f"log {self.log} {exec_line} }}\n{cpu_section(worker_core) if cpu is None else cpu}\n{sections}\n"
         )
         words = [str(binary("quiverd")), "--config", str(self.startup)]
         self.process = Process(namespace.words(*words) if namespace else words)

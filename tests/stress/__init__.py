@@ -1,0 +1,1 @@
+"""A stress: changes of configuration under load."""

@@ -1,0 +1,335 @@
+"""The changes that must not lose a packet. A new feature adds what configures it here.
+
+The load comes in at memif1/0 and memif1/1 and is routed to the other by 20.0.0.0/8 via 198.18.0.2 and
+21.0.0.0/8 via 198.18.1.2 (rig.py). A background stream goes from pg0 by 22.0.0.0/8 to pg1.
+"""
+
+from __future__ import annotations
+
+from stress.change import Change
+
+BULK = 100_000
+#: Routes of an exec file, one command each.
+FILE_ROUTES = 2_000
+
+NEXT = "198.18.1.{}"
+NEIGHBOURS = tuple(
+    f"ip neighbor memif1/1 198.18.1.{number} 02:00:00:00:00:02 static" for number in range(3, 11)
+)
+NO_NEIGHBOURS = tuple(f"ip neighbor del memif1/1 198.18.1.{number}" for number in range(3, 11))
+
+ROUTES = [
+    Change(
+        f"{BULK} routes by one command",
+        cycle=("exec {folder}/add.cli", "exec {folder}/del.cli"),
+        files={
+            "add.cli": f"ip route add 60.0.0.0/32 count {BULK} via 198.18.1.2\n",
+            "del.cli": f"ip route del 60.0.0.0/32 count {BULK}\n",
+        },
+        round_s=0.5,
+    ),
+    Change(
+        f"{FILE_ROUTES} routes from a file",
+        cycle=("exec {folder}/add.cli", "exec {folder}/del.cli"),
+        files={
+            f"{verb}.cli": "".join(
+                f"ip route {verb} 61.{n >> 8}.{n & 255}.0/24{via}\n" for n in range(FILE_ROUTES)
+            )
+            for verb, via in (("add", " via 198.18.1.2"), ("del", ""))
+        },
+    ),
+    Change(
+        "single routes",
+        cycle=("ip route add 62.0.{n}.0/24 via 198.18.0.2", "ip route del 62.0.{n}.0/24"),
+    ),
+    Change(
+        "single routes inside the loaded one",
+        cycle=("ip route add 21.0.0.{n}/32 via 198.18.1.2", "ip route del 21.0.0.{n}/32"),
+    ),
+    Change(
+        "a route that covers the loaded one",
+        cycle=("ip route add 16.0.0.0/4 via drop", "ip route del 16.0.0.0/4"),
+    ),
+    Change(
+        "20,000 IPv6 routes by one command",
+        cycle=(
+            "ip route add 2001:db8::/64 count 20000 via 2001:2:1::2",
+            "ip route del 2001:db8::/64 count 20000",
+        ),
+        setup=(
+            "set interface ip address memif1/1 2001:2:1::1/64",
+            "ip neighbor memif1/1 2001:2:1::2 02:00:00:00:00:02 static",
+        ),
+        teardown=(
+            "ip neighbor del memif1/1 2001:2:1::2",
+            "set interface ip address del memif1/1 2001:2:1::1/64",
+        ),
+        round_s=0.5,
+    ),
+    Change(
+        "1,000,000 routes by one command",
+        cycle=(
+            "ip route add 64.0.0.0/32 count 1000000 via 198.18.1.2",
+            "ip route del 64.0.0.0/32 count 1000000",
+        ),
+        round_s=3.0,
+        is_long=True,
+    ),
+]
+
+NEXT_HOPS = [
+    Change(
+        "the next hop of the loaded route",
+        cycle=(
+            "ip route add 21.0.0.0/8 via 198.18.1.3 memif1/1",
+            "ip route del 21.0.0.0/8 via 198.18.1.2 memif1/1",
+            "ip route add 21.0.0.0/8 via 198.18.1.2 memif1/1",
+            "ip route del 21.0.0.0/8 via 198.18.1.3 memif1/1",
+        ),
+        setup=NEIGHBOURS,
+        teardown=NO_NEIGHBOURS,
+    ),
+    Change(
+        f"the next hop that {BULK} routes share with the loaded one",
+        cycle=(
+            "ip route add 198.51.100.1/32 via 198.18.1.3 memif1/1",
+            "ip route del 198.51.100.1/32 via 198.18.1.2 memif1/1",
+            "ip route add 198.51.100.1/32 via 198.18.1.2 memif1/1",
+            "ip route del 198.51.100.1/32 via 198.18.1.3 memif1/1",
+        ),
+        setup=(
+            *NEIGHBOURS,
+            "ip route add 198.51.100.1/32 via 198.18.1.2 memif1/1",
+            f"ip route add 60.0.0.0/32 count {BULK} via 198.51.100.1",
+            "ip route add 21.0.0.0/16 via 198.51.100.1",
+        ),
+        teardown=(
+            "ip route del 21.0.0.0/16",
+            f"ip route del 60.0.0.0/32 count {BULK}",
+            "ip route del 198.51.100.1/32",
+            *NO_NEIGHBOURS,
+        ),
+    ),
+    Change(
+        "a loaded set of equal paths grows to 8 and shrinks",
+        cycle=(
+            *(f"ip route add 21.0.0.0/8 via 198.18.1.{n} memif1/1" for n in range(3, 10)),
+            *(f"ip route del 21.0.0.0/8 via 198.18.1.{n} memif1/1" for n in range(3, 10)),
+        ),
+        setup=NEIGHBOURS,
+        teardown=NO_NEIGHBOURS,
+    ),
+    Change(
+        "weights of a loaded set of paths",
+        cycle=(
+            "ip route add 21.0.0.0/8 via 198.18.1.3 memif1/1 weight 7",
+            "ip route add 21.0.0.0/8 via 198.18.1.4 memif1/1 weight 50",
+            "ip route del 21.0.0.0/8 via 198.18.1.3 memif1/1",
+            "ip route del 21.0.0.0/8 via 198.18.1.4 memif1/1",
+        ),
+        setup=NEIGHBOURS,
+        teardown=NO_NEIGHBOURS,
+    ),
+]
+
+NEIGHBOUR_CHANGES = [
+    Change(
+        "other neighbours",
+        cycle=(
+            "ip neighbor memif1/1 198.18.1.{n} 02:00:00:00:01:00 static",
+            "ip neighbor memif1/1 198.18.1.{n} 02:00:00:00:01:01 static",
+            "ip neighbor del memif1/1 198.18.1.{n}",
+        ),
+    ),
+    Change(
+        "the MAC address of the loaded neighbour",
+        cycle=(
+            "ip neighbor memif1/1 198.18.1.2 02:00:00:00:00:99 static",
+            "ip neighbor memif1/1 198.18.1.2 02:00:00:00:00:02 static",
+        ),
+    ),
+]
+
+INTERFACES = [
+    Change(
+        "addresses of another interface",
+        cycle=(
+            "set interface ip address pg0 203.0.113.1/24",
+            "set interface ip address pg0 2001:db8:1::1/64",
+            "set interface ip address del pg0 2001:db8:1::1/64",
+            "set interface ip address del pg0 203.0.113.1/24",
+        ),
+    ),
+    Change(
+        "a second address of a loaded interface",
+        cycle=(
+            "set interface ip address memif1/0 203.0.113.1/24",
+            "set interface ip address del memif1/0 203.0.113.1/24",
+        ),
+    ),
+    Change(
+        "loopbacks",
+        cycle=(
+            "create loopback interface instance {n}",
+            "set interface state loop{n} up",
+            "set interface ip address loop{n} 203.0.113.1/24",
+            "delete loopback interface intfc loop{n}",
+        ),
+    ),
+    Change(
+        "packet generator interfaces and streams",
+        cycle=(
+            "create packet-generator interface pg7",
+            "set interface state pg7 up",
+            "packet-generator new { name other interface pg7 node ip4-input rate 10000 worker 0 "
+            "data { UDP: 198.19.0.2 -> 198.51.100.1 UDP: 1 -> 2 incrementing 18 } }",
+            "packet-generator enable-stream other",
+            "packet-generator delete other",
+            "delete packet-generator interface pg7",
+        ),
+        setup=("ip route add 198.51.100.1/32 via drop",),
+        teardown=("ip route del 198.51.100.1/32",),
+    ),
+    Change(
+        "memif interfaces",
+        cycle=(
+            "create interface memif id {n} socket-id 7 slave ring-size 4096",
+            "set interface state memif7/{n} up",
+            "delete interface memif memif7/{n}",
+        ),
+        setup=("create memif socket id 7 filename {folder}/other.sock",),
+        teardown=("delete memif socket id 7",),
+    ),
+    Change(
+        "memif interfaces that connect to each other",
+        cycle=(
+            "create interface memif id {n} socket-id 7 master",
+            "create interface memif id {n} socket-id 8 slave ring-size 4096",
+            "set interface state memif7/{n} up",
+            "set interface state memif8/{n} up",
+            "show memif memif8/{n}",
+            "delete interface memif memif8/{n}",
+            "delete interface memif memif7/{n}",
+        ),
+        setup=(
+            "create memif socket id 7 filename {folder}/other.sock",
+            "create memif socket id 8 filename {folder}/./other.sock",
+        ),
+        teardown=("delete memif socket id 7", "delete memif socket id 8"),
+    ),
+    Change(
+        "taps",
+        cycle=(
+            "create tap id {n} host-if-name stress{n}",
+            "set interface state tap{n} up",
+            "delete tap tap{n}",
+        ),
+    ),
+    Change(
+        "state, MTU and MAC address of another interface",
+        cycle=(
+            "set interface state loop0 up",
+            "set interface mtu packet 9000 loop0",
+            "set interface mac address loop0 02:fe:00:00:77:77",
+            "set interface mtu packet 1500 loop0",
+            "set interface state loop0 down",
+        ),
+        setup=("create loopback interface instance 0",),
+        teardown=("delete loopback interface intfc loop0",),
+    ),
+    Change(
+        "MTU and promiscuous mode of a loaded interface",
+        cycle=(
+            "set interface mtu packet 9000 memif1/1",
+            "set interface promiscuous on memif1/0",
+            "set interface mtu packet 1500 memif1/1",
+            "set interface promiscuous off memif1/0",
+        ),
+    ),
+    Change(
+        "queues moved between workers",
+        cycle=(
+            "set interface rx-placement tap7 worker 1",
+            "set interface rx-mode tap7 interrupt",
+            "set interface rx-placement tap7 worker 0",
+            "set interface rx-mode tap7 adaptive",
+        ),
+        setup=("create tap id 7 host-if-name stress7", "set interface state tap7 up"),
+        teardown=("delete tap tap7",),
+    ),
+]
+
+TABLES = [
+    Change(
+        "tables with routes",
+        cycle=(
+            "ip table add {n}9",
+            "ip route add 10.0.0.0/8 table {n}9 via 198.18.1.2 memif1/1",
+            "ip route add 10.1.0.0/16 table {n}9 via drop",
+            "ip6 table add {n}9",
+            "ip route add 2001:db8::/32 table {n}9 via drop",
+            "ip6 table del {n}9",
+            "ip table del {n}9",
+        ),
+    ),
+    Change(
+        "another interface moved between tables",
+        cycle=("set interface ip table loop0 77", "set interface ip table loop0 0"),
+        setup=("create loopback interface instance 0", "ip table add 77"),
+        teardown=("delete loopback interface intfc loop0", "ip table del 77"),
+    ),
+]
+
+FEATURES = [
+    Change(
+        "cross-connects and patches of other interfaces",
+        cycle=(
+            "set interface l2 xconnect loop0 loop1",
+            "set interface l2 xconnect loop1 loop0",
+            "set interface l3 loop0",
+            "set interface l3 loop1",
+            "test l2patch rx loop0 tx loop1",
+            "test l2patch rx loop0 tx loop1 del",
+        ),
+        setup=("create loopback interface instance 0", "create loopback interface instance 1"),
+        teardown=("delete loopback interface intfc loop0", "delete loopback interface intfc loop1"),
+    ),
+    Change(
+        "traces of the load",
+        cycle=("trace add memif-input 100", "show trace max 10", "clear trace"),
+    ),
+    Change(
+        "captures of the load",
+        cycle=("pcap trace rx tx drop max 1000 file {folder}/all.pcap", "pcap trace off"),
+    ),
+]
+
+READING = [
+    Change(
+        "everything shown",
+        cycle=(
+            "show runtime",
+            "show interface",
+            "show errors",
+            "show hardware-interfaces verbose",
+            "show memif memif1/0",
+            "show ip fib",
+            "show adj",
+            "show load-balance",
+            "show node",
+            "show graph",
+            "show buffers",
+            "show memory",
+            "show threads",
+            "show running-config",
+        ),
+    ),
+    Change("descriptors of the loaded memif shown", cycle=("show memif memif1/0 descriptors",)),
+    Change(
+        "counters cleared",
+        cycle=("clear runtime", "clear errors", "clear interfaces"),
+        clears_counters=True,
+    ),
+]
+
+CHANGES = [*ROUTES, *NEXT_HOPS, *NEIGHBOUR_CHANGES, *INTERFACES, *TABLES, *FEATURES, *READING]

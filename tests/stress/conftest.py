@@ -1,0 +1,68 @@
+"""One stand for all changes of a run, and the table at its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stress.generator import ndr, pin_here
+from stress.rig import Rig
+from stress.stand import HEAD, LOAD_PART, ROWS, Stress, tell
+from stress.table import rows_as_text
+from stress.verdict import ROUNDS_ENOUGH, ROUNDS_MAX
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The long form."""
+    group = parser.getgroup("stress")
+    group.addoption("--rounds", type=int, default=ROUNDS_ENOUGH, help="rounds of each change")
+    group.addoption("--budget", type=float, default=65.0, help="seconds for all changes together")
+    group.addoption("--long", action="store_true", help="also the changes that take long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Room for what is found."""
+    config.stash[ROWS] = []
+    config.stash[HEAD] = []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without `--long`, the changes that take long are not there."""
+
+    def is_long(item: pytest.Item) -> bool:
+        call: Any = getattr(item, "callspec", None)
+        return call is not None and getattr(call.params.get("change"), "is_long", False)
+
+    if not config.getoption("--long"):
+        items[:] = [item for item in items if not is_long(item)]
+
+
+@pytest.fixture(scope="session")
+def stress(request: pytest.FixtureRequest) -> Iterator[Stress]:
+    """The stand, under a load that is known."""
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("one core: router and generator need one each")
+    config = request.config
+    pin_here()
+    enough = config.getoption("--rounds")
+    with Rig() as rig:
+        found = ndr(rig.generator, lambda line: tell(config, line))
+        made = Stress(rig, LOAD_PART * found, enough, max(ROUNDS_MAX, 3 * enough), time.monotonic(), config)
+        made.rate_pps = made.full_pps
+        made.deadline += config.getoption("--budget")
+        config.stash[HEAD].append(
+            f"NDR {found / 1e6:.1f} Mpps, both directions together; load: 95 % of it while the host is quiet"
+        )
+        yield made
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The table."""
+    if rows := config.stash[ROWS]:
+        terminalreporter.section("load and changes")
+        for line in [*config.stash[HEAD], *rows_as_text(rows)]:
+            terminalreporter.write_line(line)

@@ -1,0 +1,99 @@
+"""What the tests of a run share: the stand, its load, and what has been found."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from stress.rig import Rig, Round
+from stress.table import Row
+
+#: The part of the rate without loss that is the load.
+LOAD_PART = 0.95
+QUIET_ROUND_S = 0.3
+#: Quiet rounds that show whether the host lets a load through, and how many of them may lose packets.
+QUIET_ROUNDS = 8
+QUIET_LOSSES_MAX = 1
+QUIET_ROUNDS_MAX = 40
+#: When more do, the load is made smaller, down to the least; when none does any more, greater again.
+LOWER_BY = 0.7
+LEAST_PPS = 2e6
+#: The rows of the run, for the table.
+ROWS = pytest.StashKey[list[Row]]()
+HEAD = pytest.StashKey[list[str]]()
+
+
+@dataclass
+class Stress:
+    """What the tests of a run share."""
+
+    rig: Rig
+    #: 95 % of the rate without loss that the run began with.
+    full_pps: float
+    enough: int
+    most: int
+    deadline: float
+    config: pytest.Config
+    #: The load now: less when the host lets less through.
+    rate_pps: float = 0.0
+    #: All quiet rounds with this load that no other program disturbed.
+    quiet: list[Round] = field(default_factory=list)
+
+    def tell(self, line: str) -> None:
+        """A line of progress, where somebody looks on."""
+        tell(self.config, line)
+
+    def add_row(self, row: Row) -> None:
+        """A line of the table."""
+        self.config.stash[ROWS].append(row)
+
+    def quiet_round(self, duration_s: float = QUIET_ROUND_S) -> Round:
+        """The load alone."""
+        found = self.rig.round(self.rate_pps, duration_s)
+        if found.is_disturbed:
+            self.tell(f"other programs had the worker's core for {found.worker.ousted_us / 1000:.0f} ms")
+        else:
+            self.quiet.append(found)
+        return found
+
+    def adapt(self) -> str | None:
+        """Find the load that the host lets through now; why there is none."""
+        recent = [found.is_lossy for found in self.quiet[-2 * QUIET_ROUNDS :]]
+        if len(recent) == 2 * QUIET_ROUNDS and not any(recent) and self.rate_pps < self.full_pps:
+            self._load(min(self.rate_pps / LOWER_BY, self.full_pps))
+        for _ in range(QUIET_ROUNDS_MAX):
+            if self.losses() > QUIET_LOSSES_MAX:
+                if self.rate_pps * LOWER_BY < LEAST_PPS:
+                    return f"even {self.rate_pps / 1e6:.1f} Mpps lose packets without any change"
+                self.tell(f"{self.losses()} of {len(self.quiet[-QUIET_ROUNDS:])} quiet rounds lose packets")
+                self._load(self.rate_pps * LOWER_BY)
+            elif len(self.quiet) >= QUIET_ROUNDS:
+                return None
+            self.quiet_round()
+        return "other programs have the worker's core"
+
+    @property
+    def is_over(self) -> bool:
+        """Is the time over?"""
+        return time.monotonic() > self.deadline
+
+    def losses(self) -> int:
+        """How many of the last quiet rounds lost packets."""
+        return sum(found.is_lossy for found in self.quiet[-QUIET_ROUNDS:])
+
+    def _load(self, rate_pps: float) -> None:
+        self.rate_pps = rate_pps
+        self.quiet = []
+        self.tell(f"load {rate_pps / 1e6:.1f} Mpps")
+
+
+def tell(config: pytest.Config, line: str) -> None:
+    """A line of progress, where somebody looks on."""
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and (sys.stdout.isatty() or config.getoption("--long")):
+        reporter.ensure_newline()
+        reporter.write_line(f"  {line}")
