@@ -70,7 +70,7 @@ LEVELS = [
     ),
     Level(
         "model",
-        ["cargo", "test", "--quiet", "--release", "-p", "quiver-core", "--lib", "model"],
+        ["cargo", "test", "--quiet", "--release", "-p", "quiver-core", "-p", "quiver-tables", "--lib", "model"],
         count_cargo,
         (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "3")),
     ),

@@ -1,5 +1,6 @@
 //! Clocks per look-up, bytes an entry and changes a second of the exact matches.
-//! `cargo run --release -p quiver-tables --example exact_bench [short|long|long5 [ENTRIES [BATCH]]]`
+//! `cargo run --release -p quiver-tables --example exact_bench [short|long|long5|hash [ENTRIES [BATCH]]]`
+#![allow(unsafe_code)]
 
 use std::time::Instant;
 
@@ -12,6 +13,8 @@ use quiver_tables::synthetic::Random;
 
 const QUERIES: usize = 1 << 18;
 const ROUNDS: usize = 9;
+/// An insert that takes longer has split a segment.
+const SLOW_CLOCKS: u64 = 20_000;
 const SIZES: [usize; 5] = [254, 65_536, 1_000_000, 8_000_000, 16_500_000];
 
 fn limits(entries_max: usize) -> Limits {
@@ -128,12 +131,17 @@ fn measure<S: Subject>(keys: &[S::Key], batch: usize, mut ask: impl FnMut(&[S::K
 
 fn scenario<S: Subject>(name: &str, entries: usize, batch: usize, mut subject: S) {
     let start = Instant::now();
-    let mut worst = 0;
+    // Inserts that took long: splits.
+    let mut slow = vec![0];
     for n in 0..entries as u64 {
         let before = clocks();
         subject.insert(n);
-        worst = worst.max(clocks() - before);
+        let clocks = clocks() - before;
+        if clocks > SLOW_CLOCKS {
+            slow.push(clocks);
+        }
     }
+    slow.sort_unstable();
     let seconds = start.elapsed().as_secs_f64();
     let mut random = Random::new(1 << 60);
     let hits: Vec<_> = (0..QUERIES).map(|_| S::key(random.below(entries as u64))).collect();
@@ -149,8 +157,7 @@ fn scenario<S: Subject>(name: &str, entries: usize, batch: usize, mut subject: S
     let single = measure::<S>(&hits, batch, |keys| keys.iter().filter(|key| subject.single(key)).count());
     print!("  {single:6.1}  {:5.1} +{:5.1}", per(table), per(objects));
     let changes = 100_000.min(entries as u64);
-    let order: Vec<u64> = (0..changes).map(|_| random.below(entries as u64)).collect();
-    let mut order = order;
+    let mut order: Vec<u64> = (0..changes).map(|_| random.below(entries as u64)).collect();
     order.sort_unstable();
     order.dedup();
     random.shuffle(&mut order);
@@ -171,9 +178,63 @@ fn scenario<S: Subject>(name: &str, entries: usize, batch: usize, mut subject: S
         rate(entries, seconds),
         rate(order.len(), removed),
         rate(order.len(), inserted),
-        worst as f64 / 1e3,
+        slow[slow.len() / 2] as f64 / 1e3,
         subject.shape()
     );
+}
+
+/// What candidates for the hash cost a key of eight bytes, the next one not waiting for it.
+fn hashes() {
+    let keys: Vec<u64> = (0..4096).map(number).collect();
+    let [a, b, c] = [number(1 << 40) | 1, number(1 << 41) | 1, number(1 << 42)];
+    let fold = |x: u64, y: u64| {
+        let product = u128::from(x) * u128::from(y);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let permute = |key: u64| {
+        let x = key ^ c;
+        let x = (x ^ x >> 32).wrapping_mul(a);
+        let x = (x ^ x >> 32).wrapping_mul(b);
+        x ^ x >> 32
+    };
+    report_hash("one folded product", &keys, |keys, out| {
+        out.iter_mut().zip(keys).for_each(|(out, key)| *out = fold(*key ^ c, a));
+    });
+    report_hash("permutation: two products", &keys, |keys, out| {
+        out.iter_mut().zip(keys).for_each(|(out, key)| *out = permute(*key));
+    });
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::_mm_crc32_u64;
+        #[target_feature(enable = "sse4.2")]
+        fn crc(keys: &[u64], out: &mut [u64], a: u64, b: u64) {
+            for (out, key) in out.iter_mut().zip(keys) {
+                *out = _mm_crc32_u64(a, *key) | _mm_crc32_u64(b, key.rotate_left(32)) << 32;
+            }
+        }
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+        fn wide(keys: &[u64], out: &mut [u64], permute: impl Fn(u64) -> u64) {
+            out.iter_mut().zip(keys).for_each(|(out, key)| *out = permute(*key));
+        }
+        if is_x86_feature_detected!("sse4.2") {
+            // SAFETY: the processor has it.
+            report_hash("CRC32, twice", &keys, |keys, out| unsafe { crc(keys, out, a, b) });
+        }
+        if Variant::Avx512.is_available() {
+            // SAFETY: the processor has it.
+            report_hash("permutation, AVX-512", &keys, |keys, out| unsafe { wide(keys, out, permute) });
+        }
+    }
+}
+
+fn report_hash(name: &str, keys: &[u64], mut hash: impl FnMut(&[u64], &mut [u64])) {
+    let (mut best, mut out) = (f64::MAX, vec![0; keys.len()]);
+    for _ in 0..200 {
+        let start = clocks();
+        hash(std::hint::black_box(keys), std::hint::black_box(&mut out));
+        best = best.min((clocks() - start) as f64 / keys.len() as f64);
+    }
+    println!("{name:28} {best:5.2} clocks a key");
 }
 
 fn short(entries: usize, batch: usize) {
@@ -203,8 +264,13 @@ fn main() {
     };
     let batch = std::env::args().nth(3).and_then(|batch| batch.parse().ok()).unwrap_or(256);
     let wants = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    if wants("hash") {
+        hashes();
+    }
     println!("clocks per key (hit, miss) for {:?}, single;", Variant::available().collect::<Vec<_>>());
-    println!("bytes an entry: table + objects; M/s: fill, remove, insert; worst insert, thousand clocks");
+    println!(
+        "bytes an entry: table + objects; M/s: fill, remove, insert; thousand clocks of a split (median)"
+    );
     for entries in sizes {
         if wants("short") {
             short(entries, batch);

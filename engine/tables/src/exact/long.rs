@@ -17,6 +17,7 @@ use crate::memory::{Limbo, MemoryError, prefetch};
 impl Bucket for LongBucket {
     const SEGMENT_BITS: u32 = 10;
     const SLOTS: usize = LONG_SLOTS;
+    const SPLIT_AT_16THS: u32 = 15;
     fn clear(&self) {
         LongBucket::clear(self);
     }
@@ -117,11 +118,17 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
             Pending { count: 0, lanes: [0; PENDING], hashes: [0; PENDING], bases: [0; PENDING] };
         let chunk = |start: usize| start..(start + CHUNK).min(count);
         for start in (0..count + 2 * LAG).step_by(CHUNK) {
-            for lane in chunk(start) {
-                let hash = seed.hash(&keys[lane]);
-                let base = view.base(hash);
-                prefetch(view.bucket(place::<LongBucket>(base, hash, 0)));
-                (ring.hashes[lane % RING], ring.bases[lane % RING]) = (hash, base);
+            let asked = &keys[start.min(count)..(start + CHUNK).min(count)];
+            let at = start % RING;
+            let hashes = &mut ring.hashes[at..at + CHUNK];
+            hashes.iter_mut().zip(asked).for_each(|(hash, key)| *hash = seed.hash(key));
+            // A loop of its own, which becomes vectors.
+            let mut entries = [0; CHUNK];
+            entries.iter_mut().zip(&*hashes).for_each(|(entry, hash)| *entry = view.entry(*hash));
+            for lane in 0..asked.len() {
+                let base = view.base_at(entries[lane]);
+                prefetch(view.bucket(place::<LongBucket>(base, hashes[lane], 0)));
+                ring.bases[at + lane] = base;
             }
             let Some(start) = start.checked_sub(LAG) else { continue };
             for lane in chunk(start) {

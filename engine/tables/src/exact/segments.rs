@@ -30,6 +30,8 @@ pub(super) trait Bucket: ZeroValid + Send + Sync {
     const SEGMENT_BITS: u32;
     /// Entries of a bucket.
     const SLOTS: usize;
+    /// A segment that is so full, in sixteenths, is split.
+    const SPLIT_AT_16THS: u32;
     /// Make it empty, while nobody reads it.
     fn clear(&self);
 }
@@ -149,8 +151,7 @@ pub(super) struct Grower<B: Bucket> {
 
 impl<B: Bucket> Grower<B> {
     const SEGMENT_SLOTS: u32 = (B::SLOTS as u32) << B::SEGMENT_BITS;
-    /// A segment with so many entries is split.
-    const SPLIT_AT: u32 = Self::SEGMENT_SLOTS / 16 * 13;
+    const SPLIT_AT: u32 = Self::SEGMENT_SLOTS / 16 * B::SPLIT_AT_16THS;
     /// A segment that is crowded with fewer entries than this meets keys that were made to collide.
     const CROWDED_BELOW: u32 = Self::SEGMENT_SLOTS / 4;
     /// Two halves with at most so many entries together become one again.

@@ -16,6 +16,7 @@ use crate::memory::{Limbo, MemoryError, prefetch};
 impl Bucket for ShortBucket {
     const SEGMENT_BITS: u32 = SHORT_STATE_BITS;
     const SLOTS: usize = SHORT_SLOTS;
+    const SPLIT_AT_16THS: u32 = 13;
     fn clear(&self) {
         ShortBucket::clear(self);
     }
@@ -148,16 +149,16 @@ impl<V: Value> ShortTable<V> {
     ) {
         for probe in 1..PROBES {
             let mut places = [0u32; RING];
-            for at in 0..pending.count.min(RING) {
+            for (at, place_at) in places.iter_mut().enumerate().take(pending.count) {
                 let hash = self.seed.permute(keys[usize::from(pending.lanes[at])]);
-                places[at] = place::<ShortBucket>(pending.bases[at], hash, probe);
-                prefetch(view.bucket(places[at]));
+                *place_at = place::<ShortBucket>(pending.bases[at], hash, probe);
+                prefetch(view.bucket(*place_at));
             }
             let mut left = 0;
-            for at in 0..pending.count.min(RING) {
+            for (at, place) in places.into_iter().enumerate().take(pending.count) {
                 let (lane, base) = (pending.lanes[at], pending.bases[at]);
                 let hash = self.seed.permute(keys[usize::from(lane)]);
-                let bucket = view.bucket(places[at]);
+                let bucket = view.bucket(place);
                 let mask = compare.short(bucket, short_word(hash, probe));
                 let value = bucket.value(mask.trailing_zeros() as usize);
                 let old = values[usize::from(lane)];
