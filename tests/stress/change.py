@@ -18,7 +18,7 @@ NUMBERS = range(10, 210)
 #: Between two cycles the generator has its core to itself, for so long at most, seconds.
 REST_S_MAX = 0.01
 #: How long the load of a round runs unless the change says otherwise, seconds.
-ROUND_S = 0.3
+ROUND_S = 0.2
 
 
 def rest(start: float) -> None:

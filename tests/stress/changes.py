@@ -324,7 +324,12 @@ READING = [
             "show running-config",
         ),
     ),
-    Change("descriptors of the loaded memif shown", cycle=("show memif memif1/0 descriptors",)),
+    Change(
+        "descriptors of the loaded memif shown",
+        cycle=("show memif memif1/0 descriptors",),
+        round_s=1.0,
+        is_long=True,
+    ),
     Change(
         "counters cleared",
         cycle=("clear runtime", "clear errors", "clear interfaces"),

@@ -24,6 +24,9 @@ FILE_COMMANDS = 50_000
 #: Where its routes go, so that they are gone with it however far it came.
 ADD_TABLE, DELETE_TABLE = "ip table add 63", "ip table del 63"
 
+#: What clients ask.
+QUESTIONS = ("show interface", "show errors", "show ip fib", "show node")
+
 Act = Callable[[Rig, Path], int]
 
 
@@ -55,7 +58,7 @@ def flood(rig: Rig, _folder: Path) -> int:
         clients = [stack.enter_context(Session(rig.router.api_socket)) for _ in range(FLOODERS)]
         for number in range(REQUESTS_UNREAD):
             for client in clients:
-                client.send(("show interface", "show errors", "show ip fib", "show node")[number % 4])
+                client.send(QUESTIONS[number % len(QUESTIONS)])
         for client in clients:
             client.call("show version")
     return FLOODERS * (REQUESTS_UNREAD + 1)
@@ -65,8 +68,8 @@ def leave(rig: Rig, _folder: Path) -> int:
     """Eight clients ask and leave without an answer."""
     for _ in range(FLOODERS):
         with Session(rig.router.api_socket) as client:
-            for _ in range(REQUESTS_UNREAD):
-                client.send("show memif memif1/0 descriptors")
+            for number in range(REQUESTS_UNREAD):
+                client.send(QUESTIONS[number % len(QUESTIONS)])
     return FLOODERS * REQUESTS_UNREAD
 
 

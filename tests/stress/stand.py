@@ -14,7 +14,7 @@ from stress.table import Row
 
 #: The part of the rate without loss that is the load.
 LOAD_PART = 0.95
-QUIET_ROUND_S = 0.3
+QUIET_ROUND_S = 0.2
 #: Quiet rounds that show whether the host lets a load through, and how many of them may lose packets.
 QUIET_ROUNDS = 8
 QUIET_LOSSES_MAX = 1
@@ -42,6 +42,8 @@ class Stress:
     rate_pps: float = 0.0
     #: All quiet rounds with this load that no other program disturbed.
     quiet: list[Round] = field(default_factory=list)
+    #: The last round, when it was quiet and the load is still the same.
+    last: Round | None = None
 
     def tell(self, line: str) -> None:
         """A line of progress, where somebody looks on."""
@@ -53,7 +55,7 @@ class Stress:
 
     def quiet_round(self, duration_s: float = QUIET_ROUND_S) -> Round:
         """The load alone."""
-        found = self.rig.round(self.rate_pps, duration_s)
+        found = self.last = self.rig.round(self.rate_pps, duration_s)
         if found.is_disturbed:
             self.tell(f"other programs had the worker's core for {found.worker.ousted_us / 1000:.0f} ms")
         else:
@@ -87,7 +89,7 @@ class Stress:
 
     def _load(self, rate_pps: float) -> None:
         self.rate_pps = rate_pps
-        self.quiet = []
+        self.quiet, self.last = [], None
         self.tell(f"load {rate_pps / 1e6:.1f} Mpps")
 
 

@@ -6,8 +6,8 @@ first. The control thread shares core 0 with the generator, as two cores allow; 
 router's own packet generator goes through the same worker as well, and has packets under way also
 while `quiver-tg` waits for its core.
 
-**A round** is the load for a third of a second. In every second one, a change (changes.py) is done and
-undone in a loop. Each round with changes stands between two quiet ones with the same load.
+**A round** is the load for a fifth of a second or more. In every second one, a change (changes.py) is
+done and undone in a loop. Each round with changes stands between two quiet ones with the same load.
 
 **What one round proves**, whatever the host does (`wrong_with`):
 - every frame is accounted for: offered = found the router's ring full + taken by the router;

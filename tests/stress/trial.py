@@ -21,12 +21,14 @@ DISTURBED = "the host is disturbed"
 def _rounds(stress: Stress, change: Change, folder: Path, pairs: Pairs) -> Outcome:
     """Rounds until it is known what the change does."""
     work = change.worker(stress.rig, folder)
-    pairs.quiet.append(stress.quiet_round())
+    pairs.quiet.append(stress.last or stress.quiet_round())
     while True:
         changed = stress.rig.round(stress.rate_pps, change.round_s, work)
         pairs.changed.append(changed)
         assert changed.cycles > 0
-        if not change.clears_counters:
+        if change.clears_counters:
+            assert changed.worker.waits == 0, f"{change.name}: the worker waited in the kernel"
+        else:
             assert (wrong := wrong_with(changed)) is None, f"{change.name}: {wrong}"
         pairs.quiet.append(stress.quiet_round())
         if len(pairs.changed) < stress.enough:
@@ -53,6 +55,7 @@ def _attempts(stress: Stress, change: Change, folder: Path) -> Outcome:
         finally:
             if pairs.changed:
                 stress.add_row(Row(change.name, pairs, stress.rate_pps, verdict))
+                stress.tell(f"{change.name}: {len(pairs.changed)} rounds, {verdict}")
         if outcome is not Outcome.UNDECIDED or attempt == ATTEMPTS_MAX - 1:
             break
     lossy = sum(found.is_lossy for found in pairs.changed)
