@@ -13,6 +13,7 @@ pub mod memory;
 pub mod neighbour;
 pub mod next_hop_group;
 pub mod prefix;
+mod prefix_map;
 pub mod synthetic;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};

@@ -1,9 +1,10 @@
-//! Addresses as numbers, prefixes of them, and an ordered map from prefixes.
+//! Addresses as numbers, and prefixes of them.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ops::{Add, BitAnd, BitOr, BitXor, Bound, Not, Shl, Shr, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
+
+pub use crate::prefix_map::PrefixMap;
 
 /// An IP address as a number in host order.
 pub trait Address:
@@ -204,11 +205,11 @@ impl<A: Address> Prefix<A> {
         (self.last() != A::MAX).then(|| Prefix { address: self.last() + A::ONE, len: self.len })
     }
 
-    fn key(self) -> A::Key {
+    pub(crate) fn key(self) -> A::Key {
         self.address.key(self.len)
     }
 
-    fn from_key(key: A::Key) -> Self {
+    pub(crate) fn from_key(key: A::Key) -> Self {
         let (address, len) = A::unkey(key);
         Prefix { address, len }
     }
@@ -288,124 +289,9 @@ impl fmt::Debug for IpPrefix {
     }
 }
 
-/// A map from prefixes, ordered by address, then shorter before longer. About 25 (IPv4) and 50
-/// (IPv6) bytes a prefix with values of 8.
-pub struct PrefixMap<A: Address, V> {
-    map: BTreeMap<A::Key, V>,
-    by_len: Box<[u32]>,
-}
-
-impl<A: Address, V> Default for PrefixMap<A, V> {
-    fn default() -> Self {
-        PrefixMap { map: BTreeMap::new(), by_len: vec![0; A::BITS as usize + 1].into() }
-    }
-}
-
-impl<A: Address, V> PrefixMap<A, V> {
-    /// How many prefixes.
-    pub fn len(&self) -> usize {
-        self.map.len()
-    }
-
-    /// Is there none?
-    pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
-    }
-
-    /// How many prefixes of each length, 0 first.
-    pub fn count_by_len(&self) -> &[u32] {
-        &self.by_len
-    }
-
-    /// The value of exactly this prefix.
-    pub fn get(&self, prefix: Prefix<A>) -> Option<&V> {
-        self.map.get(&prefix.key())
-    }
-
-    /// The value of exactly this prefix.
-    pub fn get_mut(&mut self, prefix: Prefix<A>) -> Option<&mut V> {
-        self.map.get_mut(&prefix.key())
-    }
-
-    /// Set the value of `prefix`; the old one comes back.
-    pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
-        let old = self.map.insert(prefix.key(), value);
-        self.by_len[usize::from(prefix.len)] += u32::from(old.is_none());
-        old
-    }
-
-    /// Set the value of `prefix` unless it has one: then that comes back.
-    pub fn insert_if_absent(&mut self, prefix: Prefix<A>, value: V) -> Option<V>
-    where
-        V: Copy,
-    {
-        match self.map.entry(prefix.key()) {
-            std::collections::btree_map::Entry::Occupied(old) => Some(*old.get()),
-            std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(value);
-                self.by_len[usize::from(prefix.len)] += 1;
-                None
-            }
-        }
-    }
-
-    /// Remove `prefix`.
-    pub fn remove(&mut self, prefix: Prefix<A>) -> Option<V> {
-        let old = self.map.remove(&prefix.key());
-        self.by_len[usize::from(prefix.len)] -= u32::from(old.is_some());
-        old
-    }
-
-    /// All, in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Prefix<A>, &V)> {
-        self.map.iter().map(|(key, value)| (Prefix::from_key(*key), value))
-    }
-
-    /// All after `prefix`, in order: to continue a listing that was interrupted.
-    pub fn iter_after(&self, prefix: Prefix<A>) -> impl Iterator<Item = (Prefix<A>, &V)> {
-        let from = (Bound::Excluded(prefix.key()), Bound::Unbounded);
-        self.map.range(from).map(|(key, value)| (Prefix::from_key(*key), value))
-    }
-
-    /// Those inside `prefix`, without itself, in order.
-    pub fn inside(&self, prefix: Prefix<A>) -> impl Iterator<Item = (Prefix<A>, &V)> {
-        let last = Bound::Included(prefix.last().key(u8::MAX));
-        let range = (Bound::Excluded(prefix.key()), last);
-        self.map.range(range).map(|(key, value)| (Prefix::from_key(*key), value))
-    }
-
-    /// The longest prefix of at most `len_max` bits that contains `address`.
-    ///
-    /// The predecessor in order either is it, or shares fewer bits with the address than any
-    /// other prefix that could be: so each step shortens, and there are few.
-    pub fn cover(&self, address: A, len_max: u8) -> Option<(Prefix<A>, &V)> {
-        let mut sought = Prefix::new(address, len_max);
-        loop {
-            let (key, value) = self.map.range(..=sought.key()).next_back()?;
-            let found = Prefix::from_key(*key);
-            if found.len <= sought.len && found.contains(address) {
-                return Some((found, value));
-            }
-            // Lengths with no prefix at all need no look.
-            let mut len = shared_bits(found.address, address).min(sought.len.checked_sub(1)?).min(found.len);
-            while len > 0 && self.by_len[usize::from(len)] == 0 {
-                len -= 1;
-            }
-            sought = Prefix::new(address, len);
-        }
-    }
-}
-
-fn shared_bits<A: Address>(a: A, b: A) -> u8 {
-    let (high, low) = (a ^ b).halves();
-    let leading = if high == 0 { 64 + low.leading_zeros() } else { high.leading_zeros() };
-    (leading - (128 - A::BITS)) as u8
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn bits_after_the_length_do_not_matter() {
@@ -415,23 +301,5 @@ mod tests {
         assert_eq!(Ip4Prefix::ALL.last(), u32::MAX);
         assert_eq!(prefix.next().map(|next| next.to_string()).as_deref(), Some("10.1.3.0/24"));
         assert_eq!(Ip4Prefix::new(u32::MAX, 32).next(), None);
-    }
-
-    proptest! {
-        #[test]
-        fn cover_is_the_longest_match(
-            prefixes in prop::collection::vec((any::<u32>(), 0u8..=32), 0..60),
-            base in any::<u32>(), address in any::<u32>(), len_max in 0u8..=32,
-        ) {
-            // Few distinct high bits, so that prefixes nest.
-            let squeeze = |address: u32| address & 0x0103_070f | base & 0xf000_0000;
-            let mut map = PrefixMap::<u32, u32>::default();
-            for (index, (address, len)) in prefixes.iter().enumerate() {
-                map.insert(Prefix::new(squeeze(*address), *len), index as u32);
-            }
-            let address = squeeze(address);
-            let naive = map.iter().filter(|(p, _)| p.len() <= len_max && p.contains(address)).max_by_key(|(p, _)| p.len());
-            prop_assert_eq!(map.cover(address, len_max), naive);
-        }
     }
 }

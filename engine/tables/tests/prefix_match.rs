@@ -277,6 +277,56 @@ fn an_ip6_reader_sees_only_old_or_new_answers() {
 }
 
 #[test]
+fn an_ip6_reader_sees_only_old_or_new_answers_while_nodes_widen_and_narrow() {
+    let mut random = Random::new(1);
+    let lens = [29, 32, 36, 40, 44, 48, 48, 56, 64, 128];
+    let bits = |random: &mut Random| {
+        u128::from_halves(random.bits(), random.bits()) & 0x0000_0000_0103_0001_0001_0000_0000_0003
+    };
+    let prefixes = (0..80).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
+    // Beside them in the same /32, many blocks with more than one prefix each.
+    let crowd = (16..80u128).flat_map(|n| [n << 88 | 1 << 80, n << 88 | 3 << 80]);
+    let crowd = crowd.map(|bits| Prefix::new(0x2001_0db8 << 96 | bits, 48));
+    watch(0, prefixes.collect(), crowd.collect(), 12_000);
+}
+
+#[test]
+fn crowded_ip6_blocks_equal_a_linear_scan_while_they_fill_and_empty() {
+    let epochs = Epochs::new(0);
+    let mut writer = LpmWriter::<u128>::new(&epochs, MISS).expect("memory");
+    let (mut random, mut model) = (Random::new(3), BTreeMap::new());
+    let mut seen: Vec<Prefix<u128>> = Vec::new();
+    for n in 0..1_500 {
+        // 64 blocks of eight bits in each of two blocks of eight, and some far below.
+        let bits =
+            u128::from_halves(random.bits(), random.bits()) & 0x0000_0001_3f3f_0003_0000_0000_0000_0003;
+        let len = [40, 44, 45, 46, 47, 48, 48, 48, 64, 128][n % 10];
+        seen.push(Prefix::new(0x2001_0db8 << 96 | bits, len));
+    }
+    for (n, prefix) in seen.iter().enumerate() {
+        let group = 1 + random.below(9) as u32;
+        writer.insert(0, *prefix, route(group)).expect("room");
+        model.insert(*prefix, group);
+        if n % 300 == 299 {
+            check(&writer, 0, &model, &seen[..=n]);
+        }
+    }
+    assert!(writer.usage().nodes >= 512, "there are wide nodes");
+    let probes = seen.clone();
+    random.shuffle(&mut seen);
+    for (n, prefix) in seen.iter().enumerate() {
+        writer.remove(0, *prefix).expect("room");
+        model.remove(prefix);
+        if n % 300 == 299 {
+            check(&writer, 0, &model, &probes);
+        }
+    }
+    writer.collect();
+    let usage = writer.usage();
+    assert_eq!((usage.entries, usage.nodes, usage.skips, usage.waiting), (0, 0, 0, 0));
+}
+
+#[test]
 fn a_generated_internet_equals_prefix_trie_before_and_after_half_of_it_left() {
     let epochs = Epochs::new(0);
     let mut writer = LpmWriter::<u32>::new(&epochs, MISS).expect("memory");

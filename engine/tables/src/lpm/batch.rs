@@ -6,7 +6,10 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::kernel::{GROUP, Kernel, LANES, Lane, Planes};
-use super::memory::{ENTRIES_MAX, NODE_BITS, NODES_MAX, Skip, TrieMemory, WORD_BITS, is_leaf};
+use super::memory::{
+    ENTRIES_MAX, NODE_BITS, NODE_WORDS, NODES_MAX, SKIPS_MAX, Skip, TrieMemory, WORD_BITS, is_leaf,
+    skip_words,
+};
 use crate::memory::prefetch;
 use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
@@ -176,9 +179,9 @@ impl Table<'_> {
             let [low, middle, high] = planes;
             // SAFETY: as the caller promises; no lane is at or above count.
             unsafe {
-                self.pass_skips(Lanes(low & !middle & !high), addresses, &mut depths, stage);
+                self.pass_skips::<A, K>(Lanes(low & !middle & !high), addresses, &mut depths, stage);
                 self.pass_dense(Lanes(low & middle & !high), addresses, &mut depths, stage);
-                self.pass_nodes::<A, K>(Lanes(!low & middle & !high), addresses, &mut depths, stage);
+                self.pass_nodes::<A, K>(Lanes(!low & (middle ^ high)), addresses, &mut depths, stage);
                 planes = K::planes(&stage.entries, count);
             }
             if planes == [0; 3] {
@@ -196,20 +199,40 @@ impl Table<'_> {
         }
     }
 
+    /// The skip that `entry` names.
+    #[inline(always)]
+    fn skip<A: Address>(&self, entry: u32) -> Skip<A> {
+        let words = skip_words::<A>();
+        let first = (entry & (SKIPS_MAX as u32 - 1)) as usize * words;
+        // SAFETY: a masked index lies inside the skips' mapping.
+        Skip::load(unsafe { std::slice::from_raw_parts(self.memory.skips.base().add(first), words) })
+    }
+
     /// # Safety
     /// As for [`descend`](Self::descend).
     #[inline(always)]
-    unsafe fn pass_skips<A: Address>(
+    unsafe fn pass_skips<A: Address, K: Kernel>(
         &self,
         lanes: Lanes,
         addresses: &[A],
         depths: &mut [u8; LANES],
         stage: &mut Stage,
     ) {
-        for lane in lanes {
-            // SAFETY: lanes lie below count.
-            unsafe {
-                let skip = Skip::<A>::load(self.memory.skip::<A>(stage.entries.get(lane)));
+        if lanes.0 == 0 {
+            return;
+        }
+        // SAFETY: lanes lie below count.
+        unsafe {
+            let first = stage.entries.get(lanes.0.trailing_zeros() as usize);
+            if K::are_all(&stage.entries, first, lanes.0, addresses.len()) {
+                // As in a table of one route, or where all routes lie in one prefix.
+                let skip = self.skip::<A>(first);
+                K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
+                K::set_bytes(depths, (skip.shift / NODE_BITS) as u8, lanes.0);
+                return;
+            }
+            for lane in lanes {
+                let skip = self.skip::<A>(stage.entries.get(lane));
                 let hit = (*addresses.get_unchecked(lane) ^ skip.key) >> skip.shift == A::ZERO;
                 stage.entries.set(lane, if hit { skip.hit } else { skip.miss });
                 *depths.get_unchecked_mut(lane) = (skip.shift / NODE_BITS) as u8;
@@ -227,13 +250,25 @@ impl Table<'_> {
         depths: &mut [u8; LANES],
         stage: &mut Stage,
     ) {
-        for lane in lanes {
-            // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
-            // which is as much longer.
-            unsafe {
+        // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
+        // which is as much longer.
+        unsafe {
+            if !self.asks {
+                for lane in lanes {
+                    let slot = next_slot(addresses, lane, depths);
+                    let base = stage.entries.get(lane) & (ENTRIES_MAX as u32 - 1);
+                    stage.entries.set(lane, self.entry(base + u32::from(slot)));
+                }
+                return;
+            }
+            for lane in lanes {
                 let slot = next_slot(addresses, lane, depths);
-                let base = stage.entries.get(lane) & (ENTRIES_MAX as u32 - 1);
-                stage.entries.set(lane, self.entry(base + u32::from(slot)));
+                let place = (stage.entries.get(lane) & (ENTRIES_MAX as u32 - 1)) + u32::from(slot);
+                prefetch(self.memory.entries.base().wrapping_add(place as usize));
+                stage.entries.set(lane, place);
+            }
+            for lane in lanes {
+                stage.entries.set(lane, self.entry(stage.entries.get(lane)));
             }
         }
     }
@@ -251,15 +286,21 @@ impl Table<'_> {
         if lanes.0 == 0 {
             return;
         }
-        // SAFETY: lanes lie below count; a masked index lies inside the nodes' mapping. The first
+        // SAFETY: lanes lie below count; a masked index and a slot lie inside the nodes' mapping,
+        // which is as much longer. The first
         // lanes of words and slots are used for the nodes' lanes, without gaps: all below count are set.
         unsafe {
             let nodes = self.memory.nodes.base().cast::<AtomicU64>();
             let mut filled = 0;
             for lane in lanes {
-                let slot = next_slot(addresses, lane, depths);
-                let index = stage.entries.get(lane) & (NODES_MAX as u32 - 1);
-                let word = index as usize * 8 + usize::from(slot >> WORD_BITS);
+                let entry = stage.entries.get(lane);
+                let slot = if A::BITS == 32 {
+                    u16::from(next_slot(addresses, lane, depths))
+                } else {
+                    next_wide_slot(addresses, lane, depths, entry >> 31)
+                };
+                let word =
+                    (entry & (NODES_MAX as u32 - 1)) as usize * NODE_WORDS + usize::from(slot >> WORD_BITS);
                 stage.words.set(filled, (*nodes.add(word)).load(Ordering::Acquire));
                 stage.slots.set(filled, u32::from(slot));
                 filled += 1;
@@ -291,5 +332,32 @@ unsafe fn next_slot<A: Address>(addresses: &[A], lane: usize, depths: &mut [u8; 
         } else {
             (*addresses.get_unchecked(lane) >> (u32::from(*depth) * 8)).low() as u8
         }
+    }
+}
+
+/// The next byte of a lane's address, or the next two if it stands at a wide node; the lane goes down by
+/// as much.
+///
+/// # Safety
+/// `lane` is below LANES and has an address of 16 bytes; `is_wide` is 0 or 1.
+#[inline(always)]
+unsafe fn next_wide_slot<A: Address>(
+    addresses: &[A],
+    lane: usize,
+    depths: &mut [u8; LANES],
+    is_wide: u32,
+) -> u16 {
+    // SAFETY: as the caller promises; two bytes from the 15th at most.
+    unsafe {
+        let depth = depths.get_unchecked_mut(lane);
+        // Only a late reader wraps around.
+        *depth = (depth.wrapping_sub(1 + is_wide as u8) & 15).min(14);
+        let two = if cfg!(target_endian = "little") {
+            let place = addresses.as_ptr().cast::<u8>().add(lane * 16 + usize::from(*depth));
+            place.cast::<u16>().read_unaligned()
+        } else {
+            (*addresses.get_unchecked(lane) >> (u32::from(*depth) * 8)).low() as u16
+        };
+        two & (0xff | (is_wide as u16).wrapping_neg())
     }
 }

@@ -4,7 +4,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::memory::KIND_SHIFT;
+use super::memory::{KIND_SHIFT, Skip, base_of, bitmap_of, place_in};
+use crate::prefix::Address;
 
 /// Look-ups that go in step: enough to hide memory, few enough to stay in L1.
 pub(super) const LANES: usize = 64;
@@ -75,6 +76,15 @@ pub(super) trait Kernel {
     /// The kind bits of `entries`.
     unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes;
 
+    /// Is the entry of every lane in `mask` this `entry`?
+    unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool;
+
+    /// Let every lane in `mask` go past `skip`.
+    unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>);
+
+    /// Write `value` for every lane in `mask`.
+    unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64);
+
     /// Write the answers: `miss` where the entry is 0.
     unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize);
 }
@@ -95,15 +105,13 @@ impl Kernel for Plain {
         for lane in 0..count {
             // SAFETY: as the caller promises.
             let (word, slot) = unsafe { (words.get(lane), slots.get(lane)) };
-            let (bitmap, base) = (word as u32, (word >> 32) as u32);
-            let before = (bitmap & (2u32 << (slot & 31)).wrapping_sub(1)).count_ones();
-            let place = base.wrapping_add(before).wrapping_sub(1);
+            let is_run = bitmap_of(word) != 0;
             // SAFETY: as above.
             unsafe {
-                places.set(lane, if bitmap == 0 { 0 } else { place });
-                bases.set(lane, base);
+                places.set(lane, if is_run { place_in(word, slot) } else { 0 });
+                bases.set(lane, base_of(word));
             }
-            mask |= u64::from(bitmap != 0) << lane;
+            mask |= u64::from(is_run) << lane;
         }
         mask
     }
@@ -136,6 +144,35 @@ impl Kernel for Plain {
     }
 
     #[inline(always)]
+    unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool {
+        // SAFETY: as the caller promises.
+        let differs = |lane| unsafe { entries.get(lane) ^ entry };
+        (0..count).fold(0, |all, lane| all | differs(lane) & 0u32.wrapping_sub((mask >> lane & 1) as u32))
+            == 0
+    }
+
+    #[inline(always)]
+    unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>) {
+        let bits = A::MAX << skip.shift;
+        let key = skip.key & bits;
+        for (lane, address) in addresses.iter().enumerate() {
+            let way = if *address & bits == key { skip.hit } else { skip.miss };
+            // SAFETY: as the caller promises.
+            unsafe {
+                let entry = if mask >> lane & 1 != 0 { way } else { entries.get(lane) };
+                entries.set(lane, entry);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64) {
+        for (lane, byte) in bytes.iter_mut().enumerate() {
+            *byte = if mask >> lane & 1 != 0 { value } else { *byte };
+        }
+    }
+
+    #[inline(always)]
     unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize) {
         for (lane, group) in (0..count).zip(groups) {
             // SAFETY: as the caller promises.
@@ -152,8 +189,9 @@ pub(super) use x86::{Avx2, Avx512};
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, Kernel, Lane, Plain, Planes};
-    use crate::lpm::memory::KIND_SHIFT;
+    use super::{GROUP, Kernel, LANES, Lane, Plain, Planes};
+    use crate::lpm::memory::{KIND_SHIFT, Skip};
+    use crate::prefix::Address;
 
     /// AVX2 and POPCNT: kind bits by sign masks, eight lanes at a time; words one at a time.
     pub(in crate::lpm) struct Avx2;
@@ -201,6 +239,37 @@ mod x86 {
                 planes[0] |= sign(_mm256_slli_epi32::<2>(eight));
             }
             planes
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool {
+            let (bits, entry) =
+                (_mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128), _mm256_set1_epi32(entry as i32));
+            let mut differ = _mm256_setzero_si256();
+            for first in (0..count).step_by(8) {
+                let counted = _mm256_and_si256(_mm256_set1_epi32((mask >> first) as i32), bits);
+                // SAFETY: as above.
+                let eight = unsafe { _mm256_load_si256(entries.place(first).cast()) };
+                let other = _mm256_xor_si256(eight, entry);
+                let counted = _mm256_cmpeq_epi32(counted, bits);
+                differ = _mm256_or_si256(differ, _mm256_and_si256(other, counted));
+            }
+            _mm256_testz_si256(differ, differ) != 0
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>) {
+            // SAFETY: plain code.
+            unsafe { Plain::skip_all(addresses, skip, mask, entries) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64) {
+            // SAFETY: plain code.
+            unsafe { Plain::set_bytes(bytes, value, mask) }
         }
 
         #[inline]
@@ -287,6 +356,70 @@ mod x86 {
                 }
             }
             planes
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool {
+            let (entry, mut others) = (_mm512_set1_epi32(entry as i32), 0);
+            for first in (0..count).step_by(GROUP) {
+                // SAFETY: as above.
+                let lanes = unsafe { _mm512_load_si512(entries.place(first).cast()) };
+                others |= _mm512_mask_cmpneq_epi32_mask((mask >> first) as u16, lanes, entry);
+            }
+            others == 0
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>) {
+            let bits = A::MAX << skip.shift;
+            let (bits_high, bits_low) = bits.halves();
+            let (key_high, key_low) = (skip.key & bits).halves();
+            let (hit, miss) = (_mm512_set1_epi32(skip.hit as i32), _mm512_set1_epi32(skip.miss as i32));
+            let pair = |high: u64, low: u64| _mm512_broadcast_i32x4(_mm_set_epi64x(high as i64, low as i64));
+            let (wide_bits, wide_key) = (pair(bits_high, bits_low), pair(key_high, key_low));
+            let (narrow_bits, narrow_key) =
+                (_mm512_set1_epi32(bits_low as i32), _mm512_set1_epi32(key_low as i32));
+            for (first, sixteen) in addresses.chunks_exact(GROUP).enumerate() {
+                let (first, place) = (first * GROUP, sixteen.as_ptr().cast::<__m512i>());
+                let mut off = 0u32;
+                if A::BITS == 32 {
+                    // SAFETY: sixteen addresses of 4 bytes.
+                    let lanes = unsafe { _mm512_loadu_si512(place) };
+                    let lanes = _mm512_and_si512(lanes, narrow_bits);
+                    off = u32::from(_mm512_cmpneq_epi32_mask(lanes, narrow_key));
+                } else {
+                    for quarter in 0..4 {
+                        // SAFETY: sixteen addresses of 16 bytes, low half first: four to a register.
+                        let lanes = unsafe { _mm512_loadu_si512(place.add(quarter)) };
+                        let lanes = _mm512_and_si512(lanes, wide_bits);
+                        let halves = u32::from(_mm512_cmpneq_epi64_mask(lanes, wide_key));
+                        let either = (halves | halves >> 1) & 0x55;
+                        off |= _pext_u32(either, 0x55) << (4 * quarter);
+                    }
+                }
+                let ways = _mm512_mask_mov_epi32(hit, off as u16, miss);
+                // SAFETY: as above.
+                unsafe {
+                    _mm512_mask_store_epi32(entries.place_mut(first).cast(), (mask >> first) as u16, ways)
+                };
+            }
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64) {
+            // SAFETY: sixty-four bytes.
+            unsafe {
+                _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, _mm512_set1_epi8(value as i8));
+            }
         }
 
         #[inline]

@@ -26,6 +26,8 @@ pub(crate) const WORD_BITS: u32 = 5;
 pub(crate) const NODE_WORDS: usize = 8;
 /// Slots of a node or a dense block.
 pub(crate) const NODE_SLOTS: usize = 256;
+/// Nodes whose room a wide node takes, which decides 16 bits.
+pub(crate) const WIDE_NODES: usize = 256;
 /// Address bits that a node decides.
 pub(crate) const NODE_BITS: u32 = 8;
 /// Address bits that a small root decides: 16 KB.
@@ -45,6 +47,7 @@ pub(crate) const KIND_SHIFT: u32 = 29;
 const SKIP: u32 = 1 << KIND_SHIFT;
 const NODE: u32 = 2 << KIND_SHIFT;
 const DENSE: u32 = 3 << KIND_SHIFT;
+const WIDE: u32 = 4 << KIND_SHIFT;
 /// Largest index that an entry can carry.
 pub(crate) const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -59,6 +62,8 @@ pub(crate) enum Entry {
     Node(u32),
     /// A dense block, by the index of its first entry.
     Dense(u32),
+    /// A wide node, by the index of the first of its [`WIDE_NODES`].
+    Wide(u32),
 }
 
 #[inline(always)]
@@ -73,7 +78,8 @@ pub(crate) fn entry_of(entry: u32) -> Entry {
         0 => Entry::Leaf(index),
         1 => Entry::Skip(index),
         2 => Entry::Node(index),
-        _ => Entry::Dense(index),
+        3 => Entry::Dense(index),
+        _ => Entry::Wide(index),
     }
 }
 
@@ -84,6 +90,7 @@ impl Entry {
             Entry::Skip(index) => SKIP | index,
             Entry::Node(index) => NODE | index,
             Entry::Dense(base) => DENSE | base,
+            Entry::Wide(index) => WIDE | index,
         }
     }
 }
@@ -112,6 +119,13 @@ pub(crate) fn bitmap_of(word: u64) -> u32 {
 #[inline(always)]
 pub(crate) fn base_of(word: u64) -> u32 {
     (word >> 32) as u32
+}
+
+/// The place of the entry for a slot (its low five bits count) of a word whose bitmap is not 0.
+#[inline(always)]
+pub(crate) fn place_in(word: u64, slot: u32) -> u32 {
+    let before = (bitmap_of(word) & (2u32 << (slot & 31)).wrapping_sub(1)).count_ones();
+    base_of(word).wrapping_add(before).wrapping_sub(1)
 }
 
 /// A skip: addresses that agree with `key` above `shift` go on with `hit`, others end at `miss`, a
@@ -196,13 +210,13 @@ impl TrieMemory {
         let memory = TrieMemory {
             // A little more than can be handed out: a run may be read to its full 32 entries.
             entries: Reserved::new("prefix match entries", ENTRIES_MAX + NODE_SLOTS, Pages::Huge)?,
-            nodes: Reserved::new("prefix match nodes", NODES_MAX, Pages::Huge)?,
+            nodes: Reserved::new("prefix match nodes", NODES_MAX + WIDE_NODES, Pages::Huge)?,
             skips: Reserved::new("prefix match skips", SKIPS_MAX * skip_words::<A>(), Pages::Huge)?,
             roots: Reserved::new("prefix match roots", ROOTS_MAX * SMALL_ROOT_WORDS, Pages::Small)?,
         };
         let mut slots = TrieSlots {
             entries: Slots::new(RUN_LENGTHS, ENTRIES_MAX, 3072, 3072 * 512),
-            nodes: Slots::new(&[1], NODES_MAX, 256, 1 << 15),
+            nodes: Slots::new(&[1, WIDE_NODES as u16], NODES_MAX, WIDE_NODES as u32, 1 << 15),
             skips: Slots::new(&[1], SKIPS_MAX, 512, 1 << 17),
             roots: Slots::new(
                 &[SMALL_ROOT_WORDS as u16],

@@ -13,7 +13,7 @@ use super::kernel::Plain;
 use super::kernel::{Avx2, Avx512};
 use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
-    bitmap_of, entry_of, is_leaf,
+    bitmap_of, entry_of, is_leaf, place_in,
 };
 use crate::memory::{Reserved, prefetch};
 use crate::next_hop_group::GroupId;
@@ -189,10 +189,8 @@ impl<A: Address> Lpm<A> {
     /// entry itself if it stands in the word.
     #[inline(always)]
     fn entry_place(&self, word: u64, slot: u32) -> *const AtomicU32 {
-        let bitmap = bitmap_of(word);
-        let before = (bitmap & (2u32 << (slot & 31)).wrapping_sub(1)).count_ones();
         // An inline word's slots all look at entry 0, which is always in cache.
-        let index = if bitmap == 0 { 0 } else { base_of(word).wrapping_add(before).wrapping_sub(1) };
+        let index = if bitmap_of(word) == 0 { 0 } else { place_in(word, slot) };
         // In bounds: a base that was ever published leaves room for 32 entries, and is never
         // written apart from its bitmap.
         self.memory.entries.base().wrapping_add(index as usize)
@@ -250,6 +248,15 @@ impl<A: Address> Lpm<A> {
             }
             let hit = (address ^ skip.key) >> skip.shift == A::ZERO;
             return (if hit { skip.hit } else { skip.miss }, skip.shift);
+        }
+        if let Entry::Wide(index) = entry_of(entry) {
+            let Some(bits) = bits.checked_sub(2 * NODE_BITS) else { return (0, 0) };
+            let slot = (address >> bits).low() as u32 & 0xffff;
+            let node = self.memory.nodes.get(index as usize + (slot >> NODE_BITS) as usize);
+            return (
+                self.entry(node[(slot as usize & 255) >> WORD_BITS].load(Ordering::Acquire), slot),
+                bits,
+            );
         }
         let Some(bits) = bits.checked_sub(NODE_BITS) else { return (0, 0) };
         let slot = (address >> bits).low() as u32 & 255;

@@ -3,19 +3,20 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use quiver_core::epoch::{Epochs, Stamp};
 
 use super::memory::{
-    BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, INDEX_MASK, NODE_SLOTS, NODE_WORDS, ROOTS_MAX, SMALL_ROOT_BITS,
-    SMALL_ROOT_WORDS, TrieMemory, TrieSlots, TrieUse, WORD_SLOTS, entry_of, inline_word,
+    BIG_ROOT_BITS, BIG_ROOT_WORDS, INDEX_MASK, NODE_SLOTS, NODE_WORDS, ROOTS_MAX, SMALL_ROOT_BITS,
+    SMALL_ROOT_WORDS, TrieMemory, TrieSlots, TrieUse, WIDE_NODES, WORD_SLOTS,
 };
 use super::paint::{Painter, Piece};
 use super::reader::Lpm;
 use crate::memory::{MemoryError, Pages, Reserved};
 use crate::next_hop_group::GroupId;
 use crate::prefix::{Address, Prefix, PrefixMap};
+use crate::prefix_map::Place;
 
 /// Tables of one family at most.
 pub const TABLES_MAX: usize = ROOTS_MAX - 1;
@@ -200,9 +201,11 @@ impl<A: Address> LpmWriter<A> {
     /// Is there room for the worst that painting `edges` ends of ranges can need?
     fn check_room(&mut self, edges: usize) -> Result<(), LpmError> {
         let levels = (A::BITS / 8) as usize;
+        // Sixteen new nodes may become a wide one.
+        let wide = if A::BITS == 32 { 1 } else { 1 + WIDE_NODES / 16 };
         let need = [
             ("entries", edges * levels * (NODE_SLOTS + WORD_SLOTS) + 16 * 3072),
-            ("nodes", edges * levels + 256),
+            ("nodes", edges * levels * wide + 256),
             ("skips", edges * levels + 512),
         ];
         let have =
@@ -259,7 +262,9 @@ impl<A: Address> LpmWriter<A> {
                 let slots = self.painter().decode(word.load(Ordering::Relaxed), A::BITS - SMALL_ROOT_BITS);
                 for (slot, entry) in slots.into_iter().enumerate() {
                     let index = word_index * WORD_SLOTS + slot;
-                    self.lift(entry, index, &big[index * NODE_WORDS..][..NODE_WORDS]);
+                    let first = A::from_halves(0, index as u64) << (A::BITS - SMALL_ROOT_BITS);
+                    let words = &big[index * NODE_WORDS..][..NODE_WORDS];
+                    self.painter().lift(entry, first, A::BITS - BIG_ROOT_BITS, words);
                 }
             }
         } else {
@@ -271,29 +276,6 @@ impl<A: Address> LpmWriter<A> {
         state.draining = None;
         self.retire_root(table, old, false);
         Ok(())
-    }
-
-    /// Write what the small root's `entry` for slot `index` leads to into eight words.
-    fn lift(&mut self, entry: u32, index: usize, words: &[AtomicU64]) {
-        match entry_of(entry) {
-            Entry::Leaf(_) => words.iter().for_each(|word| word.store(inline_word(entry), Ordering::Relaxed)),
-            Entry::Node(node) => {
-                let memory = self.memory.clone();
-                for (to, from) in words.iter().zip(memory.nodes.get(node as usize)) {
-                    to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-                }
-                self.slots.nodes.retire(node, 1);
-            }
-            Entry::Dense(_) | Entry::Skip(_) => {
-                let first = A::from_halves(0, index as u64) << (A::BITS - SMALL_ROOT_BITS);
-                let mut painter = self.painter();
-                let slots = painter.unfold(entry, first, A::BITS - BIG_ROOT_BITS);
-                for (word, part) in words.iter().zip(slots.chunks_exact(WORD_SLOTS)) {
-                    word.store(0, Ordering::Relaxed);
-                    painter.encode(word, part.try_into().expect("32 slots"));
-                }
-            }
-        }
     }
 
     /// Move a table to a small root, or to none.
@@ -313,7 +295,9 @@ impl<A: Address> LpmWriter<A> {
         for (word_index, word) in memory.root(base).iter().enumerate() {
             let slots: [u32; WORD_SLOTS] = std::array::from_fn(|slot| {
                 let index = word_index * WORD_SLOTS + slot;
-                self.sink(index, &big[index * NODE_WORDS..][..NODE_WORDS])
+                let first = A::from_halves(0, index as u64) << (A::BITS - SMALL_ROOT_BITS);
+                let words = &big[index * NODE_WORDS..][..NODE_WORDS];
+                self.painter().sink(first, A::BITS - BIG_ROOT_BITS, words)
             });
             word.store(0, Ordering::Relaxed);
             self.painter().encode(word, &slots);
@@ -322,23 +306,6 @@ impl<A: Address> LpmWriter<A> {
         self.table(table).root = Root::Small(base);
         self.retire_root(table, Root::Big, false);
         Ok(())
-    }
-
-    /// The entry of a small root for what eight words of the big one say.
-    fn sink(&mut self, index: usize, words: &[AtomicU64]) -> u32 {
-        let first_word = words[0].load(Ordering::Relaxed);
-        let same = words.iter().all(|word| word.load(Ordering::Relaxed) == first_word);
-        if let (true, Some(entry)) = (same, super::memory::inline_leaf(first_word)) {
-            return entry;
-        }
-        let mut painter = self.painter();
-        let mut slots = [0; NODE_SLOTS];
-        for (word, part) in words.iter().zip(slots.chunks_exact_mut(WORD_SLOTS)) {
-            part.copy_from_slice(&painter.decode(word.load(Ordering::Relaxed), A::BITS - BIG_ROOT_BITS));
-            painter.retire_run(word.load(Ordering::Relaxed));
-        }
-        let first = A::from_halves(0, index as u64) << (A::BITS - SMALL_ROOT_BITS);
-        painter.build(&slots, first, A::BITS - BIG_ROOT_BITS)
     }
 
     /// Retire a root that is published no more; with `deep`, also all that it leads to.
@@ -375,43 +342,54 @@ pub struct Bulk<'w, A: Address> {
 impl<A: Address> Bulk<'_, A> {
     /// Set what `prefix` leads to; the old value comes back.
     pub fn insert(&mut self, prefix: Prefix<A>, route: Route) -> Result<Option<Route>, LpmError> {
-        assert!(route.group.0 != 0 && route.group.0 <= INDEX_MASK, "{:?} is no leaf", route.group);
-        self.prepare(prefix)?;
-        let count = self.writer.table(self.table).prefixes.len();
-        self.writer.fit_root(self.table, count + 1)?;
-        let old = self.writer.table(self.table).prefixes.insert(prefix, route);
-        if old.is_none_or(|old| old.group != route.group) {
-            self.change(prefix, route.group);
-        }
-        Ok(old)
+        self.set(prefix, route, true)
     }
 
     /// Set what `prefix` leads to, unless it leads somewhere already: then that comes back.
     pub fn insert_if_absent(&mut self, prefix: Prefix<A>, route: Route) -> Result<Option<Route>, LpmError> {
+        self.set(prefix, route, false)
+    }
+
+    fn set(&mut self, prefix: Prefix<A>, route: Route, replace: bool) -> Result<Option<Route>, LpmError> {
         assert!(route.group.0 != 0 && route.group.0 <= INDEX_MASK, "{:?} is no leaf", route.group);
         self.prepare(prefix)?;
         let count = self.writer.table(self.table).prefixes.len();
         self.writer.fit_root(self.table, count + 1)?;
-        let old = self.writer.table(self.table).prefixes.insert_if_absent(prefix, route);
-        if old.is_none() {
-            self.change(prefix, route.group);
+        let prefixes = &mut self.writer.tables[self.table as usize].prefixes;
+        match prefixes.find_or_place(prefix) {
+            Ok(_) if !replace => Ok(prefixes.get(prefix).copied()),
+            Ok(place) => {
+                let old = std::mem::replace(prefixes.value_at(place), route);
+                if old.group != route.group {
+                    let next = prefixes.after(place);
+                    self.change(prefix, route.group, next);
+                }
+                Ok(Some(old))
+            }
+            Err(place) => {
+                let place = prefixes.insert_at(place, prefix, route);
+                let next = prefixes.after(place);
+                self.change(prefix, route.group, next);
+                Ok(None)
+            }
         }
-        Ok(old)
     }
 
     /// Remove `prefix`; its value comes back.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Result<Option<Route>, LpmError> {
-        if self.writer.table(self.table).prefixes.get(prefix).is_none() {
+        if self.writer.table(self.table).prefixes.is_empty() {
             return Ok(None);
         }
         self.prepare(prefix)?;
-        let state = self.writer.table(self.table);
-        let old = state.prefixes.remove(prefix);
-        let cover = prefix.len().checked_sub(1).and_then(|len| state.prefixes.cover(prefix.first(), len));
+        let prefixes = &mut self.writer.tables[self.table as usize].prefixes;
+        let Some(place) = prefixes.find(prefix) else { return Ok(None) };
+        let (old, next) = prefixes.remove_at(place);
+        let shorter = prefix.len().checked_sub(1).map(|len| Prefix::new(prefix.first(), len));
+        let cover = shorter.and_then(|shorter| prefixes.cover_before(next, shorter));
         // Below the default route a miss stands in the trie, not the default itself.
         let group = cover.filter(|(cover, _)| cover.len() > 0).map_or(GroupId(0), |(_, route)| route.group);
-        self.change(prefix, group);
-        Ok(old)
+        self.change(prefix, group, next);
+        Ok(Some(old))
     }
 
     /// The current value of `prefix`.
@@ -444,8 +422,9 @@ impl<A: Address> Bulk<'_, A> {
         Ok(())
     }
 
-    /// All of `prefix` that no longer prefix inside it claims leads to `group`.
-    fn change(&mut self, prefix: Prefix<A>, group: GroupId) {
+    /// All of `prefix` that no longer prefix inside it claims leads to `group`; what follows `prefix` is
+    /// at `next`.
+    fn change(&mut self, prefix: Prefix<A>, group: GroupId, next: Place) {
         if prefix.len() == 0 {
             let miss = if group.0 == 0 { self.writer.miss } else { group };
             self.writer.space.table(self.table).miss.store(miss.0, Ordering::Release);
@@ -454,7 +433,7 @@ impl<A: Address> Bulk<'_, A> {
         let leaf = group.0;
         let mut from = Some(prefix.first());
         let state = &self.writer.tables[self.table as usize];
-        for (inside, _) in state.prefixes.inside(prefix) {
+        for (inside, _) in state.prefixes.inside_from(next, prefix) {
             let Some(first) = from else { break };
             if inside.last() < first {
                 continue; // inside one that was passed
