@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import scenario
 from quiver_lab.compare import peers, rounds, scale, workers
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, interleave, open_all, turn_order
@@ -20,6 +21,7 @@ from quiver_lab.forwarders.quiver import QuiverConfig
 from quiver_lab.tables.ip4 import ip4_from_prefixes
 from quiver_lab.tables.ip6 import ip6_from_prefixes
 from quiver_lab.tables.prefix_file import read_prefixes
+from quiver_lab.testbed import Cores, make_plan
 
 TESTPMD_STATS = """
   ---------------------- Forward statistics for port 0  ----------------------
@@ -143,6 +145,17 @@ def test_every_scenario_of_the_comparisons_is_valid(tmp_path: Path) -> None:
     assert scale.node_kind("memif1/0-tx") == "NAME-tx"
     assert scale.node_kind("ip4-lookup") == "ip4-lookup"
     assert "worker 1" in workers.stream("s1", workers.PATHS[0], 1)
+
+
+def test_routes_with_several_next_hops_come_in_runs(tmp_path: Path) -> None:
+    table = {"kind": "consecutive", "count": 20, "next_hops": 4, "run": 8}
+    for path, first in (("ip4", "10.0.0.0/32"), ("ip6", "2001:2:0:a000::/128")):
+        plan = make_plan(scenario(path=path, table=table, frame=78), tmp_path, Cores(0, (1,), 0))
+        assert f"exec {tmp_path / 'routes-1.cli'}" in plan.forwarder.commands
+        lines = (tmp_path / "routes-0.cli").read_text().splitlines()
+        assert lines[0].startswith(f"ip route add {first} count 8 via ")
+        assert [line.partition("count ")[2][0] for line in lines] == ["8", "8", "4"]
+        assert all(line.endswith(" memif1/0") for line in lines)
 
 
 def test_a_comparison_is_written_as_json_and_markdown(tmp_path: Path) -> None:

@@ -77,10 +77,17 @@ class NoTable(Part):
 
 
 class ConsecutiveRoutes(Part):
-    """`count` host routes in each direction, one after the other, made by one command."""
+    """`count` host routes in each direction, one after the other; made by one command when they share
+    their next hop."""
 
     kind: Literal["consecutive"]
     count: int = Field(default=1, ge=1, le=ROUTES_MAX)
+    next_hops: int = Field(default=1, ge=1, le=250)
+    """Neighbours behind each port. With one, a table may hold all routes as if they were a single one; with
+    several, neighbouring runs differ."""
+    run: int = Field(default=1, ge=1, le=256)
+    """So many routes in a row share a next hop, when there are several."""
+    seed: int = 1
 
 
 class InternetTable(Part):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from ipaddress import ip_address
 from pathlib import Path
+
+import numpy as np
 
 from quiver_lab.forwarders.quiver import QuiverConfig
 from quiver_lab.generators.profile import (
@@ -149,14 +152,37 @@ def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value 
         return [*_neighbours(scenario.path, table.next_hops), f"exec {routes}"], destinations
     assert isinstance(table, ConsecutiveRoutes)
     firsts, bits = (IP4_FIRST_ROUTE, 32) if scenario.path == "ip4" else (IP6_FIRST_ROUTE, 128)
-    lines = _neighbours(scenario.path, 1)
+    lines = _neighbours(scenario.path, table.next_hops)
     values: list[Value | None] = []
     for port, first in enumerate(firsts):
+        if table.next_hops > 1:
+            file = directory / f"routes-{port}.cli"
+            _write_lines(file, _runs(scenario.path, table, port, first))
+            lines.append(f"exec {file}")
+            values.append(_consecutive(first, table.count, scenario))
+            continue
         count = f" count {table.count}" if table.count > 1 else ""
         hop = host_address(scenario.path, port, 0)
         lines.append(f"ip route add {first}/{bits}{count} via {hop} {INTERFACES[port]}")
         values.append(_consecutive(first, table.count, scenario))
     return lines, values
+
+
+def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterator[str]:
+    """Routes in runs that share a next hop, which is drawn for each run."""
+    starts = np.arange(0, table.count, table.run, dtype=np.uint64)
+    hops = np.random.default_rng((table.seed, port)).integers(0, table.next_hops, len(starts))
+    number = int(ip_address(first))
+    if path == "ip4":
+        texts, bits = ip4_texts((starts + np.uint64(number)).astype(np.uint32)), 32
+    else:
+        low = starts + np.uint64(number & ((1 << 64) - 1))
+        texts, bits = ip6_texts(np.full(len(starts), number >> 64, dtype=np.uint64), low), 128
+    ways = [f"via {host_address(path, port, hop)} {INTERFACES[port]}" for hop in range(table.next_hops)]
+    for start, text, hop in zip(starts.tolist(), texts, hops.tolist(), strict=True):
+        here = min(table.run, table.count - start)
+        count = f" count {here}" if here > 1 else ""
+        yield f"ip route add {text}/{bits}{count} {ways[hop]}"
 
 
 def _consecutive(first: str, count: int, scenario: Scenario) -> Value:
