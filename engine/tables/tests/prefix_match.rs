@@ -277,7 +277,7 @@ fn an_ip6_reader_sees_only_old_or_new_answers() {
 }
 
 #[test]
-fn an_ip6_reader_sees_only_old_or_new_answers_while_nodes_widen_and_narrow() {
+fn an_ip6_reader_sees_only_old_or_new_answers_while_a_block_crowds_and_empties() {
     let mut random = Random::new(1);
     let lens = [29, 32, 36, 40, 44, 48, 48, 56, 64, 128];
     let bits = |random: &mut Random| {
@@ -311,7 +311,7 @@ fn crowded_ip6_blocks_equal_a_linear_scan_while_they_fill_and_empty() {
             check(&writer, 0, &model, &seen[..=n]);
         }
     }
-    assert!(writer.usage().nodes >= 512, "there are wide nodes");
+    assert!(writer.usage().nodes > 100, "there are many nodes");
     let probes = seen.clone();
     random.shuffle(&mut seen);
     for (n, prefix) in seen.iter().enumerate() {

@@ -28,6 +28,10 @@ pub(super) struct Table<'t> {
     pub miss: u32,
     /// Is it worth while to ask for the root's words of the next lanes?
     pub asks: bool,
+    /// And for entries of dense blocks before any is read?
+    pub asks_dense: bool,
+    /// And for skips?
+    pub asks_skips: bool,
 }
 
 /// A set of lanes, to be walked.
@@ -158,7 +162,7 @@ impl Table<'_> {
                 K::merge(&mut stage.entries, &stage.loaded, far, count);
             }
             let planes = K::planes(&stage.entries, count);
-            if planes != [0; 3] {
+            if planes != [0; 2] {
                 self.descend::<A, K>(addresses, planes, stage);
             }
             K::answer(&stage.entries, self.miss, groups, count);
@@ -176,15 +180,15 @@ impl Table<'_> {
         // Bytes of the address below what the lane stands at.
         let mut depths = [(self.slot_bits / NODE_BITS) as u8; LANES];
         for _ in 0..LEVELS_MAX {
-            let [low, middle, high] = planes;
+            let [low, high] = planes;
             // SAFETY: as the caller promises; no lane is at or above count.
             unsafe {
-                self.pass_skips::<A, K>(Lanes(low & !middle & !high), addresses, &mut depths, stage);
-                self.pass_dense(Lanes(low & middle & !high), addresses, &mut depths, stage);
-                self.pass_nodes::<A, K>(Lanes(!low & (middle ^ high)), addresses, &mut depths, stage);
+                self.pass_skips::<A, K>(Lanes(low & !high), addresses, &mut depths, stage);
+                self.pass_dense(Lanes(low & high), addresses, &mut depths, stage);
+                self.pass_nodes::<A, K>(Lanes(high & !low), addresses, &mut depths, stage);
                 planes = K::planes(&stage.entries, count);
             }
-            if planes == [0; 3] {
+            if planes == [0; 2] {
                 return;
             }
         }
@@ -231,6 +235,12 @@ impl Table<'_> {
                 K::set_bytes(depths, (skip.shift / NODE_BITS) as u8, lanes.0);
                 return;
             }
+            if self.asks_skips {
+                for lane in lanes {
+                    let index = (stage.entries.get(lane) & (SKIPS_MAX as u32 - 1)) as usize;
+                    prefetch(self.memory.skips.base().wrapping_add(index * skip_words::<A>()));
+                }
+            }
             for lane in lanes {
                 let skip = self.skip::<A>(stage.entries.get(lane));
                 let hit = (*addresses.get_unchecked(lane) ^ skip.key) >> skip.shift == A::ZERO;
@@ -253,7 +263,7 @@ impl Table<'_> {
         // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
         // which is as much longer.
         unsafe {
-            if !self.asks {
+            if !self.asks_dense {
                 for lane in lanes {
                     let slot = next_slot(addresses, lane, depths);
                     let base = stage.entries.get(lane) & (ENTRIES_MAX as u32 - 1);
@@ -286,21 +296,15 @@ impl Table<'_> {
         if lanes.0 == 0 {
             return;
         }
-        // SAFETY: lanes lie below count; a masked index and a slot lie inside the nodes' mapping,
-        // which is as much longer. The first
+        // SAFETY: lanes lie below count; a masked index lies inside the nodes' mapping. The first
         // lanes of words and slots are used for the nodes' lanes, without gaps: all below count are set.
         unsafe {
             let nodes = self.memory.nodes.base().cast::<AtomicU64>();
             let mut filled = 0;
             for lane in lanes {
-                let entry = stage.entries.get(lane);
-                let slot = if A::BITS == 32 {
-                    u16::from(next_slot(addresses, lane, depths))
-                } else {
-                    next_wide_slot(addresses, lane, depths, entry >> 31)
-                };
-                let word =
-                    (entry & (NODES_MAX as u32 - 1)) as usize * NODE_WORDS + usize::from(slot >> WORD_BITS);
+                let slot = next_slot(addresses, lane, depths);
+                let index = stage.entries.get(lane) & (NODES_MAX as u32 - 1);
+                let word = index as usize * NODE_WORDS + usize::from(slot >> WORD_BITS);
                 stage.words.set(filled, (*nodes.add(word)).load(Ordering::Acquire));
                 stage.slots.set(filled, u32::from(slot));
                 filled += 1;
@@ -332,32 +336,5 @@ unsafe fn next_slot<A: Address>(addresses: &[A], lane: usize, depths: &mut [u8; 
         } else {
             (*addresses.get_unchecked(lane) >> (u32::from(*depth) * 8)).low() as u8
         }
-    }
-}
-
-/// The next byte of a lane's address, or the next two if it stands at a wide node; the lane goes down by
-/// as much.
-///
-/// # Safety
-/// `lane` is below LANES and has an address of 16 bytes; `is_wide` is 0 or 1.
-#[inline(always)]
-unsafe fn next_wide_slot<A: Address>(
-    addresses: &[A],
-    lane: usize,
-    depths: &mut [u8; LANES],
-    is_wide: u32,
-) -> u16 {
-    // SAFETY: as the caller promises; two bytes from the 15th at most.
-    unsafe {
-        let depth = depths.get_unchecked_mut(lane);
-        // Only a late reader wraps around.
-        *depth = (depth.wrapping_sub(1 + is_wide as u8) & 15).min(14);
-        let two = if cfg!(target_endian = "little") {
-            let place = addresses.as_ptr().cast::<u8>().add(lane * 16 + usize::from(*depth));
-            place.cast::<u16>().read_unaligned()
-        } else {
-            (*addresses.get_unchecked(lane) >> (u32::from(*depth) * 8)).low() as u16
-        };
-        two & (0xff | (is_wide as u16).wrapping_neg())
     }
 }

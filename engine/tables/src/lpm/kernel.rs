@@ -50,8 +50,8 @@ impl<T: Copy> Lane<T> {
     }
 }
 
-/// The three kind bits of all lanes' entries, one mask for each bit, the lowest first.
-pub(super) type Planes = [u64; 3];
+/// The two kind bits of all lanes' entries, one mask for each bit, the lower first.
+pub(super) type Planes = [u64; 2];
 
 /// The arithmetic of one kernel, on the first `count` lanes.
 ///
@@ -131,7 +131,7 @@ impl Kernel for Plain {
     unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
         // SAFETY: as the caller promises.
         let entry = |lane| unsafe { entries.get(lane) };
-        let mut planes = [0; 3];
+        let mut planes = [0; 2];
         if (0..count).fold(0, |all, lane| all | entry(lane)) >> KIND_SHIFT == 0 {
             return planes;
         }
@@ -229,14 +229,13 @@ mod x86 {
         #[inline]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
         unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
-            let mut planes = [0; 3];
+            let mut planes = [0; 2];
             for first in (0..count).step_by(8) {
                 // SAFETY: as above.
                 let eight = unsafe { _mm256_load_si256(entries.place(first).cast()) };
                 let sign = |v| u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(v)) as u32) << first;
-                planes[2] |= sign(eight);
-                planes[1] |= sign(_mm256_slli_epi32::<1>(eight));
-                planes[0] |= sign(_mm256_slli_epi32::<2>(eight));
+                planes[1] |= sign(eight);
+                planes[0] |= sign(_mm256_slli_epi32::<1>(eight));
             }
             planes
         }
@@ -346,7 +345,7 @@ mod x86 {
             enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
         )]
         unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
-            let mut planes = [0; 3];
+            let mut planes = [0; 2];
             for first in (0..count).step_by(GROUP) {
                 // SAFETY: as above.
                 let lanes = unsafe { _mm512_load_si512(entries.place(first).cast()) };

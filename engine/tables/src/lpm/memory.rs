@@ -26,8 +26,6 @@ pub(crate) const WORD_BITS: u32 = 5;
 pub(crate) const NODE_WORDS: usize = 8;
 /// Slots of a node or a dense block.
 pub(crate) const NODE_SLOTS: usize = 256;
-/// Nodes whose room a wide node takes, which decides 16 bits.
-pub(crate) const WIDE_NODES: usize = 256;
 /// Address bits that a node decides.
 pub(crate) const NODE_BITS: u32 = 8;
 /// Address bits that a small root decides: 16 KB.
@@ -42,12 +40,11 @@ pub(crate) const BIG_ROOT_WORDS: usize = 1 << (BIG_ROOT_BITS - WORD_BITS);
 /// Run lengths that are handed out; a run takes the next longer one.
 const RUN_LENGTHS: &[u16] = &[2, 3, 4, 6, 8, 12, 16, 24, 32, 256];
 
-/// The first of the three bits that say what an entry is.
-pub(crate) const KIND_SHIFT: u32 = 29;
+/// The first of the two bits that say what an entry is.
+pub(crate) const KIND_SHIFT: u32 = 30;
 const SKIP: u32 = 1 << KIND_SHIFT;
 const NODE: u32 = 2 << KIND_SHIFT;
 const DENSE: u32 = 3 << KIND_SHIFT;
-const WIDE: u32 = 4 << KIND_SHIFT;
 /// Largest index that an entry can carry.
 pub(crate) const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -62,8 +59,6 @@ pub(crate) enum Entry {
     Node(u32),
     /// A dense block, by the index of its first entry.
     Dense(u32),
-    /// A wide node, by the index of the first of its [`WIDE_NODES`].
-    Wide(u32),
 }
 
 #[inline(always)]
@@ -78,8 +73,7 @@ pub(crate) fn entry_of(entry: u32) -> Entry {
         0 => Entry::Leaf(index),
         1 => Entry::Skip(index),
         2 => Entry::Node(index),
-        3 => Entry::Dense(index),
-        _ => Entry::Wide(index),
+        _ => Entry::Dense(index),
     }
 }
 
@@ -90,7 +84,6 @@ impl Entry {
             Entry::Skip(index) => SKIP | index,
             Entry::Node(index) => NODE | index,
             Entry::Dense(base) => DENSE | base,
-            Entry::Wide(index) => WIDE | index,
         }
     }
 }
@@ -210,13 +203,13 @@ impl TrieMemory {
         let memory = TrieMemory {
             // A little more than can be handed out: a run may be read to its full 32 entries.
             entries: Reserved::new("prefix match entries", ENTRIES_MAX + NODE_SLOTS, Pages::Huge)?,
-            nodes: Reserved::new("prefix match nodes", NODES_MAX + WIDE_NODES, Pages::Huge)?,
+            nodes: Reserved::new("prefix match nodes", NODES_MAX, Pages::Huge)?,
             skips: Reserved::new("prefix match skips", SKIPS_MAX * skip_words::<A>(), Pages::Huge)?,
             roots: Reserved::new("prefix match roots", ROOTS_MAX * SMALL_ROOT_WORDS, Pages::Small)?,
         };
         let mut slots = TrieSlots {
             entries: Slots::new(RUN_LENGTHS, ENTRIES_MAX, 3072, 3072 * 512),
-            nodes: Slots::new(&[1, WIDE_NODES as u16], NODES_MAX, WIDE_NODES as u32, 1 << 15),
+            nodes: Slots::new(&[1], NODES_MAX, 256, 1 << 15),
             skips: Slots::new(&[1], SKIPS_MAX, 512, 1 << 17),
             roots: Slots::new(
                 &[SMALL_ROOT_WORDS as u16],

@@ -4,9 +4,8 @@
 //! where slot *i* differs from slot *i* − 1, and the base of as many **entries**. If all 32 are the
 //! same, the bitmap is 0 and the entry stands in the word itself; so does a skip that speaks of all of
 //! them. A **root** is an array of words for the first 16 or 24 bits of the address; a **node** is
-//! eight words, one cache line, for the next 8 bits, a **wide** node (IPv6) 2,048 words for the next
-//! 16, where a node would have many nodes below it. An entry is a leaf (a next-hop group), a node of
-//! either kind, a **dense** block (256 entries without bitmaps, where there are too many runs) or a
+//! eight words, one cache line, for the next 8 bits. An entry is a leaf (a next-hop group), a node, a
+//! **dense** block (256 entries without bitmaps, where there are too many runs) or a
 //! **skip** (one prefix compared whole, in place of levels with a single way down).
 //!
 //! Workers look up in lanes (`batch`), by one of three kernels (`kernel`).

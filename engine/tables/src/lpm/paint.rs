@@ -4,10 +4,9 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{
-    Entry, NODE_BITS, NODE_SLOTS, NODE_WORDS, Skip, TrieMemory, TrieSlots, WIDE_NODES, WORD_BITS, WORD_SLOTS,
-    base_of, bitmap_of, entry_of, inline_word, is_leaf, run_word,
+    Entry, NODE_BITS, NODE_SLOTS, NODE_WORDS, Skip, TrieMemory, TrieSlots, WORD_BITS, WORD_SLOTS, base_of,
+    bitmap_of, entry_of, inline_word, is_leaf, run_word,
 };
-use super::reshape::wide_words;
 use crate::prefix::Address;
 
 /// More runs than this in a node make it a dense block.
@@ -32,7 +31,7 @@ pub(crate) struct Painter<'a, A> {
     pub family: PhantomData<A>,
 }
 
-pub(crate) const ROOM: &str = "room was checked before painting";
+const ROOM: &str = "room was checked before painting";
 
 impl<A: Address> Painter<'_, A> {
     /// Paint ascending, disjoint `pieces` on `words`, which cover the block from `first` on; each
@@ -99,19 +98,10 @@ impl<A: Address> Painter<'_, A> {
     /// whose pieces covers it; returns the entry to publish in its place.
     fn paint_below(&mut self, entry: u32, first: A, bits: u32, pieces: &[Piece<A>]) -> u32 {
         let slot_bits = bits - NODE_BITS;
-        match entry_of(entry) {
-            Entry::Node(index) => {
-                let words = self.memory.nodes.get(index as usize);
-                self.paint_words(words, first, slot_bits, pieces);
-                let entry = self.settle_node(entry, first, slot_bits);
-                return self.widen(entry, first, bits);
-            }
-            Entry::Wide(index) => {
-                let words = self.memory.nodes.slice(index as usize, WIDE_NODES).as_flattened();
-                self.paint_words(words, first, slot_bits - NODE_BITS, pieces);
-                return self.settle_wide(index, first, bits, pieces[0].first);
-            }
-            _ => {}
+        if let Entry::Node(index) = entry_of(entry) {
+            let words = self.memory.nodes.get(index as usize);
+            self.paint_words(words, first, slot_bits, pieces);
+            return self.settle_node(entry, first, slot_bits);
         }
         let mut slots = self.expand(entry, first, slot_bits);
         self.paint_slots(&mut slots, first, slot_bits, pieces);
@@ -120,12 +110,11 @@ impl<A: Address> Painter<'_, A> {
                 for (slot, value) in slots.iter().enumerate() {
                     self.memory.entries.get(base as usize + slot).store(*value, Ordering::Release);
                 }
-                return self.widen(entry, first, bits);
+                return entry;
             }
             self.slots.entries.retire(base, NODE_SLOTS);
         }
-        let entry = self.build(&slots, first, slot_bits);
-        self.widen(entry, first, bits)
+        self.build(&slots, first, slot_bits)
     }
 
     /// The 256 slots of a block that is no node. A skip that is used up is retired.
@@ -148,7 +137,6 @@ impl<A: Address> Painter<'_, A> {
                 slots
             }
             Entry::Node(index) => self.node_slots(index, slot_bits),
-            Entry::Wide(index) => self.unfold_wide(index, first, slot_bits),
         }
     }
 
@@ -161,7 +149,7 @@ impl<A: Address> Painter<'_, A> {
         slots
     }
 
-    pub fn node_slots(&self, index: u32, slot_bits: u32) -> [u32; NODE_SLOTS] {
+    fn node_slots(&self, index: u32, slot_bits: u32) -> [u32; NODE_SLOTS] {
         let mut slots = [0; NODE_SLOTS];
         let words = self.memory.nodes.get(index as usize);
         for (word, part) in words.iter().zip(slots.chunks_exact_mut(WORD_SLOTS)) {
@@ -274,13 +262,6 @@ impl<A: Address> Painter<'_, A> {
                 let words = self.memory.nodes.get(index as usize);
                 words.iter().for_each(|word| self.retire_word(word.load(Ordering::Relaxed)));
                 self.slots.nodes.retire(index, 1);
-            }
-            Entry::Wide(index) => {
-                let memory = self.memory;
-                for words in wide_words(memory, index) {
-                    words.iter().for_each(|word| self.retire_word(word.load(Ordering::Relaxed)));
-                }
-                self.slots.nodes.retire(index, WIDE_NODES);
             }
             Entry::Dense(base) => {
                 for slot in 0..NODE_SLOTS {

@@ -32,6 +32,10 @@ pub struct Lpm<A: Address> {
     pub(super) big: OnceLock<Reserved<AtomicU64>>,
     /// Are there so many prefixes that words of the root are worth asking for ahead of their use?
     pub(super) large: AtomicBool,
+    /// Are there so many that dense blocks stay in no cache?
+    pub(super) huge: AtomicBool,
+    /// Are there so many skips that they stay in no cache?
+    pub(super) scattered: AtomicBool,
     /// The best kernel for this processor.
     kernel: Variant,
     family: std::marker::PhantomData<A>,
@@ -61,6 +65,8 @@ impl<A: Address> Lpm<A> {
             miss: AtomicU32::new(miss.0),
             big: OnceLock::new(),
             large: AtomicBool::new(false),
+            huge: AtomicBool::new(false),
+            scattered: AtomicBool::new(false),
             kernel: best_kernel(),
             family: std::marker::PhantomData,
         }
@@ -175,6 +181,8 @@ impl<A: Address> Lpm<A> {
             slot_bits: root.slot_bits,
             miss: self.miss.load(Ordering::Relaxed),
             asks: self.large.load(Ordering::Relaxed),
+            asks_skips: self.scattered.load(Ordering::Relaxed),
+            asks_dense: self.huge.load(Ordering::Relaxed),
         }
     }
 
@@ -248,15 +256,6 @@ impl<A: Address> Lpm<A> {
             }
             let hit = (address ^ skip.key) >> skip.shift == A::ZERO;
             return (if hit { skip.hit } else { skip.miss }, skip.shift);
-        }
-        if let Entry::Wide(index) = entry_of(entry) {
-            let Some(bits) = bits.checked_sub(2 * NODE_BITS) else { return (0, 0) };
-            let slot = (address >> bits).low() as u32 & 0xffff;
-            let node = self.memory.nodes.get(index as usize + (slot >> NODE_BITS) as usize);
-            return (
-                self.entry(node[(slot as usize & 255) >> WORD_BITS].load(Ordering::Acquire), slot),
-                bits,
-            );
         }
         let Some(bits) = bits.checked_sub(NODE_BITS) else { return (0, 0) };
         let slot = (address >> bits).low() as u32 & 255;

@@ -9,7 +9,7 @@ use quiver_core::epoch::{Epochs, Stamp};
 
 use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, INDEX_MASK, NODE_SLOTS, NODE_WORDS, ROOTS_MAX, SMALL_ROOT_BITS,
-    SMALL_ROOT_WORDS, TrieMemory, TrieSlots, TrieUse, WIDE_NODES, WORD_SLOTS,
+    SMALL_ROOT_WORDS, TrieMemory, TrieSlots, TrieUse, WORD_SLOTS,
 };
 use super::paint::{Painter, Piece};
 use super::reader::Lpm;
@@ -26,6 +26,10 @@ const PROMOTE_PREFIXES: usize = 16_384;
 const DEMOTE_PREFIXES: usize = 4_096;
 /// From this many prefixes on, readers ask for words of the root ahead of their use.
 const LARGE_PREFIXES: usize = 4_096;
+/// From this many on, they ask for entries of dense blocks too: with fewer that costs more than it spares.
+const HUGE_PREFIXES: usize = 1 << 22;
+/// From this many skips on (2 MB in IPv6), readers of large tables ask for them.
+const SCATTERED_SKIPS: usize = 1 << 16;
 /// Pieces that are painted at a time.
 const PIECES_MAX: usize = 1_024;
 /// Retired things after which the writer takes a stamp.
@@ -201,11 +205,9 @@ impl<A: Address> LpmWriter<A> {
     /// Is there room for the worst that painting `edges` ends of ranges can need?
     fn check_room(&mut self, edges: usize) -> Result<(), LpmError> {
         let levels = (A::BITS / 8) as usize;
-        // Sixteen new nodes may become a wide one.
-        let wide = if A::BITS == 32 { 1 } else { 1 + WIDE_NODES / 16 };
         let need = [
             ("entries", edges * levels * (NODE_SLOTS + WORD_SLOTS) + 16 * 3072),
-            ("nodes", edges * levels * wide + 256),
+            ("nodes", edges * levels + 256),
             ("skips", edges * levels + 512),
         ];
         let have =
@@ -223,7 +225,11 @@ impl<A: Address> LpmWriter<A> {
 
     /// See that `table` has the root it should have for `count` prefixes.
     fn fit_root(&mut self, table: u32, count: usize) -> Result<(), LpmError> {
-        self.space.table(table).large.store(count >= LARGE_PREFIXES, Ordering::Relaxed);
+        let lpm = self.space.table(table);
+        lpm.large.store(count >= LARGE_PREFIXES, Ordering::Relaxed);
+        lpm.huge.store(count >= HUGE_PREFIXES, Ordering::Relaxed);
+        let scattered = count >= LARGE_PREFIXES && self.slots.skips.used() >= SCATTERED_SKIPS;
+        lpm.scattered.store(scattered, Ordering::Relaxed);
         let (promote, demote) = if table == 0 { (1, 1) } else { (PROMOTE_PREFIXES, DEMOTE_PREFIXES) };
         match self.table(table).root {
             Root::Empty | Root::Small(_) if count >= promote => self.promote(table),
