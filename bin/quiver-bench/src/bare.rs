@@ -2,8 +2,9 @@
 //! loop without nodes, vectors handed over, counters per node or anything else that a router needs.
 
 use quiver_core::Frame;
-use quiver_core::cpu::Variant;
+use quiver_core::cpu::{Body, Variant};
 use quiver_core::packet::Packet;
+use quiver_ip::tables::IpTables;
 use quiver_tables::adjacency::Adjacencies;
 use quiver_tables::ip4_lpm::Ip4Lpm;
 use quiver_tables::ip6_lpm::Ip6Lpm;
@@ -13,6 +14,7 @@ use quiver_wire::ip4::{self, Ip4Header};
 use quiver_wire::ip6::{self, Ip6Header};
 use quiver_wire::{EtherType, Header, checksum};
 
+use crate::paths::Work;
 use crate::population::OUR_MAC;
 
 /// What the loop counts, so that nothing can be left out.
@@ -26,12 +28,43 @@ pub struct Counted {
     pub odd: u64,
 }
 
+/// One vector through the loop; compiled in the form that it runs in.
+pub struct Loop<'a> {
+    /// Which.
+    pub work: Work,
+    /// The form of loops and look-ups.
+    pub variant: Variant,
+    /// The packets.
+    pub frame: &'a mut Frame,
+    /// The router's tables.
+    pub tables: &'a IpTables,
+    /// What the loop counts.
+    pub counted: &'a mut Counted,
+}
+
+impl Body for Loop<'_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Loop { work, variant, frame, tables, counted } = self;
+        let (groups, adjacencies) = (&*tables.groups, &*tables.adjacencies);
+        match work {
+            Work::Cross => cross(frame, counted),
+            Work::Ip4 => ip4(variant, frame, tables.ip4.table(0), groups, adjacencies, counted),
+            Work::Ip6 => ip6(variant, frame, tables.ip6.table(0), groups, adjacencies, counted),
+        }
+    }
+}
+
 /// Packets whose headers are checked before the first of them is looked up.
 pub const BLOCK: usize = 64;
 
 /// Forward IPv4: check the frame and the header, look up, count the hop, write the frame's header,
 /// count, free.
+#[inline(always)]
 pub fn ip4(
+    variant: Variant,
     frame: &mut Frame,
     lpm: &Ip4Lpm,
     groups: &Groups,
@@ -64,7 +97,7 @@ pub fn ip4(
             };
             counted.odd += u64::from(!good);
         }
-        lpm.lookup_slice(Variant::best(), &destinations[..block], &mut found[..block]);
+        lpm.lookup_slice(variant, &destinations[..block], &mut found[..block]);
         for i in 0..block {
             let packet = &mut packets[at + i];
             let hop = groups.word(found[i]).hop();
@@ -86,7 +119,8 @@ pub fn ip4(
 }
 
 /// Pass frames on: look at the length, count.
-pub fn cross(frame: &mut Frame, counted: &mut Counted) {
+#[inline(always)]
+fn cross(frame: &mut Frame, counted: &mut Counted) {
     for packet in frame.packets() {
         let length = packet.segment_length();
         counted.odd += u64::from(length < 14);
@@ -96,7 +130,9 @@ pub fn cross(frame: &mut Frame, counted: &mut Counted) {
 }
 
 /// Forward IPv6: as [`ip4`], with a hop limit and no checksum.
-pub fn ip6(
+#[inline(always)]
+fn ip6(
+    variant: Variant,
     frame: &mut Frame,
     lpm: &Ip6Lpm,
     groups: &Groups,
@@ -128,7 +164,7 @@ pub fn ip6(
             };
             counted.odd += u64::from(!good);
         }
-        lpm.lookup_slice(Variant::best(), &destinations[..block], &mut found[..block]);
+        lpm.lookup_slice(variant, &destinations[..block], &mut found[..block]);
         for i in 0..block {
             let packet = &mut packets[at + i];
             let hop = groups.word(found[i]).hop();

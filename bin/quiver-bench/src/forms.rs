@@ -246,7 +246,14 @@ pub fn run() {
             note("bare loop".into(), {
                 measure(b, 256, |b, frame| {
                     let (lpm, t) = (b.tables.writer.space().table(0), b.tables);
-                    bare::ip4(frame, lpm, t.groups.table(), t.adjacencies.table(), &mut b.counted);
+                    bare::ip4(
+                        Variant::best(),
+                        frame,
+                        lpm,
+                        t.groups.table(),
+                        t.adjacencies.table(),
+                        &mut b.counted,
+                    );
                     frame.drain().for_each(|packet| b.cache.free(packet));
                 })
             });

@@ -212,23 +212,8 @@ impl Bare {
             self.maker.fill(&mut self.cache, &mut self.frame);
             packets += self.frame.len();
             let start = clocks();
-            match self.work {
-                Work::Cross => bare::cross(&mut self.frame, &mut self.counted),
-                Work::Ip4 => bare::ip4(
-                    &mut self.frame,
-                    tables.ip4.table(0),
-                    &tables.groups,
-                    &tables.adjacencies,
-                    &mut self.counted,
-                ),
-                Work::Ip6 => bare::ip6(
-                    &mut self.frame,
-                    tables.ip6.table(0),
-                    &tables.groups,
-                    &tables.adjacencies,
-                    &mut self.counted,
-                ),
-            }
+            let (work, variant, counted) = (self.work, engine.variant(), &mut self.counted);
+            variant.run(bare::Loop { work, variant, frame: &mut self.frame, tables: &tables, counted });
             self.ender.take(&mut self.cache, &mut self.frame);
             taken += clocks() - start;
         }

@@ -28,12 +28,9 @@ impl PacketTx {
 /// Let the first `count` packets die here.
 #[cold]
 fn drop_front(cx: &mut Context<'_>, frame: &mut Frame, count: usize, reason: TxDrop) {
-    let errors = frame.packets().first().map(|p| p.tx);
     frame.take_front(count, |packet| cx.buffers.free(packet));
     cx.count(reason, count as u64);
-    if let Some(interface) = errors {
-        cx.interface_counters(interface).tx_errors.add(count as u64);
-    }
+    cx.interface_counters(cx.tx).tx_errors.add(count as u64);
 }
 
 impl TxQueue for PacketTx {

@@ -98,7 +98,7 @@ impl TxQueue for PcapTx {
                     self.state.written.fetch_add(count as u64, Ordering::Relaxed);
                     frame.take_front(count, |packet| cx.buffers.free(packet));
                 }
-                Err(error) => self.failed(&error, frame.packets()[0].tx, cx),
+                Err(error) => self.failed(&error, cx),
             }
         }
     }
@@ -106,11 +106,11 @@ impl TxQueue for PcapTx {
 
 impl PcapTx {
     #[cold]
-    fn failed(&mut self, error: &io::Error, interface: InterfaceId, cx: &mut Context<'_>) {
+    fn failed(&mut self, error: &io::Error, cx: &mut Context<'_>) {
         self.writer.get_mut().bytes.clear();
         if !self.state.failed.swap(true, Ordering::Relaxed) {
             let number = error.raw_os_error().unwrap_or(0);
-            cx.notify(Event::new(self.node, interface, cx.now_ns, 0, &number.to_ne_bytes()));
+            cx.notify(Event::new(self.node, cx.tx, cx.now_ns, 0, &number.to_ne_bytes()));
         }
     }
 }
@@ -128,8 +128,6 @@ impl TxQueue for NoFile {
 /// Let the first `count` packets die.
 #[cold]
 fn bury(cx: &mut Context<'_>, frame: &mut Frame, count: usize, reason: TxDrop) {
-    if let Some(packet) = frame.packets().first() {
-        cx.interface_counters(packet.tx).tx_errors.add(count as u64);
-    }
+    cx.interface_counters(cx.tx).tx_errors.add(count as u64);
     frame.take_front(count, |packet| cx.kill(packet, reason));
 }

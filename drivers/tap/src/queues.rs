@@ -105,7 +105,7 @@ impl TxQueue for TapTx {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         for packet in frame.drain() {
             if let Err(error) = self.0.write(&packet) {
-                refused(cx, &error, packet.tx);
+                refused(cx, &error);
             }
             cx.buffers.free(packet);
         }
@@ -113,12 +113,12 @@ impl TxQueue for TapTx {
 }
 
 #[cold]
-fn refused(cx: &mut Context<'_>, error: &io::Error, interface: InterfaceId) {
+fn refused(cx: &mut Context<'_>, error: &io::Error) {
     let reason = match error.raw_os_error() {
         Some(libc::EAGAIN | libc::ENOMEM | libc::ENOBUFS) => TxDrop::RingFull,
         Some(libc::EMSGSIZE) => TxDrop::TooLong,
         _ => TxDrop::Refused,
     };
     cx.count(reason, 1);
-    cx.interface_counters(interface).tx_errors.add(1);
+    cx.interface_counters(cx.tx).tx_errors.add(1);
 }

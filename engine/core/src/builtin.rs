@@ -70,7 +70,7 @@ impl Node for InterfaceOutput {
         let mut bytes = 0;
         let mut chained = false;
         for packet in frame.packets_mut() {
-            packet.tx = self.interface;
+            packet.tx = self.interface; // for features in the arc
             packet.arc_place = 0;
             bytes += packet.segment_length() as u64;
             chained |= packet.is_chained();
@@ -93,11 +93,16 @@ struct DeviceTx {
 
 impl Node for DeviceTx {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        cx.tx = self.interface;
         self.queue.transmit(cx, frame);
         if !frame.is_empty() {
             cx.interface_counters(self.interface).tx_errors.add(frame.len() as u64);
             frame.route(|_| Err(TxDrop::RingFull));
         }
+    }
+
+    fn sends_on(&self) -> Option<InterfaceId> {
+        Some(self.interface)
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Context<'p> {
     pub worker: WorkerId,
     /// The node that runs.
     pub node: NodeId,
+    /// In a transmit queue: the interface that sends.
+    pub tx: InterfaceId,
     /// Nanoseconds since some moment before the start; read once per pass.
     pub now_ns: u64,
     /// Where buffers come from and go to.

@@ -17,10 +17,10 @@ pub const PREFETCH_AHEAD: usize = 8;
 pub struct Marks([u64; FRAME_PACKETS_MAX / 64]);
 
 impl Marks {
-    /// Mark a place.
+    /// Mark 64 places, from 64 × `block` on.
     #[inline(always)]
-    pub fn set(&mut self, place: usize) {
-        self.0[place / 64 % 4] |= 1 << (place % 64);
+    pub fn set_word(&mut self, block: usize, marks: u64) {
+        self.0[block % 4] = marks;
     }
 
     /// Is any place marked?
@@ -35,7 +35,8 @@ impl Marks {
         self.0[block % 4]
     }
 
-    fn has(&self, place: usize) -> bool {
+    /// Is the place marked?
+    pub fn has(&self, place: usize) -> bool {
         self.word(place / 64) >> (place % 64) & 1 != 0
     }
 }

@@ -17,6 +17,11 @@ pub trait Node: Send {
     /// Decide where each packet of the vector goes ([`Frame::route`] and its kin), or take packets
     /// out of it. Whatever stays in the vector goes where its `next` says.
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame);
+
+    /// The interface whose device it gives packets to.
+    fn sends_on(&self) -> Option<InterfaceId> {
+        None
+    }
 }
 
 /// How bad it is.

@@ -61,7 +61,7 @@ pub struct Packet {
     pub l2_bytes: u8,
     /// Where it came in.
     pub rx: InterfaceId,
-    /// Where it goes out; meaningful behind the node that decided.
+    /// Where it goes out, for the features of `interface-output`.
     pub tx: InterfaceId,
     /// An index whose meaning the node before and the node behind agree on (adjacency, next-hop
     /// group, drop reason, FIB).

@@ -68,6 +68,16 @@ pub trait Stage: Send + 'static {
     }
 }
 
+/// A stage that sends all packets of an interface the same way, but for those that it refuses by a look
+/// at the handle alone.
+pub trait Steer: Stage {
+    /// The output of the interface that all packets go to, and that interface.
+    fn way(common: Self::Common) -> Option<(NodeId, InterfaceId)>;
+
+    /// Does the packet go that way?
+    fn takes(packet: &Packet) -> bool;
+}
+
 /// A decision that asks a table: all keys of a vector are looked up together, so that memory is waited
 /// for once and not per packet.
 pub trait LookUp: Send + 'static {

@@ -7,6 +7,7 @@
 //! the next block's headers are checked.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::arc::INTERFACE_OUTPUT;
@@ -18,7 +19,7 @@ use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::Shares;
-use crate::stage::{LookUp, Stage, StageMaker, Tally, decide};
+use crate::stage::{LookUp, Stage, StageMaker, Steer, Tally, decide};
 
 /// Nodes in one superblock at most, the interface's output not counted.
 pub const STAGES_MAX: usize = 8;
@@ -125,21 +126,23 @@ stages!(A 0, B 1, C 2, D 3);
 /// Packets on their way out of the pass.
 struct Exits {
     marks: Marks,
+    /// For those that are marked: the place of the stage they left behind.
     places: Box<[u8; FRAME_PACKETS_MAX]>,
-    count: [u32; STAGES_MAX],
 }
 
 impl Exits {
     fn new() -> Exits {
-        Exits { marks: Marks::default(), places: Box::new([0; FRAME_PACKETS_MAX]), count: [0; STAGES_MAX] }
+        Exits { marks: Marks::default(), places: Box::new([0; FRAME_PACKETS_MAX]) }
     }
 
+    /// How many left behind each stage.
     #[cold]
     #[inline(never)]
-    fn note(&mut self, index: usize, place: usize) {
-        self.marks.set(index);
-        self.places[index] = place as u8;
-        self.count[place] += 1;
+    fn count(&self) -> [u32; STAGES_MAX] {
+        let mut count = [0; STAGES_MAX];
+        let marked = (0..FRAME_PACKETS_MAX).filter(|index| self.marks.has(*index));
+        marked.for_each(|index| count[usize::from(self.places[index])] += 1);
+        count
     }
 
     /// Send those who left to their nodes, and forget them.
@@ -147,59 +150,32 @@ impl Exits {
     #[inline(never)]
     fn send(&mut self, cx: &mut Context<'_>, ids: &Ids, frame: &mut Frame) {
         let same_rx = frame.is_same_rx();
-        let Exits { marks, places, .. } = self;
+        let Exits { marks, places } = self;
         frame.take_marked(marks, |index, packet, next| {
             cx.outbox.put_from(ids[places[index] as usize], next, packet, same_rx, cx.buffers, cx.counters);
         });
         self.marks = Marks::default();
-        self.count = [0; STAGES_MAX];
     }
 }
 
-/// What the last stage has decided about the packets that went all the way.
-#[derive(Clone, Copy)]
-struct Ending {
-    any: u16,
-    all: u16,
-    bytes: u64,
-    chained: bool,
-}
-
-impl Ending {
-    const NONE: Ending = Ending { any: 0, all: u16::MAX, bytes: 0, chained: false };
-
-    #[inline(always)]
-    fn add(&mut self, packet: &Packet, next: NodeId) {
-        self.any |= next.0;
-        self.all &= next.0;
-        self.bytes += packet.segment_length() as u64;
-        self.chained |= packet.is_chained();
+/// The rest of the way, when it is the same for all packets: the node they go to, or behind the output
+/// of `tx` when that has no output features, whose counting is done here. `bytes` counts first segments.
+/// Returns the output whose work is done.
+fn carry_out(cx: &Context<'_>, tx: InterfaceId, mut bytes: u64, frame: &mut Frame) -> Option<NodeId> {
+    let output = frame.common_next()?;
+    frame.set_all_next(output);
+    let row = cx.interface(tx).filter(|row| row.up && row.output == output)?;
+    if row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
+        return None;
     }
-
-    /// The rest of the way, when it is the same for all: the node they go to, or behind the output of
-    /// an interface without output features, whose counting is done here.
-    fn carry_out(self, cx: &Context<'_>, frame: &mut Frame) -> Option<NodeId> {
-        if self.any != self.all {
-            return None; // several nodes: the loop sorts them
-        }
-        let output = NodeId(self.any);
-        frame.set_all_next(output);
-        let tx = frame.packets().first()?.tx;
-        let row = cx.interface(tx).filter(|row| row.up && row.output == output)?;
-        if row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
-            return None;
-        }
-        let bytes = if self.chained {
-            frame.packets().iter().map(|packet| packet.length() as u64).sum()
-        } else {
-            self.bytes
-        };
-        let counters = cx.interface_counters(tx);
-        counters.tx_packets.add(frame.len() as u64);
-        counters.tx_bytes.add(bytes);
-        frame.set_all_next(row.tx);
-        Some(output)
+    if frame.packets().iter().fold(false, |any, packet| any | packet.is_chained()) {
+        bytes = frame.packets().iter().map(|packet| packet.length() as u64).sum();
     }
+    let counters = cx.interface_counters(tx);
+    counters.tx_packets.add(frame.len() as u64);
+    counters.tx_bytes.add(bytes);
+    frame.set_all_next(row.tx);
+    Some(output)
 }
 
 /// Stages, a look-up that lags behind them, and a last stage.
@@ -231,11 +207,12 @@ struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
 }
 
 impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
-    type Answer = Ending;
+    /// Bytes in the first segments of the packets that went all the way.
+    type Answer = u64;
 
     #[inline(always)]
-    fn run(mut self) -> Ending {
-        let mut ending = Ending::NONE;
+    fn run(mut self) -> u64 {
+        let mut bytes = 0;
         let packets = self.frame.packets();
         packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
         let blocks = packets.len().div_ceil(BLOCK);
@@ -245,10 +222,10 @@ impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
                 self.check(turn);
             }
             if turn > 0 {
-                ending = self.finish(turn - 1, ending);
+                bytes += self.finish(turn - 1);
             }
         }
-        ending
+        bytes
     }
 }
 
@@ -260,7 +237,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         let ids = *ids;
         let (packets, next) = self.frame.split_mut();
         let begin = block * BLOCK;
-        let (mut rest, mut index) = (&mut packets[begin..], begin);
+        let (mut rest, mut index, mut left) = (&mut packets[begin..], 0, 0);
         for keys in keys[block % 2].chunks_exact_mut(PREFETCH_AHEAD) {
             let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
             later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
@@ -268,8 +245,9 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
                 *key = match head.decide(self.counters, self.head, &ids, packet) {
                     Ok(()) => look_up.key(packet),
                     Err(exit) => {
-                        next[index] = exit.next;
-                        exits.note(index, exit.place);
+                        next[begin + index] = exit.next;
+                        exits.places[begin + index] = exit.place as u8;
+                        left |= 1 << index;
                         L::Key::default()
                     }
                 };
@@ -278,11 +256,13 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
             }
             rest = later;
         }
+        exits.marks.set_word(block, left);
     }
 
-    /// Look a block up, and finish with its packets.
+    /// Look a block up, and finish with its packets. Returns the bytes in the first segments of those
+    /// that went all the way.
     #[inline(always)]
-    fn finish(&mut self, block: usize, mut ending: Ending) -> Ending {
+    fn finish(&mut self, block: usize) -> u64 {
         let WithLookUp { look_up, tail, ids, keys, found, exits, .. } = &mut *self.block;
         let (packets, next) = self.frame.split_mut();
         let begin = block * BLOCK;
@@ -290,22 +270,41 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         look_up.find(self.variant, self.look_up, &keys[block % 2][..count], &mut found[..count]);
         let tail_id = ids[WithLookUp::<H, L, T>::TAIL];
         let tally = Tally::new(self.counters, tail_id);
-        let left = exits.marks.word(block);
         let (packets, next) = (&mut packets[begin..begin + count], &mut next[begin..begin + count]);
-        for (index, ((packet, next), found)) in packets.iter_mut().zip(next).zip(found.iter()).enumerate() {
+        let mut bytes = 0;
+        let mut left = exits.marks.word(block);
+        if left == 0 {
+            let mut elsewhere = 0;
+            for ((packet, next), found) in packets.iter_mut().zip(&mut *next).zip(found.iter()) {
+                *next = look_up.settle(*found, packet);
+                elsewhere |= next.0 ^ tail_id.0;
+            }
+            if elsewhere == 0 {
+                for (packet, next) in packets.iter_mut().zip(next) {
+                    *next = decide(tail, tally, self.tail, packet);
+                    bytes += packet.segment_length() as u64;
+                }
+                return bytes;
+            }
+        } else {
+            for (index, packet) in packets.iter_mut().enumerate().filter(|(i, _)| left >> i & 1 == 0) {
+                next[index] = look_up.settle(found[index], packet);
+            }
+        }
+        for (index, packet) in packets.iter_mut().enumerate() {
             if left >> index & 1 != 0 {
                 continue;
             }
-            let after = look_up.settle(*found, packet);
-            if after != tail_id {
-                *next = after;
-                exits.note(begin + index, WithLookUp::<H, L, T>::LOOK_UP);
-                continue;
+            if next[index] == tail_id {
+                next[index] = decide(tail, tally, self.tail, packet);
+                bytes += packet.segment_length() as u64;
+            } else {
+                exits.places[begin + index] = WithLookUp::<H, L, T>::LOOK_UP as u8;
+                left |= 1 << index;
             }
-            *next = decide(tail, tally, self.tail, packet);
-            ending.add(packet, *next);
         }
-        ending
+        exits.marks.set_word(block, left);
+        bytes
     }
 }
 
@@ -317,15 +316,17 @@ impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
         let count = frame.len();
         let (counters, variant) = (cx.counters, cx.variant);
         let pass = Pass { block: self, counters, variant, head, look_up, tail, frame: &mut *frame };
-        let ending = variant.run(pass);
-        let arrived = count_arrived(count, &self.exits.count, Self::TAIL + 1);
+        let bytes = variant.run(pass);
+        let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
+        let arrived = count_arrived(count, &left, Self::TAIL + 1);
         self.head.arrived(cx, rx, &arrived);
         self.tail.arrived(cx, rx, u64::from(arrived[Self::TAIL]));
         if self.exits.marks.any() {
             self.exits.send(cx, &self.ids, frame);
         }
         let mostly_left = frame.len() < count / 2;
-        let output = if frame.is_empty() { None } else { ending.carry_out(cx, frame) };
+        let tx = frame.packets().first().map(|packet| packet.tx);
+        let output = tx.and_then(|tx| carry_out(cx, tx, bytes, frame));
         let from = output.unwrap_or(self.ids[Self::TAIL]);
         Some(Passed { arrived, from, output, mostly_left })
     }
@@ -337,38 +338,36 @@ struct Straight<S> {
     ids: Ids,
 }
 
-/// One pass over a vector.
-struct StraightPass<'a, S: Stage> {
-    stage: &'a S,
-    tally: Tally<'a>,
-    common: S::Common,
-    frame: &'a mut Frame,
+/// One pass over a vector: what the packets have in all, and whether the stage takes each.
+struct StraightPass<'a, S> {
+    packets: &'a [Packet],
+    stage: PhantomData<S>,
 }
 
-impl<S: Stage> Body for StraightPass<'_, S> {
-    type Answer = Ending;
+impl<S: Steer> Body for StraightPass<'_, S> {
+    /// Bytes in the first segments; none when there is a packet that the stage does not take.
+    type Answer = Option<u64>;
 
     #[inline(always)]
-    fn run(self) -> Ending {
-        let mut ending = Ending::NONE;
-        let (packets, next) = self.frame.split_mut();
-        for (packet, next) in packets.iter_mut().zip(next) {
-            *next = decide(self.stage, self.tally, self.common, packet);
-            ending.add(packet, *next);
+    fn run(self) -> Option<u64> {
+        let (mut bytes, mut takes) = (0, true);
+        for packet in self.packets {
+            takes &= S::takes(packet);
+            bytes += packet.segment_length() as u64;
         }
-        ending
+        takes.then_some(bytes)
     }
 }
 
-impl<S: Stage> Superblock for Straight<S> {
+impl<S: Steer> Superblock for Straight<S> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
         let rx = frame.packets().first()?.rx;
-        let (stage, common) = (&self.stage, self.stage.common(cx, rx));
-        let tally = Tally::new(cx.counters, self.ids[0]);
-        stage.arrived(cx, rx, frame.len() as u64);
-        let ending = cx.variant.run(StraightPass { stage, tally, common, frame: &mut *frame });
+        let (output, tx) = S::way(self.stage.common(cx, rx))?;
+        let bytes = cx.variant.run(StraightPass { packets: frame.packets(), stage: PhantomData::<S> })?;
+        self.stage.arrived(cx, rx, frame.len() as u64);
         let arrived = count_arrived(frame.len(), &[0; STAGES_MAX], 1);
-        let output = ending.carry_out(cx, frame);
+        frame.set_all_next(output);
+        let output = carry_out(cx, tx, bytes, frame);
         Some(Passed { arrived, from: output.unwrap_or(self.ids[0]), output, mostly_left: false })
     }
 }
@@ -436,7 +435,7 @@ impl SuperblockSpec {
     }
 
     /// One stage, and the output of the interface that the packets leave by.
-    pub fn straight<S: Stage>() -> SuperblockSpec {
+    pub fn straight<S: Steer>() -> SuperblockSpec {
         let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
             Box::new(Straight::<S> { stage: makers.make(S::NAME), ids })
         };

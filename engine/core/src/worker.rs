@@ -108,6 +108,7 @@ macro_rules! context {
             pass: $worker.reader.pass(),
             worker: $worker.id,
             node: $node,
+            tx: InterfaceId::NONE,
             now_ns: $now,
             buffers: &mut $worker.buffers,
             variant: $worker.variant,
@@ -365,6 +366,9 @@ impl Worker {
 
     #[inline]
     fn look_at_sink(&mut self, id: NodeId, installed: &Installed, frame: &mut Frame) {
+        if let Some(tx) = installed.node.sends_on().filter(|_| frame.traced || self.capture.is_some()) {
+            frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
+        }
         if frame.traced {
             self.tracer.record(id, frame, true);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::stage::{Stage, Steer, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use crate::state::{CrossConnects, Published};
@@ -53,21 +53,30 @@ impl<const PATCH: bool> Stage for Cross<PATCH> {
     const NAME: &'static str = Self::KIND.node();
     type Reason = CrossDrop;
     /// The other interface and its output; nothing once the connection is gone.
-    type Common = Option<(InterfaceId, NodeId)>;
+    type Common = Option<(NodeId, InterfaceId)>;
 
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common {
         let to = self.ports.read(cx.pass).peer(Self::KIND, rx)?;
-        Some((to, cx.interface(to)?.output))
+        Some((cx.interface(to)?.output, to))
     }
 
     #[inline(always)]
     fn decide(&self, _: Tally<'_>, common: Self::Common, packet: &mut Packet) -> Result<NodeId, CrossDrop> {
-        if packet.segment_length() < FRAME_BYTES_MIN {
+        if !Self::takes(packet) {
             return Err(CrossDrop::Truncated);
         }
-        let (to, output) = common.ok_or(CrossDrop::NotConnected)?;
-        packet.tx = to;
-        Ok(output)
+        common.map(|(output, _)| output).ok_or(CrossDrop::NotConnected)
+    }
+}
+
+impl<const PATCH: bool> Steer for Cross<PATCH> {
+    fn way(common: Self::Common) -> Option<(NodeId, InterfaceId)> {
+        common
+    }
+
+    #[inline(always)]
+    fn takes(packet: &Packet) -> bool {
+        packet.segment_length() >= FRAME_BYTES_MIN
     }
 }
 
