@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 CARGO ?= cargo
 
-.PHONY: help demo test stress bench compare lint fuzz build python packages reference clean
+.PHONY: help demo test stress bench compare flame lint fuzz build python packages reference clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -24,6 +24,9 @@ bench: ## clocks per packet of the graph, beside a bare loop; writes out/bench/r
 
 compare: build python ## beside DPDK, Open vSwitch and Linux; large tables, latency, workers; writes out/compare
 	$(VENV)/bin/quiver-lab compare
+
+flame: build ## where a worker's time goes, as out/flame.svg (PID=… for a running quiverd, SECONDS=5)
+	$(CARGO) run --quiet -p xtask -- flame --seconds $(or $(SECONDS),5) $(if $(PID),--pid $(PID))
 
 lint: python ## formatting, clippy, the house's own rules, types of the Python parts
 	$(CARGO) fmt --all --check

@@ -1,6 +1,7 @@
 //! Checks of the house itself: `cargo run -p xtask -- check`, and chores around it.
 
 mod checks;
+mod flame;
 mod fuzz;
 mod metadata;
 mod reference;
@@ -27,6 +28,8 @@ enum Task {
         /// Seconds for each crate.
         seconds: u64,
     },
+    /// Draw where a router's workers spend their time, from samples of perf.
+    Flame(flame::Arguments),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -38,5 +41,6 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
         Task::Fuzz { seconds } => fuzz::run(seconds),
+        Task::Flame(arguments) => flame::run(&arguments).map(|()| ExitCode::SUCCESS),
     }
 }
