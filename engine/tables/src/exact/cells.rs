@@ -123,8 +123,15 @@ impl ShortBucket {
         self.set_word(slot, WAITING);
     }
 
-    /// Nobody reads its value any more.
+    /// Nobody reads its value any more. In a segment whose memory was given back there is nothing to do.
     pub(super) fn release(&self, slot: usize) {
+        if self.words[slot].load(Ordering::Relaxed) & STATE == WAITING {
+            self.set_word(slot, 0);
+        }
+    }
+
+    /// Empty a taken slot of a bucket that nobody reads yet.
+    pub(super) fn vacate(&self, slot: usize) {
         self.set_word(slot, 0);
     }
 

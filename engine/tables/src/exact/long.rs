@@ -153,7 +153,9 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
                 self.go_on(compare, &view, &mut pending, keys, indexes);
             }
         }
-        self.go_on(compare, &view, &mut pending, keys, indexes);
+        if pending.count > 0 {
+            self.go_on(compare, &view, &mut pending, keys, indexes);
+        }
     }
 
     /// Look into the second, third, … bucket of what is pending, in its old segment; or, where a tag

@@ -390,14 +390,17 @@ impl<B: Bucket> Grower<B> {
         self.slots.retire(base >> B::SEGMENT_BITS, 1);
     }
 
-    /// Make free what no worker sees any more: first `waiting` slots, by `release`, then segments. In
-    /// this order a segment that is used again has no slot that still waits from its last life.
+    /// Make free what no worker sees any more: `waiting` slots, by `release`, and segments.
+    ///
+    /// A segment must not be used again while a slot of its last life waits. Slots are stamped before
+    /// segments, and looked at again when segments were freed: what was stamped earlier has passed too.
     pub(super) fn collect(&mut self, waiting: &mut Limbo<u64>, mut release: impl FnMut(&Segments<B>, u64)) {
-        waiting.collect(&self.epochs, |slot| release(&self.shared, slot));
         let shared = &self.shared;
+        waiting.collect(&self.epochs, |slot| release(shared, slot));
         self.slots.reclaim(&self.epochs, |range| {
             shared.buckets.release(range.start << B::SEGMENT_BITS..range.end << B::SEGMENT_BITS);
         });
+        waiting.collect(&self.epochs, |slot| release(shared, slot));
     }
 }
 

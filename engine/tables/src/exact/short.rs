@@ -134,7 +134,9 @@ impl<V: Value> ShortTable<V> {
                 self.go_on(compare, &view, &mut pending, keys, values);
             }
         }
-        self.go_on(compare, &view, &mut pending, keys, values);
+        if pending.count > 0 {
+            self.go_on(compare, &view, &mut pending, keys, values);
+        }
     }
 
     /// Look into the second, third, … bucket of what is pending, in its old segment.
@@ -372,7 +374,7 @@ impl<V: Value> ShortWriter<V> {
                 let free = (0..far).find_map(|probe| Some((probe, bucket(probe).free_slot()?)));
                 let Some((near, free)) = free else { continue };
                 bucket(near).publish(free, short_word(mixed, near), value);
-                bucket(far).release(slot);
+                bucket(far).vacate(slot);
                 (near..far).for_each(|probe| bucket(probe).unpass());
             }
         }
