@@ -1,6 +1,7 @@
 //! How fast frames cross memif: a generator (core 0) sends on two interfaces and receives on both; a
 //! router (core 1) cross-connects them. `cargo run --release -p quiver-memif --example memif_rate --
-//! [frame bytes] [milliseconds] [runs] [router's role: master|slave] [threads|inline]`. With `inline`
+//! [frame bytes] [milliseconds] [runs] [router's role: master|slave] [threads|inline] [ring size]`. The role
+//! `slave-zero-copy` lends the router's buffers, `master-zero-copy` lets the generator lend its own. With `inline`
 //! both run on the calling thread by turns, which shows the instructions without the way between two
 //! cores. Clocks are those of the time stamp counter, per packet, as the router's nodes count them;
 //! the median of the runs counts: on a busy machine short ones, and many.
@@ -80,8 +81,9 @@ impl TxQueue for NoDevice {
     fn transmit(&mut self, _: &mut Context<'_>, _: &mut Frame) {}
 }
 
-fn engine(core: usize, input: impl Fn() -> Box<dyn Node> + Send + Sync + 'static) -> Engine {
-    let config = EngineConfig { worker_cores: vec![core], pages: PageSize::Best, ..EngineConfig::default() };
+fn engine(core: usize, buffers: usize, input: impl Fn() -> Box<dyn Node> + Send + Sync + 'static) -> Engine {
+    let config =
+        EngineConfig { worker_cores: vec![core], buffers, pages: PageSize::Best, ..EngineConfig::default() };
     let mut graph = GraphBuilder::new(config, Clock::tsc()).expect("graph");
     quiver_memif::declare(&mut graph);
     graph.node(NodeSpec::input("source-input", "frames made here"));
@@ -89,11 +91,13 @@ fn engine(core: usize, input: impl Fn() -> Box<dyn Node> + Send + Sync + 'static
     Engine::build(graph).expect("engine")
 }
 
-fn interfaces(engine: &mut Engine, role: Role) -> [InterfaceId; 2] {
+fn interfaces(engine: &mut Engine, role: Role, zero_copy: bool, ring_size: u32) -> [InterfaceId; 2] {
     quiver_memif::add_socket(engine, 1, &format!("@quiver-memif-rate-{}", std::process::id()))
         .expect("socket");
     [0, 1].map(|id| {
-        let id = quiver_memif::create(engine, MemifConfig::new(1, id, role)).expect("interface");
+        let zero_copy = zero_copy && role == Role::Slave;
+        let config = MemifConfig { zero_copy, ring_size, ..MemifConfig::new(1, id, role) };
+        let id = quiver_memif::create(engine, config).expect("interface");
         engine.set_admin_up(id, true).expect("up");
         id
     })
@@ -127,21 +131,24 @@ fn main() {
     let argument =
         |n: usize, default: u64| std::env::args().nth(n).map_or(default, |a| a.parse().expect("a number"));
     let (bytes, window_ms, runs) = (argument(1, 64), argument(2, 1000), argument(3, 5));
-    let router_is_slave = std::env::args().nth(4).as_deref() == Some("slave");
+    let form = std::env::args().nth(4).unwrap_or("master".into());
+    let (router_is_slave, zero_copy) = (form.starts_with("slave"), form.ends_with("zero-copy"));
+    let ring_size = argument(6, 1024) as u32;
+    let buffers = 16_384.max(8 * ring_size as usize);
     let (ours, theirs) =
         if router_is_slave { (Role::Slave, Role::Master) } else { (Role::Master, Role::Slave) };
     let outputs = Outputs::default();
-    let mut generator = engine(0, || Box::new(Sink));
-    let mut router = engine(1, {
+    let mut generator = engine(0, buffers, || Box::new(Sink));
+    let mut router = engine(1, buffers, {
         let outputs = outputs.clone();
         move || Box::new(CrossConnect(outputs.clone()))
     });
     let (m, s) = if router_is_slave {
-        let s = interfaces(&mut generator, theirs);
-        (interfaces(&mut router, ours), s)
+        let s = interfaces(&mut generator, theirs, zero_copy, ring_size);
+        (interfaces(&mut router, ours, zero_copy, ring_size), s)
     } else {
-        let m = interfaces(&mut router, ours);
-        (m, interfaces(&mut generator, theirs))
+        let m = interfaces(&mut router, ours, zero_copy, ring_size);
+        (m, interfaces(&mut generator, theirs, zero_copy, ring_size))
     };
     for (from, to) in [(0, 1), (1, 0)] {
         let output = router.interface(m[to]).expect("memif").row().output;

@@ -72,8 +72,8 @@ pub(crate) fn register(registry: &mut Registry) {
 fn create_interface() -> Command<Engine> {
     Command::new(
         "create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode <:ethernet|ip>] \
-         [ring-size <:u32>] [buffer-size <:u32>] [rx-queues <:u16>] [tx-queues <:u16>] [secret <:text>] \
-         [hw-addr <:mac>]}",
+         [ring-size <:u32>] [buffer-size <:u32>] [rx-queues <:u16>] [tx-queues <:u16>] [zero-copy] \
+         [secret <:text>] [hw-addr <:mac>]}",
     )
     .group(GROUP)
     .help("Create a memif interface, memifSOCKET/ID")
@@ -90,10 +90,12 @@ fn create_interface() -> Command<Engine> {
     .word("buffer-size", "bytes of the buffer behind a descriptor")
     .word("rx-queues", "rings to receive from: a slave makes as many, a master takes at most as many")
     .word("tx-queues", "rings to send on: a slave makes as many, a master takes at most as many")
+    .word("zero-copy", "lend the router's buffers to a trusted peer instead of copying (slave only)")
     .word("secret", "what the other end must know")
     .word("hw-addr", "the layer 2 address")
     .example("create interface memif id 0 master")
     .example("create interface memif id 1 socket-id 0 slave mode ip ring-size 2048 rx-queues 2 tx-queues 2")
+    .example("create interface memif id 2 socket-id 3 slave zero-copy")
     .run(|engine: &mut Engine, args| {
         let config = config_of(args)?;
         let name = config.name();
@@ -114,6 +116,7 @@ fn config_of(args: &Args<'_>) -> Result<MemifConfig, Refusal> {
         buffer_bytes: args.or("buffer-size", BUFFER_BYTES_DEFAULT)?,
         rx_queues: args.optional("rx-queues")?,
         tx_queues: args.optional("tx-queues")?,
+        zero_copy: args.has("zero-copy"),
         secret: args.optional("secret")?,
         mac: args.optional("hw-addr")?,
         rx_mode: RxMode::Polling,
@@ -154,6 +157,9 @@ pub(crate) fn write_interfaces(engine: &Engine, writer: &mut ConfigWriter) {
         }
         if let Some(queues) = config.tx_queues {
             let _ = write!(line, " tx-queues {queues}");
+        }
+        if config.zero_copy {
+            line += " zero-copy";
         }
         if let Some(secret) = &config.secret {
             let _ = write!(line, " secret {}", quoted(secret));

@@ -94,6 +94,9 @@ pub struct MemifConfig {
     /// Rings to send on. A slave makes as many (1 when `None`); a master takes at most as many.
     /// With fewer than workers, workers take turns.
     pub tx_queues: Option<u16>,
+    /// Lend the router's own buffers to the peer instead of copying. Slaves only; the peer can then
+    /// read and write all packets of the router.
+    pub zero_copy: bool,
     /// What the slave must know.
     pub secret: Option<String>,
     /// Layer 2 address; made up when `None`.
@@ -116,6 +119,7 @@ impl MemifConfig {
             buffer_bytes: BUFFER_BYTES_DEFAULT,
             rx_queues: None,
             tx_queues: None,
+            zero_copy: false,
             secret: None,
             mac: None,
             rx_mode: RxMode::Polling,
@@ -148,6 +152,12 @@ impl MemifConfig {
         bytes
     }
 
+    /// Buffers of the router that the peer may hold at a time.
+    pub(crate) fn lent_buffers(&self) -> usize {
+        let queues = self.rx_queues.unwrap_or(1) as usize + self.tx_queues.unwrap_or(1) as usize;
+        if self.zero_copy { queues * self.ring_size as usize } else { 0 }
+    }
+
     pub(crate) fn check(&self) -> Result<(), MemifError> {
         if !self.ring_size.is_power_of_two() || !(RING_SIZE_MIN..=RING_SIZE_MAX).contains(&self.ring_size) {
             return Err(MemifError::RingSize(self.ring_size));
@@ -164,6 +174,12 @@ impl MemifConfig {
             if !fits || secret.contains(|c: char| c == '"' || c.is_control()) {
                 return Err(MemifError::Secret);
             }
+        }
+        if self.zero_copy && self.role == Role::Master {
+            return Err(MemifError::ZeroCopyMaster);
+        }
+        if self.zero_copy && self.buffer_bytes != BUFFER_BYTES_DEFAULT {
+            return Err(MemifError::ZeroCopyBufferSize);
         }
         let rings = queues.iter().map(|n| *n as u64).sum::<u64>();
         let per_ring = ring_bytes(self.log2_ring_size()) as u64
@@ -190,6 +206,25 @@ pub enum MemifError {
     /// Not a secret.
     #[error("a secret has 1 to {max} bytes, and neither quotation marks nor control characters", max = SECRET_BYTES - 1)]
     Secret,
+    /// The slave brings the memory.
+    #[error("zero-copy is the slave's to say: it brings the memory")]
+    ZeroCopyMaster,
+    /// The pool's buffers have the pool's size.
+    #[error(
+        "with zero-copy the buffers are the router's (`buffers {{ default data-size N }}`); leave out buffer-size"
+    )]
+    ZeroCopyBufferSize,
+    /// Half of the pool must stay.
+    #[error(
+        "peers could hold {lent} of the router's {total} buffers, and at most half can be lent;          ask for smaller rings or fewer queues, or for {needed} with `buffers {{ buffers-per-numa N }}`",
+        needed = lent * 2
+    )]
+    ZeroCopyBuffers {
+        /// Buffers that peers of all zero-copy interfaces together could hold.
+        lent: usize,
+        /// Buffers in the pool.
+        total: usize,
+    },
     /// Offsets have 32 bits.
     #[error(
         "rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller rings, buffers or fewer queues"
@@ -264,6 +299,8 @@ mod tests {
         assert!(refused(|c| c.buffer_bytes = 1).contains("64..=65472"));
         assert!(refused(|c| c.rx_queues = Some(65)).contains("1 to 64"));
         assert!(refused(|c| c.tx_queues = Some(0)).contains("1 to 64"));
+        assert!(refused(|c| (c.zero_copy, c.role) = (true, Role::Master)).contains("slave's"));
+        assert!(refused(|c| (c.zero_copy, c.buffer_bytes) = (true, 512)).contains("leave out buffer-size"));
         assert!(refused(|c| c.secret = Some("x".repeat(24))).contains("1 to 23 bytes"));
         let huge = refused(|c| {
             (c.ring_size, c.buffer_bytes, c.rx_queues) = (16_384, 65_472, Some(8));

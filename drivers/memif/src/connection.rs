@@ -174,7 +174,10 @@ fn answer(
             session.program = hello.name.clone();
             let id = *id;
             let entry = memif.interfaces.get(&id).ok_or(Complaint::Deleted)?;
-            let proposal = Proposal::new(&entry.config, &hello)?;
+            if entry.config.zero_copy && memif.pool_lost {
+                return Err(Complaint::PoolLost);
+            }
+            let proposal = Proposal::new(&entry.config, &hello, engine.pool())?;
             set_stage(memif, number, Stage::Proposes(id, Box::new(proposal)));
             propose(memif, number)
         }
@@ -266,10 +269,11 @@ fn begin(
     let transmit = agreement
         .transmit
         .into_iter()
-        .map(|a| TxRing::new(a.ring, a.slots, a.interrupt, link.clone(), is_shared));
-    entry.rings.publish(TxRings(transmit.collect()));
+        .map(|a| TxRing::new(a.ring, a.slots, a.interrupt, link.clone(), is_shared, engine.pool()));
+    let transmit = TxRings(transmit.collect());
+    entry.rings.publish(transmit);
     for (queue, agreed) in agreement.receive.into_iter().enumerate() {
-        let rx = MemifRx::new(agreed.ring, agreed.slots, agreed.interrupt, link.clone());
+        let rx = MemifRx::new(agreed.ring, agreed.slots, agreed.interrupt, link.clone(), engine.pool());
         let worker = entry.workers.get(queue).copied();
         let added = engine.add_rx_queue(id, INPUT_NODE, Box::new(rx), entry.config.rx_mode, worker);
         added.map_err(|error| match error {
@@ -348,6 +352,7 @@ fn end_if_broken(engine: &mut Engine, memif: &mut Memif, id: InterfaceId) {
     };
     let number = connected.session;
     if let Some(region) = connected.regions.lost() {
+        memif.pool_lost |= connected.regions.list()[region].is_pool();
         finish(engine, memif, number, End::Ours(Complaint::MemoryLost(region)));
     } else if let Some(fault) = connected.link.fault() {
         finish(engine, memif, number, End::Ours(Complaint::Fault(fault.text())));

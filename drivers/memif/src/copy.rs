@@ -56,42 +56,37 @@ pub(crate) fn prefetch_to_write(address: *const u8) {
     let _ = address;
 }
 
-/// Run the same loop compiled for the widest registers that move 32 bytes at once, when the
-/// processor has them. Wider ones (AVX-512) gain nothing for 64 bytes and lower the clock.
-macro_rules! with_wide_registers {
+/// The same loop compiled for each [`Variant`](quiver_core::cpu::Variant): a piece is two loads and two
+/// stores with registers of 32 bytes, one of each with those of 64.
+macro_rules! in_all_variants {
     ($(#[$doc:meta])* $name:ident = $body:path, ($($argument:ident: $type:ty),*) -> $result:ty $(, <$($generic:ident: $bound:path),*>)?) => {
         $(#[$doc])*
         #[inline]
-        fn $name$(<$($generic: $bound),*>)?($($argument: $type),*) -> $result {
+        pub(crate) fn $name$(<$($generic: $bound),*>)?(variant: quiver_core::cpu::Variant, $($argument: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx2,bmi1,bmi2")]
-                fn wide$(<$($generic: $bound),*>)?($($argument: $type),*) -> $result {
+                use quiver_core::cpu::Variant;
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx2$(<$($generic: $bound),*>)?($($argument: $type),*) -> $result {
                     $body($($argument),*)
                 }
-                if crate::copy::is_wide() {
-                    // SAFETY: the processor has these instructions, as just checked.
-                    return unsafe { wide($($argument),*) };
+                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx512$(<$($generic: $bound),*>)?($($argument: $type),*) -> $result {
+                    $body($($argument),*)
+                }
+                match variant.min(Variant::best()) {
+                    Variant::Scalar => {}
+                    // SAFETY: the processor has these instructions: `best` has seen them.
+                    Variant::Avx2 => return unsafe { avx2($($argument),*) },
+                    // SAFETY: as above.
+                    Variant::Avx512 => return unsafe { avx512($($argument),*) },
                 }
             }
             $body($($argument),*)
         }
     };
 }
-pub(crate) use with_wide_registers;
-
-/// Has the processor registers of 32 bytes?
-#[inline(always)]
-pub(crate) fn is_wide() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
+pub(crate) use in_all_variants;
 
 #[cfg(test)]
 mod tests {

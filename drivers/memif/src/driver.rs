@@ -48,6 +48,7 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
         interfaces: Default::default(),
         sessions: Default::default(),
         sessions_made: 0,
+        pool_lost: false,
         node,
     };
     memif.sockets.insert(0, Socket { path, listening: None });
@@ -107,6 +108,12 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     }
     if memif.on_socket(number).any(|e| e.config.role != config.role) {
         return Err(MemifError::RoleMixed(number));
+    }
+    let lent =
+        memif.interfaces.values().map(|e| e.config.lent_buffers()).sum::<usize>() + config.lent_buffers();
+    let total = engine.pool().total();
+    if config.zero_copy && lent > total / 2 {
+        return Err(MemifError::ZeroCopyBuffers { lent, total });
     }
     let path = socket.path.clone();
     check_name(&path).map_err(|source| MemifError::BadPath { path: path.clone(), source })?;

@@ -88,12 +88,22 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mu
             let mapped = libc::mmap(start as *mut libc::c_void, bytes, protection, flags, -1, 0);
             *libc::__errno_location() = errno;
             if mapped != libc::MAP_FAILED {
-                slot.lost.store(true, Ordering::Relaxed);
+                mark_lost(address);
                 return;
             }
             break;
         }
         pass_on(signal, info, context);
+    }
+}
+
+/// All guards of this mapping know: several connections may share it.
+fn mark_lost(address: usize) {
+    for slot in &SLOTS {
+        let start = slot.start.load(Ordering::Acquire);
+        if start != 0 && address >= start && address - start < slot.bytes.load(Ordering::Relaxed) {
+            slot.lost.store(true, Ordering::Relaxed);
+        }
     }
 }
 

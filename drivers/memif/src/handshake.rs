@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
+use quiver_core::buffer::BufferPool;
+
 use crate::config::{MemifConfig, QUEUES_MAX};
 use crate::interrupt::Interrupt;
+use crate::lend::{LentSlots, POOL_REGION};
 use crate::protocol::{ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION};
 use crate::region::{REGIONS_MAX, Region, RegionError, Regions};
 use crate::ring::{Ring, RingError, ring_bytes};
@@ -68,6 +71,12 @@ pub(crate) enum Complaint {
     MemoryLost(usize),
     #[error("the worker of a queue does not answer")]
     Stalled,
+    #[error(
+        "the buffers take more than 4 GiB, too much to lend; ask for fewer with `buffers {{ buffers-per-numa N }}`"
+    )]
+    PoolTooLarge,
+    #[error("a peer has taken away the memory of the buffers; no zero-copy until the router is restarted")]
+    PoolLost,
     #[error("the interface was deleted")]
     Deleted,
 }
@@ -189,7 +198,11 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// Make rings and buffers as configured, within what the master can do.
-    pub(crate) fn new(config: &MemifConfig, hello: &Hello) -> Result<Proposal, Complaint> {
+    pub(crate) fn new(
+        config: &MemifConfig,
+        hello: &Hello,
+        pool: &Arc<BufferPool>,
+    ) -> Result<Proposal, Complaint> {
         if hello.min_version > VERSION || hello.max_version < VERSION {
             return Err(Complaint::Versions(hello.min_version, hello.max_version));
         }
@@ -201,8 +214,17 @@ impl Proposal {
             rings: transmit as usize + receive as usize,
             log2_size,
             buffer_bytes: config.buffer_bytes,
+            lent: match config.zero_copy {
+                true => Some(LentSlots::new(pool).ok_or(Complaint::PoolTooLarge)?),
+                false => None,
+            },
         };
-        let regions = Regions::new(vec![Region::make(plan.region_bytes())?]);
+        let mut regions = vec![Region::make(plan.region_bytes())?];
+        if plan.lent.is_some() {
+            debug_assert_eq!(regions.len(), POOL_REGION as usize);
+            regions.push(Region::of_pool(pool)?);
+        }
+        let regions = Regions::new(regions);
         let mut rings = Vec::new();
         for place in 0..plan.rings {
             rings.push(plan.ring(&regions, place)?);
@@ -224,11 +246,12 @@ impl Proposal {
     }
 }
 
-/// How a slave divides region 0: all rings, then the buffers of each.
+/// How a slave divides region 0: all rings, then the buffers of each unless the router's are lent.
 struct Plan {
     rings: usize,
     log2_size: u8,
     buffer_bytes: u32,
+    lent: Option<LentSlots>,
 }
 
 impl Plan {
@@ -242,21 +265,22 @@ impl Plan {
     }
 
     fn region_bytes(&self) -> usize {
-        self.buffers_offset(self.rings)
+        self.buffers_offset(if self.lent.is_some() { 0 } else { self.rings })
     }
 
     fn ring(&self, regions: &Arc<Regions>, place: usize) -> Result<AgreedRing, Complaint> {
         let offset = self.ring_offset(place) as u32;
         let ring = Ring::new(regions, 0, offset, self.log2_size)?;
         ring.initialise();
-        let buffers = self.buffers_offset(place) as u32;
-        let own = OwnSlots::new(regions, &ring, buffers, self.buffer_bytes);
-        let own = own.ok_or(RingError::Place { region: 0, offset: buffers })?;
-        Ok(AgreedRing {
-            ring,
-            slots: AnySlots::Own(own),
-            interrupt: Interrupt::new().map_err(Complaint::NoInterrupt)?,
-        })
+        let slots = match self.lent {
+            Some(lent) => AnySlots::Lent(lent),
+            None => {
+                let buffers = self.buffers_offset(place) as u32;
+                let own = OwnSlots::new(regions, &ring, buffers, self.buffer_bytes);
+                AnySlots::Own(own.ok_or(RingError::Place { region: 0, offset: buffers })?)
+            }
+        };
+        Ok(AgreedRing { ring, slots, interrupt: Interrupt::new().map_err(Complaint::NoInterrupt)? })
     }
 }
 

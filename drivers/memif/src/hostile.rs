@@ -216,6 +216,52 @@ proptest! {
     }
 
     #[test]
+    fn a_master_that_scribbles_over_rings_and_packets_that_we_lend_does_no_harm(seed in 1u64..) {
+        let path = socket(&format!("scribbling-borrower-{seed}"));
+        let listener = Listener::bind(&path).expect("bind");
+        let (mut slave, id) = Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
+        let mut random = Random(seed);
+        for _ in 0..4 {
+            let (channel, regions) = accept(&listener, &mut slave);
+            prop_assert!(slave.is_up(id), "{}", slave.reason(id));
+            let (s2m, m2s) = (lent_ring(&regions, 0), lent_ring(&regions, 1));
+            for round in 0..20 {
+                match random.below(5) {
+                    0 => scribble(&regions, &mut random, 1024),
+                    1 => s2m.set_tail(s2m.tail().wrapping_add(random.below(18) as u16)),
+                    2 => m2s.set_tail(random.next() as u16),
+                    _ => {
+                        for slot in 0..16 {
+                            m2s.set_descriptor(slot, Descriptor {
+                                flags: (random.below(4) == 0) as u16 * NEXT,
+                                region: random.below(3) as u16,
+                                length: random.below(4096) as u32,
+                                offset: random.next() as u32,
+                            });
+                        }
+                        m2s.set_tail(m2s.tail().wrapping_add(random.below(17) as u16));
+                    }
+                }
+                for _ in 0..random.below(200) {
+                    let at = regions.span(1, (random.below(1 << 20) & !7) as u32, 8).expect("inside");
+                    // SAFETY: inside the region, aligned.
+                    unsafe { at.cast::<u64>().write_volatile(random.next()) };
+                }
+                slave.send(id, &frame(round, 64 + random.below(3000) as usize));
+                slave.turn();
+                if !slave.is_up(id) {
+                    break;
+                }
+            }
+            drop(channel);
+            (0..4).for_each(|_| slave.turn());
+            prop_assert!(!slave.is_up(id));
+            slave.assert_balance();
+            slave.pass_ms(1100);
+        }
+    }
+
+    #[test]
     fn messages_in_any_order_and_of_any_content_end_a_connection_at_worst(seed in 1u64..) {
         let path = socket(&format!("messages-{seed}"));
         let (mut master, id) = Router::with(&path, Role::Master, |_| {});
@@ -320,6 +366,72 @@ fn accept(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>) {
         }
     }
     panic!("our slave never said connect");
+}
+
+/// A ring of a lending slave that proposes one of 16 descriptors in each direction: slave to master
+/// first.
+fn lent_ring(regions: &Arc<Regions>, place: usize) -> Ring {
+    Ring::new(regions, 0, (place * ring_bytes(LOG2).next_multiple_of(128)) as u32, LOG2).expect("ring")
+}
+
+#[test]
+fn lies_about_lent_buffers_are_counted_and_all_buffers_come_home() {
+    let path = socket("borrower");
+    let listener = Listener::bind(&path).expect("bind");
+    let (mut slave, id) = Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
+    let (channel, regions) = accept(&listener, &mut slave);
+    let (s2m, m2s) = (lent_ring(&regions, 0), lent_ring(&regions, 1));
+    slave.turn();
+    assert_eq!(m2s.head(), 16);
+    let good = Descriptor { length: 64, ..m2s.descriptor(0) };
+    assert_eq!((good.region, good.flags), (1, 0));
+    let lies = [
+        (Descriptor { length: 2049, ..good }, Some(MemifReason::DescriptorOutside)),
+        (Descriptor { length: u32::MAX, ..good }, Some(MemifReason::DescriptorOutside)),
+        (Descriptor { length: 0, ..good }, Some(MemifReason::DescriptorEmpty)),
+        (Descriptor { flags: NEXT, ..good }, Some(MemifReason::ChainBroken)),
+        // Where our buffers are, we know: these are good frames.
+        (Descriptor { offset: u32::MAX, ..good }, None),
+        (Descriptor { region: 77, ..good }, None),
+    ];
+    for (number, (lie, reason)) in lies.into_iter().enumerate() {
+        let before = reason.map(|reason| slave.count(reason));
+        slave.take();
+        m2s.set_descriptor(number as u16, lie);
+        m2s.set_tail(number as u16 + 1);
+        slave.turn();
+        assert_eq!(reason.map(|reason| slave.count(reason)), before.map(|n| n + 1), "{lie:?}");
+        assert_eq!(slave.take().len(), usize::from(reason.is_none()), "{lie:?}");
+        assert_eq!(m2s.head(), 16 + number as u16 + 1);
+    }
+    // A buffer that is out stays out until the peer has read it, or is gone.
+    slave.send(id, &frame(1, 3000));
+    slave.turn();
+    assert_eq!((s2m.head(), s2m.descriptor(0).flags, s2m.descriptor(1).flags), (2, NEXT, 0));
+    assert_eq!((s2m.descriptor(0).length, s2m.descriptor(1).length), (2048, 952));
+    m2s.set_tail(m2s.head() + 1);
+    (0..3).for_each(|_| slave.turn());
+    assert!(!slave.is_up(id));
+    assert!(slave.reason(id).contains("a ring index that cannot be"), "{}", slave.reason(id));
+    slave.assert_balance();
+    drop(channel);
+}
+
+#[test]
+fn a_peer_that_says_it_read_more_than_it_was_lent_is_sent_away() {
+    let path = socket("greedy-borrower");
+    let listener = Listener::bind(&path).expect("bind");
+    let (mut slave, id) = Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
+    let (_channel, regions) = accept(&listener, &mut slave);
+    let s2m = lent_ring(&regions, 0);
+    (0..8).for_each(|number| slave.send(id, &frame(number, 64)));
+    slave.turn();
+    assert_eq!(s2m.head(), 8);
+    s2m.set_tail(9);
+    slave.send(id, &frame(9, 64));
+    (0..3).for_each(|_| slave.turn());
+    assert!(slave.reason(id).contains("a ring index that cannot be"), "{}", slave.reason(id));
+    slave.assert_balance();
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod handshake;
 #[cfg(test)]
 mod hostile;
 mod interrupt;
+mod lend;
 mod link;
 mod offload;
 mod protocol;

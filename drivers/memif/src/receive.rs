@@ -4,12 +4,14 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use quiver_core::cpu::prefetch;
+use quiver_core::buffer::{BufferCache, BufferPool};
+use quiver_core::cpu::{Variant, prefetch};
 use quiver_core::device::RxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
-use crate::copy::{copy_exactly, copy_pieces, in_pieces, with_wide_registers};
+use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces};
 use crate::interrupt::Interrupt;
+use crate::lend::Lender;
 use crate::link::{Fault, Link};
 use crate::reasons::MemifReason;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
@@ -31,31 +33,41 @@ const PAUSES_BETWEEN_LOOKS: usize = 32;
 
 /// A ring that we receive from.
 pub(crate) struct MemifRx {
-    ring: Ring,
+    pub(crate) ring: Ring,
     slots: AnySlots,
     interrupt: Interrupt,
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
     /// The next slot to take.
-    next: u16,
+    pub(crate) next: u16,
     /// The peer's index when it was last looked at.
-    seen: u16,
+    pub(crate) seen: u16,
+    /// The buffers that the peer fills, when they are lent.
+    pub(crate) lender: Option<Lender>,
 }
 
 impl MemifRx {
-    pub(crate) fn new(ring: Ring, slots: AnySlots, interrupt: Interrupt, link: Arc<Link>) -> MemifRx {
+    pub(crate) fn new(
+        ring: Ring,
+        slots: AnySlots,
+        interrupt: Interrupt,
+        link: Arc<Link>,
+        pool: &Arc<BufferPool>,
+    ) -> MemifRx {
         ring.set_flags(MASK_INTERRUPT);
+        let mut lender = None;
         match slots {
             AnySlots::Peer(_) => ring.set_tail(0),
             AnySlots::Own(_) => ring.set_head(ring.size()), // all slots are ready to be filled
+            AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)), // none is, yet
         }
-        MemifRx { ring, slots, interrupt, link, next: 0, seen: 0 }
+        MemifRx { ring, slots, interrupt, link, next: 0, seen: 0, lender }
     }
 
     #[inline(always)]
     fn peers_index(&self) -> u16 {
         match self.slots {
             AnySlots::Peer(_) => self.ring.head(),
-            AnySlots::Own(_) => self.ring.tail(),
+            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.tail(),
         }
     }
 
@@ -65,13 +77,14 @@ impl MemifRx {
         match self.slots {
             AnySlots::Peer(_) => self.ring.set_tail(self.next),
             AnySlots::Own(_) => self.ring.set_head(self.next.wrapping_add(self.ring.size())),
+            AnySlots::Lent(_) => {} // slots are ready when they hold a buffer again
         }
     }
 
     /// Frames' slots that wait, after a look at the peer's index when we know of fewer than
     /// `wanted`; `None` when the index cannot be.
     #[inline(always)]
-    fn available(&mut self, wanted: usize) -> Option<usize> {
+    pub(crate) fn available(&mut self, wanted: usize) -> Option<usize> {
         let known = self.seen.wrapping_sub(self.next) as usize;
         if known >= wanted {
             return Some(known);
@@ -97,7 +110,8 @@ impl MemifRx {
                 cx.count(MemifReason::Waiting, 1);
                 break;
             }
-            let taken = receive_plain(&self.ring, slots, self.next, count, cx, frame);
+            let taken =
+                receive_plain(Variant::best(), &self.ring, slots, self.next, count, cx.buffers, frame);
             self.next = self.next.wrapping_add(taken as u16);
             available -= taken;
             if taken < count {
@@ -113,12 +127,12 @@ impl MemifRx {
     }
 }
 
-with_wide_registers!(
+in_all_variants!(
     /// Take up to `count` frames that lie in one slot each and fit in a buffer; how many there were
     /// in front of the first one that does not. There must be `count` buffers in the cache and room
     /// for as many packets.
     receive_plain = receive_plain_loop,
-    (ring: &Ring, slots: S, first: u16, count: usize, cx: &mut Context<'_>, frame: &mut Frame) -> usize,
+    (ring: &Ring, slots: S, first: u16, count: usize, buffers: &mut BufferCache, frame: &mut Frame) -> usize,
     <S: Slots>
 );
 
@@ -128,10 +142,10 @@ fn receive_plain_loop<S: Slots>(
     slots: S,
     first: u16,
     count: usize,
-    cx: &mut Context<'_>,
+    buffers: &mut BufferCache,
     frame: &mut Frame,
 ) -> usize {
-    let data_bytes = cx.buffers.pool().data_bytes();
+    let data_bytes = buffers.pool().data_bytes();
     let mut sources = [std::ptr::null_mut::<u8>(); AHEAD];
     let mut lengths = [0u16; AHEAD];
     let (mut taken, mut seen, mut end) = (0, 0, count);
@@ -139,8 +153,10 @@ fn receive_plain_loop<S: Slots>(
         while seen < end.min(taken + AHEAD) {
             let (descriptor, place) = slots.locate(ring, first.wrapping_add(seen as u16), in_pieces);
             let length = descriptor.length as usize;
-            match place {
-                Some(place) if descriptor.flags & NEXT == 0 && length > 0 && length <= data_bytes => {
+            // An empty frame is one of 2^64 - 1 bytes too many.
+            let fits = length.wrapping_sub(1) < data_bytes && descriptor.flags & NEXT == 0;
+            match place.filter(|_| fits) {
+                Some(place) => {
                     prefetch(place);
                     if length > LINE_BYTES {
                         prefetch(place.wrapping_add(LINE_BYTES));
@@ -149,13 +165,13 @@ fn receive_plain_loop<S: Slots>(
                     lengths[seen % AHEAD] = length as u16;
                     seen += 1;
                 }
-                _ => end = seen,
+                None => end = seen,
             }
         }
         if taken == end {
             return taken;
         }
-        let Some(mut packet) = cx.buffers.packet() else { return taken };
+        let Some(mut packet) = buffers.packet() else { return taken };
         let length = lengths[taken % AHEAD] as usize;
         // SAFETY: the source lies in its region with all its pieces, as `locate` has checked; the
         // buffer holds `data_bytes` and, as its stride is whole lines, the pieces that cover them.
@@ -163,7 +179,7 @@ fn receive_plain_loop<S: Slots>(
         let fits = packet.set_length(length, data_bytes);
         debug_assert!(fits);
         if let Err(packet) = frame.push(packet) {
-            cx.buffers.free(packet); // cannot be: there is room for `count`
+            buffers.free(packet); // cannot be: there is room for `count`
             return taken;
         }
         slots.release(ring, first.wrapping_add(taken as u16));
@@ -253,6 +269,7 @@ impl RxQueue for MemifRx {
             match self.slots {
                 AnySlots::Peer(slots) => self.receive_from::<PeerSlots>(slots, cx, frame),
                 AnySlots::Own(slots) => self.receive_from::<OwnSlots>(slots, cx, frame),
+                AnySlots::Lent(_) => self.receive_lent(cx, frame),
             }
         }
         None
@@ -280,5 +297,62 @@ impl RxQueue for MemifRx {
             (0..PAUSES_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::{Region, Regions};
+    use crate::ring::ring_bytes;
+    use crate::transmit::send_plain;
+    use proptest::prelude::*;
+    use quiver_core::buffer::DATA_BYTES_DEFAULT;
+    use quiver_core::memory::PageSize;
+
+    const LOG2: u8 = 6;
+
+    /// What the frames are after they were sent into a ring and received from it, each loop in its
+    /// form, and how many were plain.
+    fn through_a_ring(variant: Variant, frames: &[Vec<u8>], buffer_bytes: u32) -> (usize, Vec<Vec<u8>>) {
+        let regions = Regions::new(vec![Region::make(1 << 19).expect("region")]);
+        let ring = Ring::new(&regions, 0, 0, LOG2).expect("ring");
+        ring.initialise();
+        let own = OwnSlots::new(&regions, &ring, ring_bytes(LOG2) as u32, buffer_bytes).expect("slots");
+        let pool = BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
+        let mut cache = pool.cache();
+        let (mut out, mut back) = (Frame::new(), Frame::new());
+        for bytes in frames {
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(bytes, &mut cache));
+            out.push(packet).expect("room");
+        }
+        let sent = send_plain(variant, &ring, own, 5, out.packets(), DATA_BYTES_DEFAULT);
+        let got = receive_plain(variant, &ring, PeerSlots, 5, sent, &mut cache, &mut back);
+        assert_eq!(got, sent);
+        let seen = back.packets().iter().map(|packet| packet.bytes().to_vec()).collect();
+        cache.free_all(&mut out);
+        cache.free_all(&mut back);
+        cache.report();
+        assert_eq!(pool.free(), pool.total());
+        (sent, seen)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_variant_sends_and_receives_the_same_bytes(
+            lengths in proptest::collection::vec(1usize..2400, 0..64), buffer_bytes in 256u32..2048
+        ) {
+            let frames: Vec<_> = lengths.iter().enumerate().map(|(n, l)| crate::router::frame(n, *l)).collect();
+            let slot = buffer_bytes as usize;
+            let plain = lengths.iter().take_while(|l| in_pieces(**l) <= slot && **l <= DATA_BYTES_DEFAULT);
+            let plain = plain.count();
+            for variant in Variant::available() {
+                let (sent, seen) = through_a_ring(variant, &frames, buffer_bytes);
+                prop_assert_eq!(sent, plain);
+                prop_assert!(seen == frames[..plain], "{:?}", variant);
+            }
+        }
     }
 }

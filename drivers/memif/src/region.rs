@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
+use quiver_core::buffer::BufferPool;
 use quiver_core::memory::{PageSize, SharedMemory};
 
 use crate::guard::Guard;
@@ -35,6 +36,8 @@ enum Backing {
     Peer(usize),
     /// Made by us.
     Own(SharedMemory),
+    /// The memory of the router's buffers, lent.
+    Pool(Arc<BufferPool>),
 }
 
 /// A piece of shared memory. Never referred to by `&` or `&mut`: the peer writes when it likes.
@@ -94,6 +97,18 @@ impl Region {
         Ok(Region { base, size, backing: Backing::Own(memory), guard })
     }
 
+    /// The memory of the router's buffers, for a peer to read and write packets in.
+    pub(crate) fn of_pool(pool: &Arc<BufferPool>) -> Result<Region, RegionError> {
+        let (base, size) = (pool.memory().base(), pool.memory().size_bytes());
+        let guard = Some(Guard::new(base.as_ptr(), size).ok_or(RegionError::TooMany)?);
+        Ok(Region { base, size, backing: Backing::Pool(pool.clone()), guard })
+    }
+
+    /// Is it the memory of the router's buffers?
+    pub(crate) fn is_pool(&self) -> bool {
+        matches!(self.backing, Backing::Pool(_))
+    }
+
     /// Bytes that descriptors may point into.
     pub(crate) fn size(&self) -> usize {
         self.size
@@ -104,6 +119,7 @@ impl Region {
         match &self.backing {
             Backing::Peer(_) => None,
             Backing::Own(memory) => Some(memory.fd()),
+            Backing::Pool(pool) => Some(pool.memory().fd()),
         }
     }
 }

@@ -172,18 +172,6 @@ impl Ring {
         self.u16(TAIL).store(tail, Ordering::Release);
     }
 
-    /// As [`set_head`](Self::set_head), and no later read of the flags comes before it.
-    #[inline(always)]
-    pub(crate) fn set_head_fenced(&self, head: u16) {
-        self.u16(HEAD).swap(head, Ordering::SeqCst);
-    }
-
-    /// As [`set_tail`](Self::set_tail), and no later read of the flags comes before it.
-    #[inline(always)]
-    pub(crate) fn set_tail_fenced(&self, tail: u16) {
-        self.u16(TAIL).swap(tail, Ordering::SeqCst);
-    }
-
     #[inline(always)]
     pub(crate) fn flags(&self) -> u16 {
         self.u16(FLAGS).load(Ordering::SeqCst)

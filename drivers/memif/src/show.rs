@@ -44,6 +44,7 @@ fn interfaces(engine: &Engine, memif: Option<&Memif>, only: Option<InterfaceId>)
         Column::left("Interface"),
         Column::left("Role"),
         Column::left("Mode"),
+        Column::left("Zero Copy").key("zero_copy"),
         Column::left("Link"),
         Column::right("Connects"),
         Column::left("Peer"),
@@ -64,6 +65,7 @@ fn row(table: &mut Table, name: String, entry: &Entry) {
         .cell(name)
         .cell(entry.config.role.name())
         .cell(entry.config.mode.name())
+        .cell(entry.config.zero_copy)
         .cell(if entry.connected.is_some() { "up" } else { "down" })
         .cell(status.connects)
         .cell(&status.peer)
@@ -73,7 +75,11 @@ fn row(table: &mut Table, name: String, entry: &Entry) {
 fn details(output: Output, name: &str, connected: &Connected, descriptors: bool) -> Output {
     let mut regions = Table::new([Column::right("Region"), Column::right("Bytes"), Column::left("Made by")]);
     for (index, region) in connected.regions.list().iter().enumerate() {
-        let owner = if region.fd().is_some() { "this router" } else { "the peer" };
+        let owner = match (region.is_pool(), region.fd()) {
+            (true, _) => "this router: its buffers",
+            (false, Some(_)) => "this router",
+            (false, None) => "the peer",
+        };
         regions.row().cell(index).cell(region.size()).cell(owner);
     }
     let mut rings = Table::new([

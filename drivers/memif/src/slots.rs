@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::lend::LentSlots;
 use crate::region::Regions;
 use crate::ring::{Descriptor, Ring};
 
@@ -119,11 +120,13 @@ impl Slots for OwnSlots {
     }
 }
 
-/// Either.
+/// Whose buffers lie behind a ring.
 #[derive(Clone, Copy)]
 pub(crate) enum AnySlots {
-    /// The master's.
+    /// The peer's: we are the master.
     Peer(PeerSlots),
-    /// The slave's.
+    /// The slave's, made for the ring.
     Own(OwnSlots),
+    /// The slave's, of the router's pool, lent to the peer one by one.
+    Lent(LentSlots),
 }

@@ -119,6 +119,8 @@ pub struct Memif {
     pub(crate) interfaces: BTreeMap<InterfaceId, Entry>,
     pub(crate) sessions: BTreeMap<u64, Session>,
     pub(crate) sessions_made: u64,
+    /// A peer has taken away the memory of the router's buffers: private pages stand in for it.
+    pub(crate) pool_lost: bool,
     /// `memif-input`.
     pub(crate) node: NodeId,
 }

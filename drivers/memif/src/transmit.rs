@@ -3,16 +3,19 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
+use quiver_core::buffer::BufferPool;
+use quiver_core::cpu::Variant;
 use quiver_core::device::TxQueue;
 use quiver_core::epoch::Published;
 use quiver_core::node::{DROP, Reason};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
-use crate::copy::{copy_exactly, copy_pieces, in_pieces, prefetch_to_write, with_wide_registers};
+use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write};
 use crate::interrupt::Interrupt;
+use crate::lend::Lender;
 use crate::link::{Fault, Link};
 use crate::offload;
 use crate::reasons::MemifReason;
@@ -20,18 +23,18 @@ use crate::receive::LINE_BYTES;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, Room, Slots};
 
-/// How many slots ahead of the copy are looked up, and their lines asked for.
-const AHEAD: usize = 16;
+/// Slots that are looked up, and whose lines are asked for, while as many before them are filled.
+const STAGE: usize = 16;
 
 /// The rings that an interface sends on now; none while nobody is connected.
 pub(crate) struct TxRings(pub(crate) Box<[TxRing]>);
 
 /// A ring that we send on.
 pub(crate) struct TxRing {
-    ring: Ring,
+    pub(crate) ring: Ring,
     slots: AnySlots,
     interrupt: Interrupt,
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
     /// Several workers send on it.
     shared: bool,
     busy: AtomicBool,
@@ -39,12 +42,13 @@ pub(crate) struct TxRing {
 }
 
 /// Where the sender is.
-#[derive(Clone, Copy)]
-struct Cursor {
+pub(crate) struct Cursor {
     /// The next slot to fill.
-    next: u16,
+    pub(crate) next: u16,
     /// The peer's index when it was last looked at.
-    seen: u16,
+    pub(crate) seen: u16,
+    /// The buffers that the peer reads, when they are lent.
+    pub(crate) lender: Option<Lender>,
 }
 
 // SAFETY: `cursor` is touched only by the one worker that the ring belongs to or, when several
@@ -58,11 +62,15 @@ impl TxRing {
         interrupt: Interrupt,
         link: Arc<Link>,
         shared: bool,
+        pool: &Arc<BufferPool>,
     ) -> TxRing {
-        if let AnySlots::Peer(_) = slots {
-            ring.set_tail(0);
+        let mut lender = None;
+        match slots {
+            AnySlots::Peer(_) => ring.set_tail(0),
+            AnySlots::Own(_) => {}
+            AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)),
         }
-        let cursor = UnsafeCell::new(Cursor { next: 0, seen: 0 });
+        let cursor = UnsafeCell::new(Cursor { next: 0, seen: 0, lender });
         TxRing { ring, slots, interrupt, link, shared, busy: AtomicBool::new(false), cursor }
     }
 
@@ -70,7 +78,7 @@ impl TxRing {
     fn peers_index(&self) -> u16 {
         match self.slots {
             AnySlots::Peer(_) => self.ring.head(),
-            AnySlots::Own(_) => self.ring.tail(),
+            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.tail(),
         }
     }
 
@@ -80,7 +88,9 @@ impl TxRing {
     fn free(&self, cursor: &mut Cursor, wanted: usize) -> Option<usize> {
         let free = |cursor: &Cursor| match self.slots {
             AnySlots::Peer(_) => Some(cursor.seen.wrapping_sub(cursor.next)),
-            AnySlots::Own(_) => self.ring.size().checked_sub(cursor.next.wrapping_sub(cursor.seen)),
+            AnySlots::Own(_) | AnySlots::Lent(_) => {
+                self.ring.size().checked_sub(cursor.next.wrapping_sub(cursor.seen))
+            }
         };
         if let Some(known) = free(cursor).filter(|known| *known as usize >= wanted) {
             return Some(known as usize);
@@ -89,13 +99,20 @@ impl TxRing {
         free(cursor).filter(|free| *free <= self.ring.size()).map(usize::from)
     }
 
-    /// Let the peer have the slots up to `next`, and wake it if it asked for that.
+    /// Let the peer have the slots up to `next`.
     #[inline(always)]
-    fn publish(&self, next: u16, cx: &Context<'_>) {
+    pub(crate) fn publish(&self, next: u16) {
         match self.slots {
-            AnySlots::Peer(_) => self.ring.set_tail_fenced(next),
-            AnySlots::Own(_) => self.ring.set_head_fenced(next),
+            AnySlots::Peer(_) => self.ring.set_tail(next),
+            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.set_head(next),
         }
+    }
+
+    /// Wake the peer if it asked for that; after [`publish`](Self::publish), and after what else is to
+    /// be done: the fence waits until all stores before it have arrived.
+    #[inline(always)]
+    pub(crate) fn wake(&self, cx: &Context<'_>) {
+        fence(Ordering::SeqCst);
         if self.ring.flags() & MASK_INTERRUPT == 0 {
             self.interrupt.raise();
             count(cx, self.link.node, MemifReason::Interrupts);
@@ -112,13 +129,12 @@ impl TxRing {
             }
         }
         // SAFETY: the ring is this worker's alone, or `busy` is held.
-        let mut cursor = unsafe { *self.cursor.get() };
+        let cursor = unsafe { &mut *self.cursor.get() };
         match self.slots {
-            AnySlots::Peer(slots) => self.send_into::<PeerSlots>(slots, &mut cursor, cx, frame),
-            AnySlots::Own(slots) => self.send_into::<OwnSlots>(slots, &mut cursor, cx, frame),
+            AnySlots::Peer(slots) => self.send_into::<PeerSlots>(slots, cursor, cx, frame),
+            AnySlots::Own(slots) => self.send_into::<OwnSlots>(slots, cursor, cx, frame),
+            AnySlots::Lent(_) => self.lend(cursor, cx, frame),
         }
-        // SAFETY: as above.
-        unsafe { *self.cursor.get() = cursor };
         if self.shared {
             self.busy.store(false, Ordering::Release);
         }
@@ -142,7 +158,7 @@ impl TxRing {
             }
             let data_bytes = cx.buffers.pool().data_bytes();
             let packets = &frame.packets()[sent..sent + room];
-            let plain = send_plain(&self.ring, slots, cursor.next, packets, data_bytes);
+            let plain = send_plain(Variant::best(), &self.ring, slots, cursor.next, packets, data_bytes);
             cursor.next = cursor.next.wrapping_add(plain as u16);
             sent += plain;
             if plain < room {
@@ -172,36 +188,55 @@ impl TxRing {
                 }
             }
         }
-        if cursor.next != before {
-            self.publish(cursor.next, cx);
+        let moved = cursor.next != before;
+        if moved {
+            self.publish(cursor.next);
         }
         if sent == frame.len() {
-            frame.drain().for_each(|packet| cx.buffers.free(packet));
+            cx.buffers.free_all(frame);
         } else {
             frame.take_front(sent, |packet| cx.buffers.free(packet));
+        }
+        if moved {
+            self.wake(cx);
         }
     }
 }
 
 #[cold]
-fn count(cx: &Context<'_>, node: NodeId, reason: MemifReason) {
+pub(crate) fn count(cx: &Context<'_>, node: NodeId, reason: MemifReason) {
     cx.counters.reason(node, reason.number()).add(1);
 }
 
 /// Let a packet die for a reason of `memif-input`.
 #[cold]
-fn bury(mut packet: Packet, node: NodeId, reason: MemifReason, cx: &mut Context<'_>) {
+pub(crate) fn bury(mut packet: Packet, node: NodeId, reason: MemifReason, cx: &mut Context<'_>) {
     packet.index = reason.number() as u32 | (node.0 as u32) << 16;
     cx.emit(packet, DROP);
 }
 
-with_wide_registers!(
+in_all_variants!(
     /// Send the packets in front that are in one buffer each and fit in a slot each; how many there
     /// were. There must be a free slot for each of `packets`.
     send_plain = send_plain_loop,
     (ring: &Ring, slots: S, first: u16, packets: &[Packet], data_bytes: usize) -> usize,
     <S: Slots>
 );
+
+/// Look the slots of some packets up, from `first` on, and ask for their lines.
+#[inline(always)]
+fn look<S: Slots>(ring: &Ring, slots: S, first: u16, packets: &[Packet]) -> [Room; STAGE] {
+    let mut rooms = [Room { at: std::ptr::null_mut(), bytes: 0, region: 0 }; STAGE];
+    for (place, (room, packet)) in rooms.iter_mut().zip(packets).enumerate() {
+        let Some(found) = slots.room(ring, first.wrapping_add(place as u16)) else { break };
+        prefetch_to_write(found.at);
+        if packet.segment_length() > LINE_BYTES {
+            prefetch_to_write(found.at.wrapping_add(LINE_BYTES));
+        }
+        *room = found;
+    }
+    rooms
+}
 
 #[inline(always)]
 fn send_plain_loop<S: Slots>(
@@ -211,31 +246,28 @@ fn send_plain_loop<S: Slots>(
     packets: &[Packet],
     data_bytes: usize,
 ) -> usize {
-    let nowhere = Room { at: std::ptr::null_mut(), bytes: 0, region: 0 };
-    let mut rooms = [nowhere; AHEAD];
-    let mut seen = 0;
-    for (sent, packet) in packets.iter().enumerate() {
-        while seen < packets.len().min(sent + AHEAD) {
-            let room = slots.room(ring, first.wrapping_add(seen as u16)).unwrap_or(nowhere);
-            prefetch_to_write(room.at);
-            if packets[seen].segment_length() > LINE_BYTES {
-                prefetch_to_write(room.at.wrapping_add(LINE_BYTES));
+    let mut ahead = look(ring, slots, first, packets);
+    let mut sent = 0;
+    for group in packets.chunks(STAGE) {
+        let rooms = ahead;
+        let later = packets.get(sent + STAGE..).unwrap_or_default();
+        if !later.is_empty() {
+            ahead = look(ring, slots, first.wrapping_add((sent + STAGE) as u16), later);
+        }
+        for (packet, room) in group.iter().zip(&rooms) {
+            let length = packet.segment_length();
+            let touched = in_pieces(length);
+            let is_plain = !packet.is_chained() && !packet.has(PacketFlags::OFFLOAD) && length > 0;
+            if !is_plain || touched > room.bytes || touched - length > packet.tailroom(data_bytes) {
+                return sent;
             }
-            rooms[seen % AHEAD] = room;
-            seen += 1;
+            // SAFETY: whole pieces lie in our buffer (its tail room covers them) and in the slot.
+            unsafe { copy_pieces(packet.as_ptr(), room.at, length) };
+            ring.set_length(first.wrapping_add(sent as u16), 0, room.region, length as u32);
+            sent += 1;
         }
-        let room = rooms[sent % AHEAD];
-        let length = packet.segment_length();
-        let touched = in_pieces(length);
-        let is_plain = !packet.is_chained() && !packet.has(PacketFlags::OFFLOAD) && length > 0;
-        if !is_plain || touched > room.bytes || touched - length > packet.tailroom(data_bytes) {
-            return sent;
-        }
-        // SAFETY: whole pieces lie in our buffer (its tail room covers them) and in the slot.
-        unsafe { copy_pieces(packet.as_ptr(), room.at, length) };
-        ring.set_length(first.wrapping_add(sent as u16), 0, room.region, length as u32);
     }
-    packets.len()
+    sent
 }
 
 /// What became of a packet.

@@ -210,3 +210,8 @@ fn queues_and_a_secret_work_with_a_dpdk_client() {
 fn our_master_reads_the_memory_of_a_dpdk_client_without_copies() {
     talk("zero-copy", Role::Master, "role=client,zero-copy=yes", &[], |_| {}, 0);
 }
+
+#[test]
+fn our_slave_lends_its_buffers_to_a_dpdk_server() {
+    talk("lending-slave", Role::Slave, "role=server", &[], |c| c.zero_copy = true, 20);
+}

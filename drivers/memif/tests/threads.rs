@@ -39,11 +39,12 @@ fn engine(workers: usize) -> Engine {
     engine
 }
 
-fn add(engine: &mut Engine, path: &str, role: Role, mode: RxMode) -> InterfaceId {
+fn add(engine: &mut Engine, path: &str, role: Role, mode: RxMode, zero_copy: bool) -> InterfaceId {
     let _ = quiver_memif::add_socket(engine, 1, path);
     let mut config = MemifConfig::new(1, 0, role);
     config.rx_mode = mode;
     config.ring_size = 256;
+    config.zero_copy = zero_copy && role == Role::Slave;
     let id = quiver_memif::create(engine, config).expect("interface");
     engine.set_admin_up(id, true).expect("up");
     id
@@ -74,11 +75,12 @@ fn until(a: &mut Engine, b: &mut Engine, what: &str, done: impl Fn(&Engine, &Eng
 
 #[test]
 fn a_sleeping_worker_is_woken_by_every_frame() {
-    for (test, mode) in [("interrupt", RxMode::Interrupt), ("adaptive", RxMode::Adaptive)] {
-        let path = socket(&format!("threads-{test}"));
+    let modes = [("interrupt", RxMode::Interrupt), ("adaptive", RxMode::Adaptive)];
+    for ((test, mode), zero_copy) in modes.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        let path = socket(&format!("threads-{test}-{zero_copy}"));
         let (mut a, mut b) = (engine(1), engine(1));
-        let m = add(&mut a, &path, Role::Master, mode);
-        let s = add(&mut b, &path, Role::Slave, mode);
+        let m = add(&mut a, &path, Role::Master, mode, zero_copy);
+        let s = add(&mut b, &path, Role::Slave, mode, zero_copy);
         let is_up = |engine: &Engine, id| engine.interface(id).is_some_and(|i| i.row().up);
         until(&mut a, &mut b, "both up", |a, b| is_up(a, m) && is_up(b, s));
         for number in 1..=30 {
@@ -95,13 +97,19 @@ fn a_sleeping_worker_is_woken_by_every_frame() {
 
 #[test]
 fn connections_that_end_under_load_leave_no_buffer_and_no_mapping_behind() {
-    let path = socket("threads-load");
+    for zero_copy in [false, true] {
+        end_connections_under_load(zero_copy);
+    }
+}
+
+fn end_connections_under_load(zero_copy: bool) {
+    let path = socket(&format!("threads-load-{zero_copy}"));
     let mut pools = Vec::new();
     {
         let (mut a, mut b) = (engine(1), engine(1));
         pools.extend([a.pool().clone(), b.pool().clone()]);
-        let mut m = add(&mut a, &path, Role::Master, RxMode::Polling);
-        let mut s = add(&mut b, &path, Role::Slave, RxMode::Polling);
+        let mut m = add(&mut a, &path, Role::Master, RxMode::Polling, zero_copy);
+        let mut s = add(&mut b, &path, Role::Slave, RxMode::Polling, zero_copy);
         let mut crossed = 0;
         for round in 0..30 {
             let start = Instant::now();
@@ -115,13 +123,13 @@ fn connections_that_end_under_load_leave_no_buffer_and_no_mapping_behind() {
             crossed += received(&a, m) + received(&b, s);
             if round % 2 == 0 {
                 quiver_memif::delete(&mut b, s).expect("deleted");
-                s = add(&mut b, &path, Role::Slave, RxMode::Polling);
+                s = add(&mut b, &path, Role::Slave, RxMode::Polling, zero_copy);
             } else {
                 quiver_memif::delete(&mut a, m).expect("deleted");
-                m = add(&mut a, &path, Role::Master, RxMode::Polling);
+                m = add(&mut a, &path, Role::Master, RxMode::Polling, zero_copy);
                 // The slave would wait a second to try again.
                 quiver_memif::delete(&mut b, s).expect("deleted");
-                s = add(&mut b, &path, Role::Slave, RxMode::Polling);
+                s = add(&mut b, &path, Role::Slave, RxMode::Polling, zero_copy);
             }
         }
         assert!(crossed > 1000, "only {crossed} frames crossed");

@@ -41,6 +41,67 @@ fn frames_of_all_lengths_cross_in_both_directions_unchanged() {
     }
 }
 
+/// As [`pair`], with a slave that lends its buffers.
+fn lending_pair(
+    test: &str,
+    change: impl Fn(&mut MemifConfig),
+) -> ((Router, quiver_core::InterfaceId), (Router, quiver_core::InterfaceId)) {
+    pair(test, |config| {
+        config.zero_copy = config.role == Role::Slave;
+        change(config);
+    })
+}
+
+#[test]
+fn frames_of_all_lengths_cross_without_a_copy_and_every_buffer_comes_home() {
+    let ((mut slave, s), (mut master, m)) = lending_pair("lending", |c| c.ring_size = 128);
+    let lengths = [1, 14, 60, 63, 64, 65, 127, 128, 511, 512, 513, 1500, 1518, 2047, 2048, 2049, 9000];
+    for _ in 0..20 {
+        for (number, length) in lengths.into_iter().enumerate() {
+            slave.send(s, &frame(number, length));
+            master.send(m, &frame(number + 100, length));
+        }
+        until(&mut slave, &mut master, "all there", |a, b| {
+            a.ethernet.lock().unwrap().len() == lengths.len()
+                && b.ethernet.lock().unwrap().len() == lengths.len()
+        });
+        let at_master: Vec<_> = lengths.iter().enumerate().map(|(n, l)| frame(n, *l)).collect();
+        let at_slave: Vec<_> = lengths.iter().enumerate().map(|(n, l)| frame(n + 100, *l)).collect();
+        assert_eq!(master.take(), at_master);
+        assert_eq!(slave.take(), at_slave);
+    }
+    master.assert_balance();
+    quiver_memif::delete(&mut slave.engine, s).expect("deleted");
+    slave.assert_balance();
+}
+
+#[test]
+fn a_peer_that_does_not_read_holds_no_more_buffers_than_its_ring_and_gives_them_back_by_going() {
+    let ((mut slave, s), (mut master, m)) = lending_pair("slow-reader", |c| c.ring_size = 64);
+    for number in 0..200 {
+        slave.send(s, &frame(number, 64));
+    }
+    (0..3).for_each(|_| slave.turn());
+    assert_eq!(slave.engine.interface_totals(s).tx_errors, 136);
+    let pool = slave.engine.pool();
+    assert_eq!(pool.total() - pool.free(), 128); // a ring full in each direction
+    quiver_memif::delete(&mut master.engine, m).expect("deleted");
+    (0..5).for_each(|_| slave.turn());
+    slave.assert_balance();
+    master.assert_balance();
+}
+
+#[test]
+fn more_than_half_of_the_buffers_are_not_lent() {
+    let mut router = Router::new(1);
+    quiver_memif::add_socket(&mut router.engine, 1, &socket("too-many")).expect("socket");
+    let mut config = MemifConfig::new(1, 0, Role::Slave);
+    (config.zero_copy, config.ring_size) = (true, 2048);
+    let error = quiver_memif::create(&mut router.engine, config).expect_err("refused").to_string();
+    assert!(error.contains("4096 of the router's 4096 buffers"), "{error}");
+    assert!(error.contains("8192 with `buffers { buffers-per-numa N }`"), "{error}");
+}
+
 #[test]
 fn jumbo_frames_cross_ring_after_ring() {
     let ((mut slave, s), (mut master, m)) = pair("jumbo", |c| c.ring_size = 64);

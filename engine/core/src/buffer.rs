@@ -13,6 +13,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::frame::{FRAME_PACKETS_MAX, Frame};
 pub use crate::header_line::{BufferHeader, Offload};
 use crate::header_line::{Lines, NUMBERS_PER_LINE, POOLS_MAX, line_of};
 use crate::memory::{PageSize, PrivateMemory, SharedMemory};
@@ -35,8 +36,10 @@ pub const DATA_BYTES_MAX: usize = 65_536 - 2 * HEADROOM_BYTES - 2 * CACHE_LINE_B
 pub const BUFFERS_DEFAULT: usize = 16_384;
 /// Buffers that move between a thread's cache and the shared stack at once.
 pub const BATCH: usize = 128;
-/// Buffers that a thread's cache holds at most.
+/// Buffers that a thread's cache holds at most, between two calls.
 const CACHE_MAX: usize = 4 * BATCH;
+/// Places in a cache: a whole vector fits when it is nearly full.
+const CACHE_ROOM: usize = CACHE_MAX + FRAME_PACKETS_MAX;
 
 /// An owned, unused buffer.
 #[derive(Debug)]
@@ -45,6 +48,16 @@ pub struct Buffer(pub(crate) NonNull<u8>);
 
 // SAFETY: a buffer is owned by one holder at a time.
 unsafe impl Send for Buffer {}
+// SAFETY: a shared reference tells where it lies and no more.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Where its data begins, behind the headroom.
+    #[inline(always)]
+    pub fn data(&self) -> *const u8 {
+        self.0.as_ptr().wrapping_add(DATA_OFFSET as usize)
+    }
+}
 
 /// All buffers of a process.
 pub struct BufferPool {
@@ -221,7 +234,7 @@ impl BufferPool {
     pub fn cache(self: &Arc<Self>) -> BufferCache {
         let index = self.caches_taken.fetch_add(1, Ordering::Relaxed);
         assert!(index < CACHES_MAX, "a buffer pool serves at most {CACHES_MAX} threads");
-        BufferCache { pool: self.clone(), free: Vec::with_capacity(CACHE_MAX + BATCH), index }
+        BufferCache { pool: self.clone(), free: Vec::with_capacity(CACHE_ROOM), index }
     }
 
     /// Buffers in the pool.
@@ -297,7 +310,7 @@ impl BufferCache {
     #[inline(never)]
     fn spill(&mut self) {
         // The oldest go: what was freed last is still warm.
-        let surplus = self.free.len() - CACHE_MAX / 2;
+        let surplus = (self.free.len() - CACHE_MAX / 2) / BATCH * BATCH;
         for batch in self.free[..surplus].chunks(BATCH) {
             self.pool.push_batch(batch);
         }
@@ -330,6 +343,34 @@ impl BufferCache {
     #[inline]
     pub fn give(&mut self, buffer: Buffer) {
         self.free.push(buffer.0);
+        if self.free.len() >= CACHE_MAX {
+            self.spill();
+        }
+    }
+
+    /// Give back many buffers at once.
+    #[inline(always)]
+    pub fn give_all(&mut self, buffers: impl Iterator<Item = Buffer>) {
+        for buffer in buffers {
+            self.give(buffer);
+        }
+    }
+
+    /// Give back the buffers of all packets of a vector.
+    #[inline]
+    pub fn free_all(&mut self, frame: &mut Frame) {
+        if frame.packets().iter().fold(false, |any, packet| any | packet.is_chained()) {
+            return frame.drain().for_each(|packet| self.free(packet));
+        }
+        let (before, count) = (self.free.len(), frame.len());
+        debug_assert!(before + count <= CACHE_ROOM);
+        self.free.reserve(count); // there is room; the compiler cannot know
+        for (place, packet) in frame.drain().enumerate() {
+            // SAFETY: room was reserved; the length grows below.
+            unsafe { self.free.as_mut_ptr().add(before + place).write(packet.into_buffer().0) };
+        }
+        // SAFETY: the places up to here were written just now.
+        unsafe { self.free.set_len(before + count) };
         if self.free.len() >= CACHE_MAX {
             self.spill();
         }

@@ -488,6 +488,22 @@ impl Packet {
         &mut self.header_line_mut().offload
     }
 
+    /// Take the packet apart: each of its buffers, where its bytes begin and how many they are.
+    pub fn into_segments(self, mut each: impl FnMut(Buffer, *const u8, usize)) {
+        let mut next = if self.is_chained() { self.header_line().next } else { None };
+        each(Buffer(self.buffer), self.data(), self.length as usize);
+        while let Some(segment) = next {
+            // SAFETY: segments of a packet belong to it, and it is being taken apart.
+            let (line, place) = unsafe {
+                let line = line_of(segment).as_ref();
+                (line, segment.as_ptr().add(line.offset as usize))
+            };
+            let length = line.length as usize;
+            next = line.next;
+            each(Buffer(segment), place, length);
+        }
+    }
+
     /// Where the bytes begin inside `memory` and how many are in the first segment, for a driver
     /// that shares the pool's memory with a peer.
     pub fn place_in(&self, memory: &crate::memory::SharedMemory) -> (usize, usize) {
