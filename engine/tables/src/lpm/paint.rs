@@ -103,49 +103,17 @@ impl<A: Address> Painter<'_, A> {
             self.paint_words(words, first, slot_bits, pieces);
             return self.settle_node(entry, first, slot_bits);
         }
-        if let Entry::Dense(base) = entry_of(entry) {
-            return self.paint_dense(base, first, slot_bits, pieces);
-        }
         let mut slots = self.expand(entry, first, slot_bits);
         self.paint_slots(&mut slots, first, slot_bits, pieces);
-        self.build(&slots, first, slot_bits)
-    }
-
-    /// Paint on a dense block, in place; returns the entry to publish for it.
-    fn paint_dense(&mut self, base: u32, first: A, slot_bits: u32, pieces: &[Piece<A>]) -> u32 {
-        let block = self.memory.entries.slice(base as usize, NODE_SLOTS);
-        let ones = (A::ONE << slot_bits) - A::ONE;
-        let last = first + (A::MAX >> (A::BITS - slot_bits - NODE_BITS));
-        for (at, piece) in pieces.iter().enumerate() {
-            let mut from = piece.first.max(first);
-            let end = piece.last.min(last);
-            loop {
-                let slot = &block[((from - first) >> slot_bits).low()];
-                let (slot_first, slot_last) =
-                    (first + ((from - first) & !ones), first + ((from - first) | ones));
-                let old = slot.load(Ordering::Relaxed);
-                if from == slot_first && end >= slot_last {
-                    if old != piece.leaf {
-                        slot.store(piece.leaf, Ordering::Release);
-                        self.retire_tree(old);
-                    }
-                } else {
-                    let new = self.paint_below(old, slot_first, slot_bits, &pieces[at..=at]);
-                    if new != old {
-                        slot.store(new, Ordering::Release);
-                    }
+        if let Entry::Dense(base) = entry_of(entry) {
+            if count_runs(&slots) > DENSE_RUNS_MIN {
+                for (slot, value) in slots.iter().enumerate() {
+                    self.memory.entries.get(base as usize + slot).store(*value, Ordering::Release);
                 }
-                if slot_last >= end {
-                    break;
-                }
-                from = slot_last + A::ONE;
+                return entry;
             }
+            self.slots.entries.retire(base, NODE_SLOTS);
         }
-        let slots: [u32; NODE_SLOTS] = std::array::from_fn(|slot| block[slot].load(Ordering::Relaxed));
-        if count_runs(&slots) > DENSE_RUNS_MIN {
-            return Entry::Dense(base).code();
-        }
-        self.slots.entries.retire(base, NODE_SLOTS);
         self.build(&slots, first, slot_bits)
     }
 
