@@ -157,15 +157,15 @@ class Generator:
         self.process.forget()
 
 
-def ndr(generator: Generator, tell: Callable[[str], None], trial_s: float = 0.35) -> float:
+def ndr(generator: Generator, tell: Callable[[str], None], least_pps: float, trial_s: float = 0.35) -> float:
     """A rate without loss that is near the highest, packets a second, both directions; 5 to 8 s.
 
     Bisection between nothing and flat out; a rate counts when one of two trials loses nothing and the
-    generator kept to it.
+    generator kept to it. Below `least_pps` it is not sought.
     """
     low, high = 0.0, generator.measure("max", trial_s).received / trial_s
     tell(f"flat out {high / 1e6:.1f} Mpps")
-    while high - low > 0.06 * high:
+    while high - low > 0.06 * high and high > least_pps:
         rate = (low + high) / 2
         trials = [generator.measure(rate, trial_s) for _ in range(2)]
         tell(f"{rate / 1e6:.1f} Mpps: {', '.join(trial.in_words() for trial in trials)}")

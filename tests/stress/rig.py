@@ -82,7 +82,9 @@ class Worker:
     long_passes: Counter[int] = field(default_factory=Counter)
 
     def since(self, before: Worker) -> Worker:
-        """The difference."""
+        """The difference. The router's own counts begin anew when they are cleared."""
+        if self.passes < before.passes:
+            before = Worker(before.waits, before.ousted_us, before.faults)
         return Worker(
             self.waits - before.waits,
             self.ousted_us - before.ousted_us,
@@ -256,6 +258,8 @@ def account(before: Snapshot, after: Snapshot, counts: Counts, cycles: int, comm
 
     taken, dropped = passed(LOADED, "rx_packets"), passed(LOADED, "drops")
     reasons = after.errors - before.errors
+    # What came back wrong, as in an ICMP error that quotes it, came back too.
+    came = counts.received + counts.faults
     overrun = sum(
         count
         for (node, reason), count in reasons.items()
@@ -266,7 +270,7 @@ def account(before: Snapshot, after: Snapshot, counts: Counts, cycles: int, comm
         cycles=cycles,
         commands=commands,
         dropped=dropped,
-        unaccounted=abs(counts.offered - counts.ring_full - taken) + abs(taken - dropped - counts.received),
+        unaccounted=abs(counts.offered - counts.ring_full - taken) + abs(taken - dropped - came),
         overrun=overrun,
         reasons=reasons,
         worker=after.worker.since(before.worker),

@@ -1,0 +1,44 @@
+"""The stress finds what it looks for: a route that is away for a moment, and a worker that stands still."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+from stress.change import Change
+from stress.faults import Fault
+from stress.rig import Rig
+from stress.stand import Stress
+from stress.verdict import wrong_with
+
+ROUND_S = 0.3
+#: Longer than rings bridge at the load, seconds.
+STANDSTILL_S = 0.05
+
+
+def test_a_route_that_is_away_for_a_moment_is_found(stress: Stress, tmp_path: Path) -> None:
+    change = Change(
+        "the loaded route deleted and added",
+        cycle=("ip route del 21.0.0.0/8", "ip route add 21.0.0.0/8 via 198.18.1.2 memif1/1"),
+    )
+    found = stress.rig.round(stress.rate_pps, ROUND_S, change.worker(stress.rig, tmp_path))
+    assert found.blamed > 0
+    assert found.unaccounted == 0 or found.is_disturbed
+    assert "dropped" in str(wrong_with(found)) or found.is_disturbed
+
+
+def stand_still(rig: Rig, _folder: Path) -> int:
+    """The whole router stops, as behind a barrier that takes too long."""
+    rig.router.process.send(signal.SIGSTOP)
+    time.sleep(STANDSTILL_S)
+    rig.router.process.send(signal.SIGCONT)
+    return 1
+
+
+def test_a_worker_that_stands_still_is_found(stress: Stress, tmp_path: Path) -> None:
+    stop = Fault("the router stops", cycle=(), act=stand_still)
+    found = stress.rig.round(stress.rate_pps, ROUND_S, stop.worker(stress.rig, tmp_path))
+    assert found.late > 0
+    assert found.worker.waits > 0
+    assert wrong_with(found) is not None
