@@ -51,9 +51,9 @@ enum Task {
 }
 
 fn variant(name: &str) -> Result<Variant, String> {
-    let known = |v: &Variant| serde_json::to_value(v).is_ok_and(|value| value == name);
-    let names = "scalar, avx2 or avx512, and this processor must have it";
-    Variant::available().find(known).ok_or_else(|| format!("{name} is not one of {names}"))
+    let names: Vec<_> = Variant::available().map(Variant::name).collect();
+    let known = Variant::available().find(|variant| variant.name() == name);
+    known.ok_or_else(|| format!("{name} is not one of those this processor has: {}", names.join(", ")))
 }
 
 fn main() -> anyhow::Result<()> {

@@ -48,7 +48,8 @@ impl Settings {
                 PageSize::Gigabyte1 => bail!("buffers: page-size 1G is not supported; take 2M or default"),
             },
             runtime_dir: runtime_dir.clone(),
-            ..defaults
+            variant: cpu.variant.unwrap_or(defaults.variant),
+            superblocks: !cpu.no_superblocks,
         };
         Ok(Settings { unix, engine, runtime_dir })
     }

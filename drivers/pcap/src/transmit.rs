@@ -9,7 +9,7 @@ use quiver_core::builtin::TxDrop;
 use quiver_core::device::TxQueue;
 use quiver_core::event::Event;
 use quiver_core::pcap_file::PcapWriter;
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::config::PACKET_BYTES_MAX;
 

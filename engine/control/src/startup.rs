@@ -8,6 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use quiver_core::cpu::Variant;
+
 use crate::args::{Args, Slot};
 use crate::automaton;
 use crate::error::{Refusal, either, nearest, shown, shown_path};
@@ -85,7 +87,12 @@ impl StartupSchema {
                 .entry("main-core <:0-4095>", "core of the control thread")
                 .entry("corelist-workers <:cores>", "cores of the workers, one each, in this order")
                 .entry("workers <:0-4095>", "number of workers, on the first cores that are free")
-                .entry("skip-cores <:0-4095>", "leave out so many cores, counted from the first"),
+                .entry("skip-cores <:0-4095>", "leave out so many cores, counted from the first")
+                .entry(
+                    "variant <:best|scalar|avx2|avx512>",
+                    "the form of loops and look-ups, to compare them",
+                )
+                .entry("no-superblocks", "every vector goes node by node, to compare"),
         );
         schema.add(
             Section::new("buffers")
@@ -301,7 +308,19 @@ impl Startup<'_> {
             let refusal = args.refuse("main-core", format!("core {core} is both main-core and a worker's"));
             return Err(self.refuse_in("cpu", refusal.remedy("take it out of corelist-workers")));
         }
-        Ok(Cpu { main_core, workers, skip_cores: args.or("skip-cores", 0)? })
+        let variant = match args.optional::<&str>("variant")?.unwrap_or("best") {
+            "scalar" => Some(Variant::Scalar),
+            "avx2" => Some(Variant::Avx2),
+            "avx512" => Some(Variant::Avx512),
+            _ => None,
+        };
+        if let Some(variant) = variant.filter(|v| !v.is_available()) {
+            let refusal = args.refuse("variant", format!("this processor cannot run {}", variant.name()));
+            let best = format!("{} is the best it has", Variant::best().name());
+            return Err(self.refuse_in("cpu", refusal.remedy(best)));
+        }
+        let no_superblocks = args.has("no-superblocks");
+        Ok(Cpu { main_core, workers, skip_cores: args.or("skip-cores", 0)?, variant, no_superblocks })
     }
 
     /// The section `buffers`.
@@ -348,6 +367,10 @@ pub struct Cpu {
     pub workers: Workers,
     /// Cores to leave out, counted from the first.
     pub skip_cores: u16,
+    /// The form of loops and look-ups; the best when not given.
+    pub variant: Option<Variant>,
+    /// Every vector goes node by node.
+    pub no_superblocks: bool,
 }
 
 /// How the workers are placed.
@@ -411,7 +434,7 @@ mod tests {
         let unix = startup.unix().unwrap();
         assert!(unix.nodaemon && !unix.interactive);
         assert_eq!(unix.exec, Some("/etc/q/setup.cli".into()));
-        let cpu = Cpu { main_core: Some(0), workers: Workers::Cores(vec![1, 3, 4]), skip_cores: 0 };
+        let cpu = Cpu { main_core: Some(0), workers: Workers::Cores(vec![1, 3, 4]), ..Cpu::default() };
         assert_eq!(startup.cpu().unwrap(), cpu);
         let buffers = startup.buffers().unwrap();
         assert_eq!((buffers.per_numa, buffers.data_size_bytes), (Some(65536), Some(2048)));

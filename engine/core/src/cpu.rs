@@ -76,6 +76,15 @@ impl Variant {
     /// All, the plainest first.
     pub const ALL: [Variant; 3] = [Variant::Scalar, Variant::Avx2, Variant::Avx512];
 
+    /// Its name, as in the start-up file and `show cpu`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Scalar => "scalar",
+            Variant::Avx2 => "avx2",
+            Variant::Avx512 => "avx512",
+        }
+    }
+
     /// The best this processor has.
     pub fn best() -> Variant {
         static BEST: OnceLock<Variant> = OnceLock::new();

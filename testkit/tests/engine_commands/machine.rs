@@ -75,5 +75,5 @@ fn the_machine_is_described() {
     assert!(router.cli("show version verbose").contains("Built in:  testkit, toy"));
     let cpu = router.json("show cpu json");
     assert!(["scalar", "avx2", "avx512"].contains(&cpu["variant"].as_str().unwrap_or("")), "{cpu}");
-    assert!(router.cli("show cpu").contains("Look-up kernels:"));
+    assert!(router.cli("show cpu").contains("Loops and look-ups:"));
 }

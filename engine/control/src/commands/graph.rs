@@ -239,5 +239,13 @@ fn show_features(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         );
         arcs.push(json!({ "name": arc.name, "features": features }));
     }
-    Ok(Output::both(text, json!({ "features": built_in, "arcs": arcs })))
+    text += "\nSuperblocks, nodes in one pass over the vector where no feature stands between:\n";
+    let superblocks: Vec<&[&str]> = engine.superblocks().collect();
+    for nodes in &superblocks {
+        let _ = writeln!(text, "  {}", nodes.join(" → "));
+    }
+    if superblocks.is_empty() {
+        text += "  none\n";
+    }
+    Ok(Output::both(text, json!({ "features": built_in, "arcs": arcs, "superblocks": superblocks })))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use quiver_core::Engine;
 use quiver_core::cpu::{Variant, clocks_per_second};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{all_workers, thread_name, thread_number};
 use crate::args::Args;
@@ -211,8 +211,8 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let (present, absent): (Vec<&str>, Vec<&str>) = FLAGS.iter().partition(|flag| all.contains(*flag));
     // Not those that this thread may run on: it is pinned.
     let cores = info.lines().filter(|line| line.starts_with("processor")).count();
-    let variant = serde_json::to_value(Variant::best()).unwrap_or(Value::Null);
-    let variant = variant.as_str().unwrap_or("scalar");
+    let variant = engine.variant().name();
+    let available: Vec<&str> = Variant::available().map(Variant::name).collect();
     let tsc_ghz = clocks_per_second() / 1e9;
     let workers: Vec<Option<usize>> = all_workers(engine).map(|worker| engine.worker_core(worker)).collect();
     let mut text = String::new();
@@ -222,7 +222,7 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         ("Time stamp counter", format!("{tsc_ghz:.3} GHz")),
         ("Flags", present.join(" ")),
         ("Missing", absent.join(" ")),
-        ("Look-up kernels", variant.to_owned()),
+        ("Loops and look-ups", format!("{variant}, of {}", available.join(", "))),
     ] {
         let _ = writeln!(text, "{:<20}{value}", format!("{label}:"));
     }
@@ -234,6 +234,7 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         "flags": present,
         "flags_missing": absent,
         "variant": variant,
+        "variants": available,
     });
     Ok(Output::both(text, json))
 }
