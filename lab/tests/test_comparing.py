@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,10 +15,11 @@ from conftest import scenario
 from quiver_lab.compare import peers, rounds, scale, workers
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, interleave, open_all, turn_order
-from quiver_lab.compare.samples import Measured, Sample, all_clocks, ratio
+from quiver_lab.compare.samples import Measured, Sample, all_clocks, disturbed, ratio
 from quiver_lab.compare.tables import Table
 from quiver_lab.forwarders import NodeClocks, NotInstalledError, linux_kernel, open_vswitch, testpmd
 from quiver_lab.forwarders.quiver import QuiverConfig
+from quiver_lab.processes import preemptions
 from quiver_lab.tables.ip4 import ip4_from_prefixes
 from quiver_lab.tables.ip6 import ip6_from_prefixes
 from quiver_lab.tables.prefix_file import read_prefixes
@@ -106,6 +108,13 @@ def test_a_forwarder_at_its_own_end_is_not_bound_by_the_generator() -> None:
     rested = measured("x", [26e6] * 3, clocks=40.0, limit="transmit")
     assert not tired.is_generator_bound(2600.0)
     assert rested.is_generator_bound(2600.0)
+
+
+def test_turns_that_other_programs_disturbed_are_counted() -> None:
+    calm, busy = measured("x", [1e6] * 3), measured("y", [1e6], preemptions=100)
+    assert disturbed([calm]) is None
+    assert str(disturbed([calm, busy])).startswith("in 1 of 4 turns other programs")
+    assert preemptions(os.getpid()) >= preemptions(os.getpid(), "no such thread") == 0
 
 
 def test_nodes_that_some_packets_visit_count_by_their_share() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +19,7 @@ LAST_WORDS_LINES = 8
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _LIBC = ctypes.CDLL(None)
 BIN_DIR_VARIABLE = "QUIVER_BIN_DIR"
+PREEMPTED = re.compile(r"^nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
 
 
 class ProcessError(RuntimeError):
@@ -89,6 +92,19 @@ def resume(process: subprocess.Popen[bytes]) -> None:
     """Let it go on."""
     if process.poll() is None:
         process.send_signal(signal.SIGCONT)
+
+
+def preemptions(pid: int, threads: str = "") -> int:
+    """How often the scheduler took a CPU away from threads of a process that wanted to go on; only those
+    whose names begin with `threads`."""
+    total = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        with suppress(OSError):
+            text = status.read_text()
+            found = PREEMPTED.search(text)
+            if found and text.startswith(f"Name:\t{threads}"):
+                total += int(found[1])
+    return total
 
 
 def stop(process: subprocess.Popen[bytes]) -> int:

@@ -13,6 +13,7 @@ from quiver_lab.compare.delay import compare_latency
 from quiver_lab.compare.peers import compare_peers
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Say
+from quiver_lab.compare.samples import disturbed
 from quiver_lab.compare.scale import compare_scale
 from quiver_lab.compare.workers import compare_workers
 from quiver_lab.host import BUSY_BEFORE_MAX, busy_share
@@ -63,6 +64,8 @@ def compare_all(names: Sequence[str], wishes: Wishes, console: Console) -> list[
 
         comparison = COMPARISONS[name](wishes, say)
         comparison.took_s = time.monotonic() - began
+        if warning := disturbed(comparison.measured):
+            comparison.tables[0].notes.insert(0, warning)
         for table in comparison.tables:
             console.print(table.rich(), width=max(console.width, TABLE_COLUMNS))
         written += comparison.write(wishes.out)

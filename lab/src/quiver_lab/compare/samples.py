@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from quiver_lab.forwarders import NodeClocks, clocks_by_node
 from quiver_lab.measurement import Latency
 
+PREEMPTIONS_MAX = 8
+"""In one turn; the kernel's own threads do it a few times."""
 BUSY_AT_ITS_END = 0.92
 """A forwarder that counts so much of its core's time as work has little left; the rest goes into looking
 at empty queues between."""
@@ -29,6 +31,8 @@ class Sample:
     loss_ratio: float = 0.0
     latency: Latency | None = None
     steal_share: float = 0.0
+    preemptions: int = 0
+    """How often another program took the core from the router."""
 
 
 @dataclass(slots=True)
@@ -87,6 +91,15 @@ class Measured:
             for node, clocks in clocks_by_node(sample.nodes):
                 found.setdefault(node, []).append(clocks)
         return {node: statistics.median(values) for node, values in found.items()}
+
+
+def disturbed(measured: Sequence[Measured]) -> str | None:
+    """A warning, when other programs were on the router's core."""
+    samples = [sample for side in measured for sample in side.samples]
+    bad = sum(sample.preemptions > PREEMPTIONS_MAX for sample in samples)
+    if bad == 0:
+        return None
+    return f"in {bad} of {len(samples)} turns other programs used the router's core: measure again"
 
 
 def median(values: Iterable[float | None]) -> float | None:

@@ -63,9 +63,11 @@ class MemifSide:
         self.resume()
         try:
             self.forwarder.clear_counters()
+            preempted = self._preemptions()
             before = CpuTimes.now()
             trial = self.generator.measure(seconds, load)
             disturbance = Disturbance.between(before, CpuTimes.now())
+            preempted = self._preemptions() - preempted
             nodes = tuple(self.forwarder.nodes())
         finally:
             self.pause()
@@ -79,7 +81,11 @@ class MemifSide:
             loss_ratio=trial.loss_ratio,
             latency=trial.latency,
             steal_share=disturbance.steal_share,
+            preemptions=preempted,
         )
+
+    def _preemptions(self) -> int:
+        return self.forwarder.preemptions() if isinstance(self.forwarder, Quiver) else 0
 
 
 @dataclass(slots=True)

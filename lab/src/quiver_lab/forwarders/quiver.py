@@ -14,11 +14,21 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.forwarders.json_rpc import JsonRpcClient, RpcError
-from quiver_lab.processes import ProcessError, find_binary, last_words, pause, resume, start, stop
+from quiver_lab.processes import (
+    ProcessError,
+    find_binary,
+    last_words,
+    pause,
+    preemptions,
+    resume,
+    start,
+    stop,
+)
 
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
 API_SOCKET = "api.sock"
+WORKER_THREADS = "quiver_wk"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -159,6 +169,10 @@ class Quiver:
             for node in thread.nodes
             if node.name == name and thread.elapsed_s > 0
         )
+
+    def preemptions(self) -> int:
+        """How often others took a core from one of its workers, since its start."""
+        return preemptions(self.pid, WORKER_THREADS)
 
     def cpu_s(self) -> float:
         """CPU time that it has used since its start, all threads together."""
