@@ -153,6 +153,7 @@ impl Adjacencies {
 pub struct AdjacencySlots {
     table: Arc<Adjacencies>,
     slots: Slots,
+    limit: usize,
     epochs: Arc<Epochs>,
 }
 
@@ -162,8 +163,12 @@ impl AdjacencySlots {
         let memory = Reserved::new("adjacencies", ADJACENCIES_MAX, Pages::Small)?;
         let mut slots = Slots::new(&[1], ADJACENCIES_MAX, 64, 64);
         assert_eq!(slots.take(1), Some(0), "slot 0 is the drop adjacency");
-        let mut table =
-            AdjacencySlots { table: Arc::new(Adjacencies { slots: memory }), slots, epochs: epochs.clone() };
+        let mut table = AdjacencySlots {
+            table: Arc::new(Adjacencies { slots: memory }),
+            slots,
+            limit: ADJACENCIES_MAX,
+            epochs: epochs.clone(),
+        };
         table.write(0, Adjacency::DROP);
         Ok(table)
     }
@@ -205,8 +210,16 @@ impl AdjacencySlots {
         });
     }
 
+    /// At most `limit` adjacencies from now on; those that are there stay.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(ADJACENCIES_MAX);
+    }
+
     /// Is there surely room for `count` more?
     pub fn has_room(&mut self, count: usize) -> bool {
+        if self.len() + count > self.limit {
+            return false;
+        }
         if self.slots.headroom() < count {
             self.reclaim();
         }

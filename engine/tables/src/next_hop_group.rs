@@ -103,6 +103,11 @@ impl Groups {
         self.choose(self.word(group), flow_hash)
     }
 
+    /// Bytes in memory.
+    pub fn resident_bytes(&self) -> usize {
+        self.words.resident_bytes() + self.buckets.resident_bytes()
+    }
+
     /// All hops of a group, one per bucket; for `show` and tests.
     pub fn hops(&self, group: GroupId) -> Vec<Hop> {
         let word = self.word(group);

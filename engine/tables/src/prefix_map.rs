@@ -73,6 +73,18 @@ impl<A: Address, V> PrefixMap<A, V> {
         self.count == 0
     }
 
+    /// Bytes that it takes, with what is kept for more.
+    pub fn allocated_bytes(&self) -> usize {
+        let key = size_of::<A::Key>();
+        let chunk =
+            |chunk: &Chunk<A, V>| chunk.keys.capacity() * key + chunk.values.capacity() * size_of::<V>();
+        let group = |group: &Group<A, V>| {
+            let lists = group.firsts.capacity() * key + group.chunks.capacity() * size_of::<Chunk<A, V>>();
+            lists + group.chunks.iter().map(chunk).sum::<usize>()
+        };
+        self.groups.iter().map(group).sum()
+    }
+
     /// How many prefixes of each length, 0 first.
     pub fn count_by_len(&self) -> &[u32] {
         &self.by_len

@@ -129,8 +129,19 @@ pub enum FibError {
     #[error("there are {0} dynamic neighbours already; raise the limit or add a static one")]
     NeighboursFull(usize),
     /// Too many adjacencies.
-    #[error("the table of adjacencies is full ({max}); remove neighbours or routes", max = crate::adjacency::ADJACENCIES_MAX)]
-    AdjacenciesFull,
+    #[error("the table of adjacencies is full ({0}); remove neighbours or routes")]
+    AdjacenciesFull(usize),
+    /// Too many lists of paths.
+    #[error("there are {0} different lists of paths already; remove routes with paths of their own")]
+    PathListsFull(usize),
+    /// Too many routes.
+    #[error("there are {max} {family} routes already, in all tables; remove some")]
+    RoutesFull {
+        /// Their family.
+        family: Family,
+        /// The limit.
+        max: usize,
+    },
     /// Groups used up.
     #[error(transparent)]
     Groups(#[from] GroupError),

@@ -90,7 +90,7 @@ impl Fib {
         }
         let keys = self.adjacencies.on(info.id);
         if !self.adjacencies.slots().has_room(keys.len()) {
-            return Err(FibError::AdjacenciesFull);
+            return Err(FibError::AdjacenciesFull(self.limits.adjacencies));
         }
         let id = info.id;
         match self.interfaces.get_mut(&id) {

@@ -13,6 +13,7 @@
 mod adjacencies;
 mod error;
 mod interfaces;
+mod limits;
 mod neighbours;
 mod path;
 mod path_list;
@@ -46,6 +47,7 @@ use tables::FamilyTables;
 
 pub use adjacencies::AdjacencyKey;
 pub use error::FibError;
+pub use limits::{FibLimits, FibWeight};
 pub use path::{Family, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
 pub use resolve::RECURSION_MAX;
@@ -181,6 +183,8 @@ pub struct Fib {
     adjacencies: AdjacencyBook,
     interfaces: BTreeMap<InterfaceId, Interface>,
     neighbours: Neighbours,
+    limits: FibLimits,
+    route_counts: [usize; 2],
 }
 
 impl Fib {
@@ -201,6 +205,8 @@ impl Fib {
             adjacencies: AdjacencyBook::new(epochs)?,
             interfaces: BTreeMap::new(),
             neighbours: Neighbours::default(),
+            limits: FibLimits::default(),
+            route_counts: [0; 2],
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;
@@ -301,6 +307,7 @@ impl Fib {
             Family::Ip4 => self.families.ip4.delete(index),
             Family::Ip6 => self.families.ip6.delete(index),
         };
+        self.route_counts[family as usize] -= held.len();
         held.into_iter().for_each(|group| self.lists.release(group));
         self.sweep();
     }
@@ -340,8 +347,11 @@ impl Fib {
         if let Some(group) = self.lists.find(&key) {
             return Ok(group);
         }
+        if self.lists.len() >= self.limits.path_lists {
+            return Err(FibError::PathListsFull(self.limits.path_lists));
+        }
         if !self.adjacencies.slots().has_room(key.paths.len()) {
-            return Err(FibError::AdjacenciesFull);
+            return Err(FibError::AdjacenciesFull(self.limits.adjacencies));
         }
         let (mut resolver, _) = self.resolver();
         let hops = resolver.hops(&key, None);

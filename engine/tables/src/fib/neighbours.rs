@@ -94,7 +94,11 @@ impl Fib {
             return Err(FibError::BadMac(mac));
         }
         // One adjacency for each family of packets, and one for the host route.
-        if self.adjacencies.slots().has_room(3) { Ok(()) } else { Err(FibError::AdjacenciesFull) }
+        if self.adjacencies.slots().has_room(3) {
+            Ok(())
+        } else {
+            Err(FibError::AdjacenciesFull(self.limits.adjacencies))
+        }
     }
 
     fn neighbour_changed(&mut self, interface: InterfaceId, address: IpAddr) -> Result<(), FibError> {

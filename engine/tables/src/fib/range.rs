@@ -171,7 +171,7 @@ impl Fib {
             .collect();
         // What was there before fits again, unless the table itself is gone: then there is nothing
         // to put back.
-        let _ = self.plan(series, &steps).and_then(|outcomes| self.make(series, &outcomes));
+        let _ = self.plan(series, &steps).and_then(|outcomes| self.make_within(series, &outcomes));
     }
 
     /// All of it is made, and stays.

@@ -258,7 +258,18 @@ impl Fib {
         series: Series<'_>,
         outcomes: &[Outcome<A>],
     ) -> Result<(), FibError> {
+        self.check_routes(outcomes)?;
+        self.make_within(series, outcomes)
+    }
+
+    /// [`make`](Self::make), whatever the limit of routes says: to put back what was there.
+    pub(super) fn make_within<A: Side>(
+        &mut self,
+        series: Series<'_>,
+        outcomes: &[Outcome<A>],
+    ) -> Result<(), FibError> {
         self.write(series, outcomes)?;
+        self.count_routes(outcomes);
         let changed = || outcomes.iter().filter(|outcome| outcome.before != outcome.after);
         changed().filter_map(|outcome| outcome.after).for_each(|group| self.lists.hold(group, 1));
         changed().filter_map(|outcome| outcome.before).for_each(|group| self.lists.release(group));

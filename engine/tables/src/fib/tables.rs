@@ -130,6 +130,21 @@ impl<A: Address> FamilyTables<A> {
         others.iter().find(|(who, _)| *who == source).map(|(_, group)| *group)
     }
 
+    /// Bytes of the prefix matches.
+    pub fn match_bytes(&self) -> usize {
+        let space = self.lpm.space();
+        let roots = (0..self.ids.len() as u32).map(|table| space.table(table).big_root_bytes());
+        self.lpm.usage().resident_bytes + roots.sum::<usize>()
+    }
+
+    /// Bytes of the routes as they were given.
+    pub fn route_bytes(&self) -> usize {
+        let tables = (0..self.ids.len() as u32).filter_map(|table| self.lpm.prefixes_if_any(table));
+        let others = self.others.values().map(|others| others.capacity() * size_of::<(Source, GroupId)>());
+        let entries = self.others.capacity() * size_of::<((u32, Prefix<A>), Vec<(Source, GroupId)>)>();
+        tables.map(|prefixes| prefixes.allocated_bytes()).sum::<usize>() + others.sum::<usize>() + entries
+    }
+
     /// Open a series of changes of `table`.
     pub fn edit(&mut self, table: u32) -> Edit<'_, A> {
         Edit { bulk: self.lpm.bulk(table), others: &mut self.others, table }

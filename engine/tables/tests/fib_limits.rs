@@ -1,0 +1,126 @@
+//! Tables at their limit: a clear refusal, nothing else changed, and deletion makes room again.
+
+use quiver_core::epoch::Epochs;
+use quiver_core::{InterfaceId, NodeId};
+use quiver_tables::Hop;
+use quiver_tables::fib::{
+    Change, Family, FamilyNodes, Fib, FibError, FibLimits, FibNodes, InterfaceInfo, Path, RouteChange, Source,
+};
+use quiver_tables::prefix::{Ip4Prefix, IpPrefix};
+use quiver_wire::MacAddress;
+
+const fn family_nodes(first: u16) -> FamilyNodes {
+    FamilyNodes {
+        rewrite: NodeId(first),
+        local: NodeId(first + 1),
+        incomplete: NodeId(first + 2),
+        glean: NodeId(first + 3),
+        drop: NodeId(first + 4),
+        punt: NodeId(first + 5),
+        lookup: NodeId(first + 6),
+    }
+}
+
+const NODES: FibNodes = FibNodes { ip4: family_nodes(10), ip6: family_nodes(20), ip6_link_local: NodeId(30) };
+const PORT: InterfaceId = InterfaceId(1);
+
+fn router() -> Fib {
+    let mut fib = Fib::new(&Epochs::new(0), NODES).expect("memory");
+    let info = InterfaceInfo {
+        id: PORT,
+        output: NodeId(100),
+        mac: Some(MacAddress([2, 0, 0, 0, 0, 1])),
+        vlan_tags: Vec::new(),
+        mtu_bytes: 1500,
+        up: true,
+        ip4_table: 0,
+        ip6_table: 0,
+    };
+    fib.set_interface(info).expect("port");
+    fib.add_address(PORT, [10, 0, 0, 1].into(), 16).expect("address");
+    fib
+}
+
+fn host(number: u32) -> IpPrefix {
+    IpPrefix::V4(Ip4Prefix::host((20 << 24) + number))
+}
+
+fn via(number: u32) -> [Path; 1] {
+    [Path::via([10, 0, (number >> 8) as u8, number as u8], Some(PORT))]
+}
+
+/// Everything that a refused change must leave as it was.
+fn all(fib: &Fib) -> (Vec<String>, Vec<Vec<Hop>>, usize, usize, usize) {
+    let routes = fib.routes(Family::Ip4, 0, None).map(|route| format!("{} {:?}", route.prefix, route.paths));
+    let lookups = (0..300u32).map(|n| fib.ip4_tables().table(0).lookup((20 << 24) + n));
+    let hops = lookups.map(|group| fib.groups().hops(group));
+    let counts = (fib.path_lists(), fib.adjacency_views().count(), fib.route_count(Family::Ip4));
+    (routes.collect(), hops.collect(), counts.0, counts.1, counts.2)
+}
+
+/// Routes with a next hop each are added until one is refused; then one makes room for one.
+fn hits(mut fib: Fib, limits: FibLimits, fits: u32, is_it: fn(&FibError) -> bool) {
+    fib.set_limits(limits);
+    for number in 0..fits {
+        fib.add_route(0, host(number), Source::Static, &via(2 + number)).expect("within the limit");
+    }
+    let before = all(&fib);
+    let refused = fib.add_route(0, host(fits), Source::Static, &via(2 + fits)).expect_err("at the limit");
+    assert!(is_it(&refused), "{refused}");
+    assert_eq!(all(&fib), before, "one refused route");
+    let two =
+        [2, 3].map(|n| RouteChange { prefix: Ip4Prefix::host((21 << 24) + n), change: Change::Add(n - 2) });
+    let sets = [via(2 + fits).to_vec(), via(3 + fits).to_vec()];
+    let refused = fib.change_ip4_routes(0, Source::Static, &sets, &two).expect_err("at the limit");
+    assert!(refused.at == 0 && is_it(&refused.error), "{}", refused.error);
+    assert_eq!(all(&fib), before, "a refused series");
+    fib.remove_route(0, host(0), Source::Static).expect("there");
+    fib.collect();
+    fib.add_route(0, host(fits), Source::Static, &via(2 + fits)).expect("there is room again");
+    assert!(is_it(&fib.add_route(0, host(0), Source::Static, &via(2)).expect_err("full again")));
+}
+
+#[test]
+fn more_lists_of_paths_than_the_limit_are_refused() {
+    let fib = router();
+    let limits = FibLimits { path_lists: fib.path_lists() + 20, ..FibLimits::default() };
+    hits(fib, limits, 20, |error| matches!(error, FibError::PathListsFull(_)));
+}
+
+#[test]
+fn more_adjacencies_than_the_limit_are_refused() {
+    let fib = router();
+    let limits = FibLimits { adjacencies: fib.adjacency_views().count() + 20, ..FibLimits::default() };
+    hits(fib, limits, 20, |error| matches!(error, FibError::AdjacenciesFull(_)));
+}
+
+#[test]
+fn more_routes_than_the_limit_are_refused() {
+    let fib = router();
+    let limits = FibLimits { routes: fib.route_count(Family::Ip4) + 20, ..FibLimits::default() };
+    hits(fib, limits, 20, |error| matches!(error, FibError::RoutesFull { .. }));
+}
+
+#[test]
+fn a_counted_range_that_does_not_fit_is_taken_back_whole() {
+    let mut fib = router();
+    fib.add_route(0, host(7), Source::Static, &via(9)).expect("room");
+    let before = all(&fib);
+    fib.set_limits(FibLimits { routes: 100_000, ..FibLimits::default() });
+    let refused = fib.add_routes(0, host(0), 150_000, Source::Static, &via(2)).expect_err("too many");
+    assert_eq!(refused.to_string(), "there are 100000 IPv4 routes already, in all tables; remove some");
+    assert_eq!(all(&fib), before);
+    fib.add_routes(0, host(0), 90_000, Source::Static, &via(2)).expect("these fit");
+}
+
+#[test]
+fn the_weight_grows_with_the_routes_and_shrinks_when_they_go() {
+    let mut fib = router();
+    let before = fib.weight();
+    fib.add_routes(0, host(0), 100_000, Source::Static, &via(2)).expect("room");
+    let with = fib.weight();
+    assert!(with.routes >= before.routes + 1_600_000 && with.routes < before.routes + 4_000_000, "{with:?}");
+    fib.remove_routes(0, host(0), 100_000, Source::Static).expect("there");
+    fib.collect();
+    assert!(fib.weight().routes <= before.routes + (1 << 17), "{:?}", fib.weight());
+}
