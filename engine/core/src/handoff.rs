@@ -2,7 +2,7 @@
 //! dropped and counted where it came from.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::ids::{NodeId, WorkerId};
 use crate::packet::Packet;
@@ -17,9 +17,17 @@ type Parcel = (Packet, NodeId);
 /// One worker's ends of the rings.
 #[derive(Default)]
 pub(crate) struct Handoff {
-    to: Vec<Option<(Producer<Parcel>, Arc<Shared>)>>,
+    to: Vec<Option<Way>>,
     from: Vec<Consumer<Parcel>>,
-    idle: bool,
+    /// Packets were put that their takers do not see yet.
+    unseen: bool,
+}
+
+/// The way to one other worker.
+struct Way {
+    ring: Producer<Parcel>,
+    worker: Arc<Shared>,
+    unseen: bool,
 }
 
 impl Handoff {
@@ -34,7 +42,7 @@ impl Handoff {
                     continue;
                 }
                 let (put, take) = ring(HANDOFF_PACKETS_MAX);
-                ends[from].to.push(Some((put, workers[to].clone())));
+                ends[from].to.push(Some(Way { ring: put, worker: workers[to].clone(), unseen: false }));
                 ends[to].from.push(take);
             }
         }
@@ -45,22 +53,45 @@ impl Handoff {
         self.from.len()
     }
 
-    pub(crate) fn take(&mut self, from: usize) -> Option<Parcel> {
-        self.from[from].take()
+    /// Take up to `max` of the packets that worker `from` has handed over; how many.
+    pub(crate) fn take_up_to(&mut self, from: usize, max: usize, each: impl FnMut(Parcel)) -> usize {
+        self.from[from].take_up_to(max, each)
     }
 
     pub(crate) fn is_idle(&mut self) -> bool {
-        self.idle = self.from.iter_mut().all(Consumer::is_empty);
-        self.idle
+        self.from.iter_mut().all(Consumer::is_empty)
     }
 
-    /// Hand a packet over; it comes back when the ring is full or there is no such other worker.
+    /// Hand a packet over, to be seen after [`show`](Self::show); it comes back when the ring is full or
+    /// there is no such other worker.
     pub(crate) fn put(&mut self, to: WorkerId, packet: Packet, next: NodeId) -> Result<(), Packet> {
-        let Some(Some((ring, shared))) = self.to.get_mut(to.index()) else { return Err(packet) };
-        ring.put((packet, next)).map_err(|(packet, _)| packet)?;
-        if shared.asleep.load(Ordering::SeqCst) {
-            shared.wake.ring();
-        }
+        let Some(Some(way)) = self.to.get_mut(to.index()) else { return Err(packet) };
+        way.ring.put_unseen((packet, next)).map_err(|(packet, _)| packet)?;
+        way.unseen = true;
+        self.unseen = true;
         Ok(())
+    }
+
+    /// Let the other workers see what was put, and wake those that sleep. Once for all that a worker's
+    /// vectors have put, not per packet: the line with the index goes to the other core each time.
+    #[inline]
+    pub(crate) fn show(&mut self) {
+        if std::mem::take(&mut self.unseen) {
+            self.show_unseen();
+        }
+    }
+
+    #[cold]
+    fn show_unseen(&mut self) {
+        for way in self.to.iter_mut().flatten().filter(|way| way.unseen) {
+            way.unseen = false;
+            way.ring.show();
+            // Who falls asleep says so first and looks at its rings then; we show first and look whether
+            // it sleeps then. The fence keeps the two in order.
+            fence(Ordering::SeqCst);
+            if way.worker.asleep.load(Ordering::SeqCst) {
+                way.worker.wake.ring();
+            }
+        }
     }
 }

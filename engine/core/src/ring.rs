@@ -53,14 +53,28 @@ impl<T: Send> Producer<T> {
     /// Put one; it comes back when the ring is full.
     #[inline]
     pub fn put(&mut self, item: T) -> Result<(), T> {
+        self.put_unseen(item)?;
+        self.show();
+        Ok(())
+    }
+
+    /// Put one that the consumer does not see before [`show`](Self::show); it comes back when the ring
+    /// is full. What was never shown is forgotten with the ring.
+    #[inline]
+    pub fn put_unseen(&mut self, item: T) -> Result<(), T> {
         if self.room() == 0 {
             return Err(item);
         }
         // SAFETY: the place is free: the consumer has passed it.
         unsafe { (*self.ring.places[self.head & self.ring.mask].get()).write(item) };
         self.head = self.head.wrapping_add(1);
-        self.ring.head.0.store(self.head, Ordering::Release);
         Ok(())
+    }
+
+    /// Let the consumer see all that was put.
+    #[inline]
+    pub fn show(&mut self) {
+        self.ring.head.0.store(self.head, Ordering::Release);
     }
 
     /// Put as many as fit, and show them to the consumer at once; how many.
@@ -101,6 +115,22 @@ impl<T: Send> Consumer<T> {
         self.tail = self.tail.wrapping_add(1);
         self.ring.tail.0.store(self.tail, Ordering::Release);
         Some(item)
+    }
+
+    /// Take as many as are there, but no more than `max`, and give the places back at once; how many.
+    #[inline]
+    pub fn take_up_to(&mut self, max: usize, mut each: impl FnMut(T)) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let count = self.head_seen.wrapping_sub(self.tail).min(max);
+        for _ in 0..count {
+            // SAFETY: as in `take`.
+            each(unsafe { (*self.ring.places[self.tail & self.ring.mask].get()).assume_init_read() });
+            self.tail = self.tail.wrapping_add(1);
+        }
+        self.ring.tail.0.store(self.tail, Ordering::Release);
+        count
     }
 
     /// Nothing to take?

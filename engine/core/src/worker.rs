@@ -308,6 +308,7 @@ impl Worker {
             let Some((id, frame)) = self.outbox.pop() else { break };
             start = self.run_node(id, frame, now_ns, start);
         }
+        self.handoff.show();
     }
 
     #[inline]
@@ -392,12 +393,10 @@ impl Worker {
         let mut total = 0;
         for from in 0..self.handoff.workers() {
             let start = clocks();
-            let mut count = 0;
-            while count < crate::frame::FRAME_PACKETS_MAX {
-                let Some((packet, next)) = self.handoff.take(from) else { break };
-                self.outbox.put(next, packet, true, false, &mut self.buffers, &self.shared.counters);
-                count += 1;
-            }
+            let (outbox, buffers, counters) = (&mut self.outbox, &mut self.buffers, &self.shared.counters);
+            let count = self.handoff.take_up_to(from, crate::frame::FRAME_PACKETS_MAX, |(packet, next)| {
+                outbox.put(next, packet, true, true, buffers, counters);
+            });
             if count > 0 {
                 let row = self.shared.counters.node(crate::builtin::HANDOFF);
                 row.calls.add(1);
