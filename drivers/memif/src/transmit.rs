@@ -23,8 +23,8 @@ use crate::receive::LINE_BYTES;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, Room, Slots};
 
-/// Slots that are looked up, and whose lines are asked for, while as many before them are filled.
-const STAGE: usize = 16;
+/// How many slots ahead of the copy are looked up, and their lines asked for.
+const AHEAD: usize = 16;
 
 /// The rings that an interface sends on now; none while nobody is connected.
 pub(crate) struct TxRings(pub(crate) Box<[TxRing]>);
@@ -223,21 +223,6 @@ in_all_variants!(
     <S: Slots>
 );
 
-/// Look the slots of some packets up, from `first` on, and ask for their lines.
-#[inline(always)]
-fn look<S: Slots>(ring: &Ring, slots: S, first: u16, packets: &[Packet]) -> [Room; STAGE] {
-    let mut rooms = [Room { at: std::ptr::null_mut(), bytes: 0, region: 0 }; STAGE];
-    for (place, (room, packet)) in rooms.iter_mut().zip(packets).enumerate() {
-        let Some(found) = slots.room(ring, first.wrapping_add(place as u16)) else { break };
-        prefetch_to_write(found.at);
-        if packet.segment_length() > LINE_BYTES {
-            prefetch_to_write(found.at.wrapping_add(LINE_BYTES));
-        }
-        *room = found;
-    }
-    rooms
-}
-
 #[inline(always)]
 fn send_plain_loop<S: Slots>(
     ring: &Ring,
@@ -246,28 +231,31 @@ fn send_plain_loop<S: Slots>(
     packets: &[Packet],
     data_bytes: usize,
 ) -> usize {
-    let mut ahead = look(ring, slots, first, packets);
-    let mut sent = 0;
-    for group in packets.chunks(STAGE) {
-        let rooms = ahead;
-        let later = packets.get(sent + STAGE..).unwrap_or_default();
-        if !later.is_empty() {
-            ahead = look(ring, slots, first.wrapping_add((sent + STAGE) as u16), later);
-        }
-        for (packet, room) in group.iter().zip(&rooms) {
-            let length = packet.segment_length();
-            let touched = in_pieces(length);
-            let is_plain = !packet.is_chained() && !packet.has(PacketFlags::OFFLOAD) && length > 0;
-            if !is_plain || touched > room.bytes || touched - length > packet.tailroom(data_bytes) {
-                return sent;
+    let nowhere = Room { at: std::ptr::null_mut(), bytes: 0, region: 0 };
+    let mut rooms = [nowhere; AHEAD];
+    let mut seen = 0;
+    for (sent, packet) in packets.iter().enumerate() {
+        while seen < packets.len().min(sent + AHEAD) {
+            let room = slots.room(ring, first.wrapping_add(seen as u16)).unwrap_or(nowhere);
+            prefetch_to_write(room.at);
+            if packets[seen].segment_length() > LINE_BYTES {
+                prefetch_to_write(room.at.wrapping_add(LINE_BYTES));
             }
-            // SAFETY: whole pieces lie in our buffer (its tail room covers them) and in the slot.
-            unsafe { copy_pieces(packet.as_ptr(), room.at, length) };
-            ring.set_length(first.wrapping_add(sent as u16), 0, room.region, length as u32);
-            sent += 1;
+            rooms[seen % AHEAD] = room;
+            seen += 1;
         }
+        let room = rooms[sent % AHEAD];
+        let length = packet.segment_length();
+        let touched = in_pieces(length);
+        let is_plain = !packet.is_chained() && !packet.has(PacketFlags::OFFLOAD) && length > 0;
+        if !is_plain || touched > room.bytes || touched - length > packet.tailroom(data_bytes) {
+            return sent;
+        }
+        // SAFETY: whole pieces lie in our buffer (its tail room covers them) and in the slot.
+        unsafe { copy_pieces(packet.as_ptr(), room.at, length) };
+        ring.set_length(first.wrapping_add(sent as u16), 0, room.region, length as u32);
     }
-    sent
+    packets.len()
 }
 
 /// What became of a packet.
