@@ -115,7 +115,7 @@ impl Router {
             let answer = self.commands.borrow().execute(&mut self.engine, &line);
             answer.map_err(|refusal| anyhow!("{}: {line}: {refusal}", path.name))?;
         }
-        if let Some(routes) = path.route_file() {
+        for routes in path.route_files() {
             let file = std::env::temp_dir().join(format!("quiver-bench-{}.cli", std::process::id()));
             std::fs::write(&file, routes).context("the file of routes")?;
             let applied = {

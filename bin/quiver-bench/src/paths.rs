@@ -1,6 +1,6 @@
 //! The paths that are measured, by the names that the published figures use.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
@@ -17,6 +17,11 @@ const FULL_IP6: usize = 200_000;
 const NEXT_HOPS: u64 = 64;
 /// Destinations drawn; the packets take turns among them.
 const DRAWN: usize = 1 << 20;
+/// Host routes of the paths that are called by their number.
+const IP4_ROUTES: [(&str, u32); 5] =
+    [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)];
+/// Lines of a file of routes.
+const LINES: u32 = 1_000_000;
 /// Flows of a zipf popularity.
 const FLOWS: usize = 100_000;
 
@@ -56,6 +61,10 @@ pub enum Routes {
     FullIp4,
     /// 200,000 IPv6 prefixes.
     FullIp6,
+    /// So many IPv4 host routes, each with a next hop of its own choice, so that nothing can be merged.
+    Hosts4(u32),
+    /// So many IPv6 host routes, likewise.
+    Hosts6(u32),
 }
 
 /// How destinations are drawn.
@@ -98,7 +107,7 @@ pub fn all() -> Vec<Path> {
         path("l2-patch", Work::Cross, Packets::Any, &["test l2patch rx bench0 tx bench1"], None),
         path("l2-xconnect", Work::Cross, Packets::Any, &["set interface l2 xconnect bench0 bench1"], None),
     ];
-    for (name, count) in [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)] {
+    for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
         paths.push(path(
             &format!("ip4-{name}"),
@@ -112,6 +121,10 @@ pub fn all() -> Vec<Path> {
             paths.push(path("ip4-2m-seq", Work::Ip4, packets, &[&route], None));
         }
     }
+    for (name, count) in [("2m-hops", 2_000_000), ("16m", 16_000_000)] {
+        let packets = Packets::Ip4 { count, random: true };
+        paths.push(path(&format!("ip4-{name}"), Work::Ip4, packets, &[], Some(Routes::Hosts4(count))));
+    }
     let full = Some(Routes::FullIp4);
     paths.push(path("ip4-full-zipf", Work::Ip4, Packets::FullZipf, &[], full));
     let default = "ip route add 0.0.0.0/0 via 10.1.0.2 bench1";
@@ -121,6 +134,8 @@ pub fn all() -> Vec<Path> {
         let route = format!("ip route add 2001:db8::/128 count {count} via 2001:db8:ffff::2 bench1");
         paths.push(path(&format!("ip6-{name}"), Work::Ip6, Packets::Ip6 { count }, &[&route], None));
     }
+    let (packets, routes) = (Packets::Ip6 { count: 2_000_000 }, Some(Routes::Hosts6(2_000_000)));
+    paths.push(path("ip6-2m-hops", Work::Ip6, packets, &[], routes));
     let full = Some(Routes::FullIp6);
     paths.push(path("ip6-full-zipf", Work::Ip6, Packets::Full6Zipf, &[], full));
     paths.push(path("ip6-full-random", Work::Ip6, Packets::Full6Random, &[], full));
@@ -195,27 +210,42 @@ impl Path {
         lines
     }
 
-    /// The file of routes, if the path has one.
-    pub fn route_file(&self) -> Option<String> {
-        let mut random = Random::new(5);
-        let mut lines = String::new();
-        use std::fmt::Write;
-        match self.routes? {
-            Routes::FullIp4 => {
-                for prefix in internet_ip4(FULL_IP4, 1) {
-                    let host = 2 + random.below(NEXT_HOPS);
-                    let _ = writeln!(lines, "ip route add {prefix} via 10.1.0.{host} bench1");
-                }
-            }
-            Routes::FullIp6 => {
-                for prefix in internet_ip6(FULL_IP6, 1) {
-                    let host = 2 + random.below(NEXT_HOPS);
-                    let _ = writeln!(lines, "ip route add {prefix} via 2001:db8:ffff::{host:x} bench1");
-                }
-            }
+    /// The files of routes that the path has.
+    pub fn route_files(&self) -> Box<dyn Iterator<Item = String>> {
+        let files =
+            |count: u32| (0..count).step_by(LINES as usize).map(move |at| (at, count.min(at + LINES)));
+        match self.routes {
+            None => Box::new(std::iter::empty()),
+            Some(Routes::FullIp4) => Box::new(std::iter::once(lines4(internet_ip4(FULL_IP4, 1)))),
+            Some(Routes::FullIp6) => Box::new(std::iter::once(lines6(internet_ip6(FULL_IP6, 1)))),
+            Some(Routes::Hosts4(count)) => Box::new(files(count).map(|(from, to)| {
+                lines4((from..to).map(|i| format!("{}/32", Ipv4Addr::from_bits(0x1400_0000 + i))))
+            })),
+            Some(Routes::Hosts6(count)) => Box::new(files(count).map(|(from, to)| {
+                let base = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
+                lines6((from..to).map(move |i| format!("{}/128", Ipv6Addr::from_bits(base + u128::from(i)))))
+            })),
         }
-        Some(lines)
     }
+}
+
+fn lines4(prefixes: impl IntoIterator<Item: std::fmt::Display>) -> String {
+    lines(prefixes, |host| format!("10.1.0.{host}"))
+}
+
+fn lines6(prefixes: impl IntoIterator<Item: std::fmt::Display>) -> String {
+    lines(prefixes, |host| format!("2001:db8:ffff::{host:x}"))
+}
+
+/// A command for each prefix, by a next hop drawn for it.
+fn lines(prefixes: impl IntoIterator<Item: std::fmt::Display>, hop: impl Fn(u64) -> String) -> String {
+    use std::fmt::Write;
+    let mut random = Random::new(5);
+    let mut lines = String::new();
+    for prefix in prefixes {
+        let _ = writeln!(lines, "ip route add {prefix} via {} bench1", hop(2 + random.below(NEXT_HOPS)));
+    }
+    lines
 }
 
 /// Which prefix each packet goes to.
