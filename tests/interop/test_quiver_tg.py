@@ -16,7 +16,9 @@ DURATION = "500ms"
 FRAMES = 10_000
 
 roles = pytest.mark.parametrize(
-    ("role", "own"), [("slave", "master"), ("master", "slave")], ids=["generator-slave", "generator-master"]
+    ("role", "own"),
+    [("slave", "master"), ("master", "slave"), ("master", "slave zero-copy")],
+    ids=["generator-slave", "generator-master", "generator-master-zero-copy"],
 )
 
 

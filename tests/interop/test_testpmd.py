@@ -19,7 +19,12 @@ FLOWGEN_MAC = "00:01:02:03:04:01"
 
 #: testpmd's role, and the router's.
 ROLES = [("client", "master"), ("server", "slave")]
-both_roles = pytest.mark.parametrize(("role", "own"), ROLES, ids=["testpmd-client", "testpmd-server"])
+NAMES = ["testpmd-client", "testpmd-server"]
+both_roles = pytest.mark.parametrize(("role", "own"), ROLES, ids=NAMES)
+#: The router as a slave that lends its buffers, too.
+and_lending = pytest.mark.parametrize(
+    ("role", "own"), [*ROLES, ("server", "slave zero-copy")], ids=[*NAMES, "testpmd-server-zero-copy"]
+)
 
 
 def two_interfaces(router: Router, own: str, more: str = "") -> None:
@@ -86,7 +91,7 @@ def check_accounts(router: Router, testpmd: Testpmd) -> None:
         ) from error
 
 
-@both_roles
+@and_lending
 @pytest.mark.parametrize("mode", ["flowgen", "macswap", "txonly"])
 def test_frames_cross_between_two_memif_interfaces_and_each_is_accounted_for(
     router: Router, socket: Path, role: str, own: str, mode: str
@@ -134,7 +139,7 @@ def test_one_testpmd_sends_and_another_receives(router: Router, socket: Path, ro
     router.ctl("delete memif socket id 2")
 
 
-@both_roles
+@and_lending
 def test_ipv4_is_routed_between_two_memif_interfaces(
     router: Router, socket: Path, role: str, own: str
 ) -> None:
@@ -160,7 +165,7 @@ def test_ipv4_is_routed_between_two_memif_interfaces(
         assert router.counters("memif1/0")["ip4"] == counts[0].tx_packets
 
 
-@both_roles
+@and_lending
 def test_frames_of_several_segments_cross_whole(router: Router, socket: Path, role: str, own: str) -> None:
     two_interfaces(router, own)
     cross_connect(router)
@@ -178,7 +183,7 @@ def test_frames_of_several_segments_cross_whole(router: Router, socket: Path, ro
         assert octets == 9000 * testpmd.counts()[1].rx_packets
 
 
-@both_roles
+@and_lending
 def test_several_queues_carry_packets(router: Router, socket: Path, role: str, own: str) -> None:
     two_interfaces(router, own, "rx-queues 2 tx-queues 2")
     cross_connect(router)
@@ -230,7 +235,7 @@ def start_again(start: Callable[[], Testpmd], router: Router) -> Testpmd:
     return testpmd
 
 
-@both_roles
+@and_lending
 def test_a_peer_killed_under_traffic_comes_back_and_no_buffer_is_lost(
     router: Router, socket: Path, role: str, own: str
 ) -> None:

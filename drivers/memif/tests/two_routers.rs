@@ -76,6 +76,49 @@ fn frames_of_all_lengths_cross_without_a_copy_and_every_buffer_comes_home() {
 }
 
 #[test]
+fn two_queues_lend_and_all_buffers_come_home_from_each() {
+    let path = socket("lending-queues");
+    let (mut master, mut slave) = (Router::new(2), Router::new(2));
+    let m = master.add(&path, Role::Master, |_| {});
+    let s = slave.add(&path, Role::Slave, |c| {
+        (c.zero_copy, c.ring_size, c.rx_queues, c.tx_queues) = (true, 64, Some(2), Some(2));
+    });
+    until(&mut slave, &mut master, "both up", |a, b| a.is_up(s) && b.is_up(m));
+    assert_eq!(
+        (master.engine.interface(m).unwrap().rx.len(), slave.engine.interface(s).unwrap().rx.len()),
+        (2, 2)
+    );
+    let lengths = [60, 1500, 5000];
+    for round in 0..100 {
+        for (number, length) in lengths.into_iter().enumerate() {
+            for worker in 0..2 {
+                let number = round * 10 + number + 5 * worker as usize;
+                slave.send_on(worker, s, &frame(number, length));
+                master.send_on(worker, m, &frame(number + 1000, length));
+            }
+        }
+        until(&mut slave, &mut master, "all there", |a, b| {
+            [a, b].iter().all(|router| router.ethernet.lock().unwrap().len() == 2 * lengths.len())
+        });
+        for (router, from) in [(&master, 0), (&slave, 1000)] {
+            let numbers = (0..2).flat_map(|worker| (0..3).map(move |place| (place, 5 * worker)));
+            let mut sent: Vec<_> = numbers
+                .map(|(place, more)| frame(from + round * 10 + place + more, lengths[place]))
+                .collect();
+            let mut seen = router.take();
+            sent.sort();
+            seen.sort();
+            assert!(seen == sent, "round {round}");
+        }
+    }
+    master.assert_balance();
+    let pool = slave.engine.pool();
+    assert!(pool.total() - pool.free() >= 2 * 64, "what two queues hold for receiving");
+    quiver_memif::delete(&mut slave.engine, s).expect("deleted");
+    slave.assert_balance();
+}
+
+#[test]
 fn a_peer_that_does_not_read_holds_no_more_buffers_than_its_ring_and_gives_them_back_by_going() {
     let ((mut slave, s), (mut master, m)) = lending_pair("slow-reader", |c| c.ring_size = 64);
     for number in 0..200 {
