@@ -96,12 +96,6 @@ pub trait LookUp: Send + 'static {
     /// The packet's key.
     fn key(&self, packet: &Packet) -> Self::Key;
 
-    /// Ask for the first line that the look-up of `key` will read.
-    #[inline(always)]
-    fn ask(&self, common: Self::Common, key: Self::Key) {
-        let _ = (common, key);
-    }
-
     /// Look all keys up; `found` is as long as `keys`.
     fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
 

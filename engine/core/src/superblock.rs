@@ -1,10 +1,7 @@
 //! Several nodes in one pass over the vector. The graph stays the truth: a superblock runs the stages of
 //! nodes that stand behind one another ([`Stage`], [`LookUp`]), compiled into one loop, counts for each
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
-//! its stage named. `ARCHITECTURE.md` has the drawing, `docs/decisions/superblocks.md` the figures.
-//!
-//! The look-up lags a block of packets behind the checks: the first lines it reads are asked for while
-//! the next block's headers are checked.
+//! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -184,8 +181,8 @@ struct WithLookUp<H, L: LookUp, T> {
     look_up: L,
     tail: T,
     ids: Ids,
-    /// Two blocks' keys: of the one that is being looked up, and of the one being checked.
-    keys: Box<[[L::Key; BLOCK]; 2]>,
+    /// A block's keys, and what was found for them.
+    keys: Box<[L::Key; BLOCK]>,
     found: Box<[L::Found; BLOCK]>,
     exits: Exits,
 }
@@ -216,21 +213,16 @@ impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
         let packets = self.frame.packets();
         packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
         let blocks = packets.len().div_ceil(BLOCK);
-        // One more turn than there are blocks: the look-up lags one block behind.
-        for turn in 0..=blocks {
-            if turn < blocks {
-                self.check(turn);
-            }
-            if turn > 0 {
-                bytes += self.finish(turn - 1);
-            }
+        for block in 0..blocks {
+            self.check(block);
+            bytes += self.finish(block);
         }
         bytes
     }
 }
 
 impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
-    /// Check a block's packets, and ask for what their look-ups will read.
+    /// Check a block's packets, and collect their keys.
     #[inline(always)]
     fn check(&mut self, block: usize) {
         let WithLookUp { head, look_up, ids, keys, exits, .. } = &mut *self.block;
@@ -238,7 +230,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         let (packets, next) = self.frame.split_mut();
         let begin = block * BLOCK;
         let (mut rest, mut index, mut left) = (&mut packets[begin..], 0, 0);
-        for keys in keys[block % 2].chunks_exact_mut(PREFETCH_AHEAD) {
+        for keys in keys.chunks_exact_mut(PREFETCH_AHEAD) {
             let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
             later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
             for (packet, key) in now.iter_mut().zip(keys) {
@@ -251,7 +243,6 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
                         L::Key::default()
                     }
                 };
-                look_up.ask(self.look_up, *key);
                 index += 1;
             }
             rest = later;
@@ -267,7 +258,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         let (packets, next) = self.frame.split_mut();
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
-        look_up.find(self.variant, self.look_up, &keys[block % 2][..count], &mut found[..count]);
+        look_up.find(self.variant, self.look_up, &keys[..count], &mut found[..count]);
         let tail_id = ids[WithLookUp::<H, L, T>::TAIL];
         let tally = Tally::new(self.counters, tail_id);
         let (packets, next) = (&mut packets[begin..begin + count], &mut next[begin..begin + count]);
@@ -426,7 +417,7 @@ impl SuperblockSpec {
                 look_up: makers.make(L::NAME),
                 tail: makers.make(T::NAME),
                 ids,
-                keys: Box::new([[L::Key::default(); BLOCK]; 2]),
+                keys: Box::new([L::Key::default(); BLOCK]),
                 found: Box::new([L::Found::default(); BLOCK]),
                 exits: Exits::new(),
             })
