@@ -1,5 +1,6 @@
 //! An ordered map from prefixes: by address, then shorter before longer.
 
+use std::cell::Cell;
 use std::fmt;
 
 use crate::prefix::{Address, Prefix};
@@ -29,10 +30,12 @@ pub struct PrefixMap<A: Address, V> {
     groups: Vec<Group<A, V>>,
     by_len: Box<[u32]>,
     count: usize,
+    /// Where a prefix was last sought: the next one is often the same, or soon behind it.
+    near: Cell<Place>,
 }
 
 /// Where in the map something is, or would be. It holds until the next change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     group: usize,
     chunk: usize,
@@ -46,6 +49,7 @@ impl<A: Address, V> Default for PrefixMap<A, V> {
             groups: Vec::new(),
             by_len: vec![0; A::BITS as usize + 1].into(),
             count: 0,
+            near: Cell::default(),
         }
     }
 }
@@ -60,6 +64,21 @@ impl<A: Address, V> fmt::Debug for PrefixMap<A, V> {
 #[inline]
 fn stretch<K: Ord + Copy>(firsts: &[K], key: K) -> usize {
     firsts.partition_point(|first| *first <= key).saturating_sub(1)
+}
+
+/// How many of the ascending `keys` come before `key`, sought from `near` on in steps that double.
+#[inline]
+fn rank_near<K: Ord + Copy>(keys: &[K], near: usize, key: K) -> usize {
+    if keys.get(near).is_none_or(|here| key < *here) {
+        return keys[..near.min(keys.len())].partition_point(|other| *other < key);
+    }
+    let (mut from, mut step) = (near, 1);
+    while keys.get(from + step).is_some_and(|other| *other < key) {
+        from += step;
+        step *= 2;
+    }
+    let to = (from + step).min(keys.len());
+    from + keys[from..to].partition_point(|other| *other < key)
 }
 
 impl<A: Address, V> PrefixMap<A, V> {
@@ -104,13 +123,13 @@ impl<A: Address, V> PrefixMap<A, V> {
 
     /// Where this prefix is.
     pub fn find(&self, prefix: Prefix<A>) -> Option<Place> {
-        let place = self.seek(prefix.key());
+        let place = self.seek_near(prefix.key());
         (self.key_at(place) == Some(prefix.key())).then_some(place)
     }
 
     /// Set the value of `prefix`; the old one comes back.
     pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
-        let place = self.seek(prefix.key());
+        let place = self.seek_near(prefix.key());
         if self.key_at(place) == Some(prefix.key()) {
             let slot = &mut self.groups[place.group].chunks[place.chunk].values[place.index];
             return Some(std::mem::replace(slot, value));
@@ -121,7 +140,7 @@ impl<A: Address, V> PrefixMap<A, V> {
 
     /// Where `prefix` is, or else where [`insert_at`](Self::insert_at) is to put it.
     pub fn find_or_place(&self, prefix: Prefix<A>) -> Result<Place, Place> {
-        let place = self.seek(prefix.key());
+        let place = self.seek_near(prefix.key());
         if self.key_at(place) == Some(prefix.key()) { Ok(place) } else { Err(place) }
     }
 
@@ -278,6 +297,26 @@ impl<A: Address, V> PrefixMap<A, V> {
         let chunk = stretch(&found.firsts, key);
         let index = found.chunks[chunk].keys.partition_point(|other| *other < key);
         Place { group, chunk, index }
+    }
+
+    /// As [`seek`](Self::seek), for a key that is probably close to the last one.
+    fn seek_near(&self, key: A::Key) -> Place {
+        let near = self.near.get();
+        let place = match self.groups.get(near.group) {
+            Some(group) if self.holds(group, near, key) => {
+                Place { index: rank_near(&group.chunks[near.chunk].keys, near.index, key), ..near }
+            }
+            _ => self.seek(key),
+        };
+        self.near.set(place);
+        place
+    }
+
+    /// Is the chunk of `place`, which is in `group`, the one for `key`?
+    fn holds(&self, group: &Group<A, V>, place: Place, key: A::Key) -> bool {
+        let begins = group.chunks.get(place.chunk).and_then(|chunk| chunk.keys.first());
+        let next = group.firsts.get(place.chunk + 1).or_else(|| self.firsts.get(place.group + 1));
+        begins.is_some_and(|first| *first <= key) && next.is_none_or(|next| key < *next)
     }
 
     /// As [`seek`](Self::seek), for a key that is probably in the chunk of `place`, before it.

@@ -69,6 +69,7 @@ impl<A: Address> Painter<'_, A> {
     /// Paint on decoded slots of a block from `first` on.
     fn paint_slots(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
         let ones = (A::ONE << slot_bits) - A::ONE;
+        let block_last = first + (A::MAX >> (A::BITS - slot_bits - slots.len().trailing_zeros()));
         let (mut next, mut from) = (0, first);
         while next < pieces.len() {
             let piece = pieces[next];
@@ -76,21 +77,33 @@ impl<A: Address> Painter<'_, A> {
             let index = ((start - first) >> slot_bits).low();
             let slot_first = first + ((start - first) & !ones);
             let slot_last = slot_first | ones;
+            let mut painted_last = slot_last;
             if start == slot_first && piece.last >= slot_last {
-                self.retire_tree(slots[index]);
-                slots[index] = piece.leaf;
+                // As many whole slots as it covers.
+                let last = piece.last.min(block_last);
+                let end = ((last - first) >> slot_bits).low() + usize::from((last & ones) == ones);
+                for slot in &mut slots[index..end] {
+                    if !is_leaf(*slot) {
+                        self.retire_tree(*slot);
+                    }
+                    *slot = piece.leaf;
+                }
+                if end == slots.len() {
+                    break;
+                }
+                painted_last = first + (A::from_halves(0, end as u64) << slot_bits) - A::ONE;
             } else {
                 let end = next + pieces[next..].partition_point(|piece| piece.first <= slot_last);
                 slots[index] = self.paint_below(slots[index], slot_first, slot_bits, &pieces[next..end]);
                 next = end - 1;
             }
-            if pieces[next].last <= slot_last {
+            if pieces[next].last <= painted_last {
                 next += 1;
             }
-            if index + 1 == slots.len() {
+            if painted_last == block_last {
                 break;
             }
-            from = slot_last + A::ONE;
+            from = painted_last + A::ONE;
         }
     }
 
@@ -194,7 +207,7 @@ impl<A: Address> Painter<'_, A> {
         if runs > 3 {
             return None;
         }
-        let (start, len) = lone_part(slots)?;
+        let (start, len) = lone_part(slots, runs)?;
         let miss = if start == 0 { slots[NODE_SLOTS - 1] } else { slots[0] };
         let hit = slots[start];
         let key = first + (A::from_halves(0, start as u64) << slot_bits);
@@ -377,21 +390,27 @@ fn count_runs(slots: &[u32; NODE_SLOTS]) -> u32 {
 }
 
 /// The aligned power of two of equal slots that differs from all others, which are one and the
-/// same leaf. There are two or three runs, or one.
-fn lone_part(slots: &[u32; NODE_SLOTS]) -> Option<(usize, usize)> {
-    let start = slots.iter().position(|slot| *slot != slots[0])?;
-    let end = NODE_SLOTS - slots.iter().rev().position(|slot| *slot != slots[NODE_SLOTS - 1])?;
+/// same leaf. There are `runs` of equal slots, three at most.
+fn lone_part(slots: &[u32; NODE_SLOTS], runs: u32) -> Option<(usize, usize)> {
     let (first, last) = (slots[0], slots[NODE_SLOTS - 1]);
-    let candidates =
-        if first == last { [(start, end), (start, end)] } else { [(0, start), (end, NODE_SLOTS)] };
+    let candidates = match runs {
+        2 => {
+            let border = slots.iter().position(|slot| *slot != first)?;
+            [(0, border), (border, NODE_SLOTS)]
+        }
+        3 if first == last => {
+            let start = slots.iter().position(|slot| *slot != first)?;
+            let end = NODE_SLOTS - slots.iter().rev().position(|slot| *slot != last)?;
+            [(start, end), (start, end)]
+        }
+        _ => return None,
+    };
     candidates.into_iter().find_map(|(from, to)| {
         let len = to - from;
         let rest = if from == 0 { last } else { first };
         let aligned = len.is_power_of_two() && from.is_multiple_of(len);
-        let whole = slots[from..to].iter().all(|slot| *slot == slots[from]);
-        let alone = slots[..from].iter().chain(&slots[to..]).all(|slot| *slot == rest);
         // What is no leaf is one slot's own.
         let single = is_leaf(slots[from]) || len == 1;
-        (aligned && whole && alone && single && is_leaf(rest)).then_some((from, len))
+        (aligned && single && is_leaf(rest)).then_some((from, len))
     })
 }
