@@ -19,7 +19,7 @@ use crate::slots::{AnySlots, OwnSlots, PeerSlots, Slots};
 
 /// How many descriptors ahead of the copy are read, and their bytes asked for. They come from
 /// another core's cache: about 110 ns.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 /// A frame longer than this has a second line that is asked for ahead; those behind it the processor
 /// fetches by itself.
 pub(crate) const LINE_BYTES: usize = 64;
