@@ -171,12 +171,11 @@ impl<A: Address, V> PrefixMap<A, V> {
         place
     }
 
-    /// Make room in the chunk at `place`; the place moves along.
+    /// Make room in the chunk at `place`; the place moves along. Where something is put in late, more
+    /// of the same is likely to follow in ascending order: then what is left behind stays full.
     fn split(&mut self, mut place: Place) -> Place {
         if self.groups[place.group].chunks.len() == GROUP_MAX {
-            // In ascending order, what is left behind stays full.
-            let last = place.group + 1 == self.groups.len() && place.chunk + 1 == GROUP_MAX;
-            let at = if last { GROUP_MAX - 1 } else { GROUP_MAX / 2 };
+            let at = if place.chunk >= GROUP_MAX / 8 * 7 { place.chunk } else { GROUP_MAX / 2 };
             let group = &mut self.groups[place.group];
             let right = Group { firsts: group.firsts.split_off(at), chunks: group.chunks.split_off(at) };
             self.firsts.insert(place.group + 1, right.firsts[0]);
@@ -186,7 +185,11 @@ impl<A: Address, V> PrefixMap<A, V> {
             }
         }
         let group = &mut self.groups[place.group];
-        let at = if place.index == CHUNK_MAX { CHUNK_MAX - 1 } else { CHUNK_MAX / 2 };
+        let at = match place.index {
+            CHUNK_MAX => CHUNK_MAX - 1,
+            late if late >= CHUNK_MAX / 8 * 7 => late,
+            _ => CHUNK_MAX / 2,
+        };
         let chunk = &mut group.chunks[place.chunk];
         let mut right = Chunk { keys: Vec::with_capacity(CHUNK_MAX), values: Vec::with_capacity(CHUNK_MAX) };
         right.keys.extend(chunk.keys.drain(at..));

@@ -124,3 +124,43 @@ fn the_weight_grows_with_the_routes_and_shrinks_when_they_go() {
     fib.collect();
     assert!(fib.weight().routes <= before.routes + (1 << 17), "{:?}", fib.weight());
 }
+
+#[test]
+fn what_routes_weigh_is_given_back_when_they_go() {
+    const COUNT: u32 = 1_000_000;
+    let mut fib = router();
+    let empty = fib.weight();
+    fib.add_routes(0, host(0), u64::from(COUNT), Source::Static, &via(2)).expect("room");
+    let full = fib.weight();
+    let entry_bytes = size_of::<u64>() + size_of::<u64>(); // a key and a route
+    assert!(full.routes >= COUNT as usize * entry_bytes, "{full:?}");
+    assert!(full.routes <= COUNT as usize * (entry_bytes + 4), "{full:?}");
+    let gone = fib.remove_routes(0, host(0), u64::from(COUNT), Source::Static).expect("they are there");
+    assert_eq!(gone, u64::from(COUNT));
+    fib.collect();
+    let after = fib.weight();
+    assert!(after.routes <= empty.routes + (64 << 10), "{empty:?} {after:?}");
+    // The first large page of each array stays.
+    assert!(after.prefix_match <= empty.prefix_match + (8 << 20), "{empty:?} {after:?}");
+    assert_eq!((after.groups, after.adjacencies), (empty.groups, empty.adjacencies));
+}
+
+#[test]
+fn the_few_routes_that_stay_of_many_do_not_keep_the_memory_of_all() {
+    const COUNT: u32 = 400_000;
+    const KEPT: u32 = 16;
+    let mut fib = router();
+    fib.add_routes(0, host(0), u64::from(COUNT), Source::Static, &via(2)).expect("room");
+    let full = fib.weight().routes;
+    // Here and there, not in order: 7919 and the count have no common divisor.
+    let gone: Vec<_> = (0..COUNT)
+        .map(|n| (u64::from(n) * 7919 % u64::from(COUNT)) as u32)
+        .filter(|number| number % KEPT != 0)
+        .map(|number| RouteChange { prefix: Ip4Prefix::host((20 << 24) + number), change: Change::Remove })
+        .collect();
+    for some in gone.chunks(1000) {
+        fib.change_ip4_routes(0, Source::Static, &[], some).expect("they are there");
+    }
+    let left = fib.weight().routes;
+    assert!(left <= full * 5 / KEPT as usize, "{full} bytes became {left}");
+}
