@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quiver_control::{
-    Collected, Command, Commands, Execution, Job, OnRefusal, Output, Refusal, Registry, Sink, Started, Step,
+    Collected, Command, Commands, Execution, Job, OnRefusal, Output, Refusal, Registry, SharedCommands, Sink,
+    Started, Step,
 };
 use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
 use quiver_core::clock::Clock;
@@ -101,6 +102,11 @@ impl Router {
     /// The engine, for what has no word here.
     pub fn engine(&mut self) -> &mut Engine {
         self.engine.as_mut().expect("only dropping takes it away")
+    }
+
+    /// The commands, for a server of the test's own.
+    pub fn commands(&self) -> SharedCommands {
+        self.commands.clone()
     }
 
     fn engine_ref(&self) -> &Engine {

@@ -39,7 +39,7 @@ pub use job::{Collected, Job, Progress, Sink, Step};
 pub use json_form::quoted;
 pub use names::Names;
 pub use output::{Cell, Column, Output, Table};
-pub use registry::{BuiltIn, Registered, Registry, SharedCommands};
+pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{ConfigWriter, order};
 pub use script::{Execution, OnRefusal, Started};
 pub use server::{Desk, Limits, Server, ServerConfig};

@@ -24,7 +24,14 @@ pub struct Registry {
     pub commands: Commands<Engine>,
     starts: Vec<Start>,
     features: Vec<Registered>,
+    memory: Vec<Weigh>,
 }
+
+/// What a feature's tables take: rows of `show memory`, each with what it is and its bytes.
+pub type Weigh = fn(&Engine) -> Vec<(&'static str, u64)>;
+
+/// Who has rows in `show memory`, kept in the engine.
+pub struct Weighed(pub Vec<Weigh>);
 
 /// A driver or feature in `show features`.
 #[derive(Clone, Debug)]
@@ -41,7 +48,13 @@ pub struct BuiltIn(pub Vec<Registered>);
 impl Registry {
     /// Nothing but what every router has.
     pub fn new(graph: GraphBuilder) -> Registry {
-        Registry { graph, commands: Commands::new(), starts: Vec::new(), features: Vec::new() }
+        Registry {
+            graph,
+            commands: Commands::new(),
+            starts: Vec::new(),
+            features: Vec::new(),
+            memory: Vec::new(),
+        }
     }
 
     /// Say who registers; the first thing a driver or feature does.
@@ -63,6 +76,11 @@ impl Registry {
         self.commands.contribute(order, write);
     }
 
+    /// Add rows to `show memory`.
+    pub fn memory(&mut self, weigh: Weigh) {
+        self.memory.push(weigh);
+    }
+
     /// Do something once the graph is built: insert state, observe interfaces, handle events.
     pub fn on_start(&mut self, start: impl FnOnce(&mut Engine) + 'static) {
         self.starts.push(Box::new(start));
@@ -72,6 +90,7 @@ impl Registry {
     pub fn build(self) -> Result<(Engine, SharedCommands), BuildError> {
         let mut engine = Engine::build(self.graph)?;
         engine.insert(BuiltIn(self.features));
+        engine.insert(Weighed(self.memory));
         for start in self.starts {
             start(&mut engine);
         }

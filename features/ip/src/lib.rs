@@ -62,6 +62,7 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
     registry.running_config(order::NEIGHBORS, commands::neighbours::write_config);
     registry.running_config(order::ROUTES, commands::routes::write_config);
+    registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);
         engine.insert(IpState::new(tables, pings));

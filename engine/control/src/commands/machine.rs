@@ -12,7 +12,7 @@ use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
 use crate::output::{Cell, Column, Output, Table};
-use crate::registry::{BuiltIn, Registry};
+use crate::registry::{BuiltIn, Registry, Weighed};
 
 const GROUP: &str = "Seeing inside";
 
@@ -151,6 +151,10 @@ fn show_memory(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     };
     let row = table.row().cell("packet buffers").cell(mebibytes(memory.size_bytes() as u64));
     row.cell(Cell::new(page, memory.page_bytes()));
+    let weighed = engine.get::<Weighed>().into_iter().flat_map(|all| &all.0);
+    for (name, bytes) in weighed.flat_map(|weigh| weigh(engine)) {
+        table.row().cell(name).cell(mebibytes(bytes)).cell(None::<u64>);
+    }
     for (name, key) in [
         ("process, resident", "VmRSS"),
         ("process, resident at most so far", "VmHWM"),

@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 mod fib;
 mod groups;
+pub(crate) mod memory;
 pub(crate) mod neighbours;
 mod ping;
 mod route_batch;
