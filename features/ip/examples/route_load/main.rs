@@ -1,7 +1,10 @@
 //! How many routes a second the control thread changes, and what they weigh: by a file of commands
 //! and by `count`, in order and shuffled, host routes and Internet-like ones, one next hop and 64.
 //!
-//! `cargo run --release -p quiver-ip --example route_load [ROUNDS [ONLY]]` prints a table in Markdown.
+//! `cargo run --release -p quiver-ip --example route_load [ROUNDS [ONLY]]` prints tables in Markdown.
+
+mod events;
+mod weight;
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -102,9 +105,13 @@ fn settle(router: &mut Router) {
     }
 }
 
+/// Memory of the process, in small pages and huge ones.
 fn resident_bytes() -> i64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm.split(' ').nth(1).and_then(|pages| pages.parse::<i64>().ok()).unwrap_or(0) * 4096
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let of = |line: &str| line.split_whitespace().nth(1).and_then(|kib| kib.parse::<i64>().ok()).unwrap_or(0);
+    let memory =
+        status.lines().filter(|line| line.starts_with("VmRSS:") || line.starts_with("HugetlbPages:"));
+    memory.map(of).sum::<i64>() * 1024
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -159,4 +166,10 @@ fn main() {
     println!(
         "\nMillions of routes a second, median of {rounds} rounds; megabytes are resident ones beyond those before."
     );
+    if only.is_empty() || only == "events" {
+        events::print(&mut router, rounds);
+    }
+    if only.is_empty() || only == "weight" {
+        weight::print(&mut router);
+    }
 }
