@@ -165,10 +165,10 @@ impl<'a> Gathered<'a, 'a> {
         gathered
     }
 
-    /// Take the commands that follow in `text`, as long as they are of the same kind.
-    pub fn fill(&mut self, names: &dyn Names, text: &'a str, words: &mut Vec<Word>) {
+    /// Take the commands that follow in `text`, as long as they are of the same kind, up to `most` in all.
+    pub fn fill(&mut self, most: usize, names: &dyn Names, text: &'a str, words: &mut Vec<Word>) {
         let Some(Place { mut end, next_line: mut line, .. }) = self.places.last().copied() else { return };
-        while self.batch.len() < BATCH_COMMANDS_MAX {
+        while self.batch.len() < most {
             let rest = &text[end..];
             if let Some((length, row)) = self.known(rest) {
                 self.batch.rows.push(row);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::args::Slot;
-use crate::batch::{Gathered, Place, lines_in};
+use crate::batch::{BATCH_COMMANDS_MAX, Gathered, Place, lines_in};
 use crate::error::{Refusal, shown_path};
 use crate::grammar::{Action, Commands, Work, closed};
 use crate::job::{Collected, Job, Progress, Sink, Step};
@@ -198,13 +198,26 @@ struct Script<S> {
     /// Its line, counted from 1.
     line: u32,
     applied: u64,
+    /// Commands that are gathered at once: more while all of them are taken together, few where those
+    /// who take them stop early, so that no line is gathered again and again.
+    gather: usize,
     /// The command under way, and its line.
     child: Option<(Execution<S>, u32)>,
 }
 
 impl<S: Names + 'static> Script<S> {
     fn new(text: String, name: Option<String>, on_refusal: OnRefusal, depth: usize) -> Script<S> {
-        Script { text, name, on_refusal, depth, at: 0, line: 1, applied: 0, child: None }
+        Script {
+            text,
+            name,
+            on_refusal,
+            depth,
+            at: 0,
+            line: 1,
+            applied: 0,
+            gather: BATCH_COMMANDS_MAX,
+            child: None,
+        }
     }
 
     fn from_file(path: &Path, depth: usize) -> Result<Script<S>, Refusal> {
@@ -323,11 +336,13 @@ impl<S: Names + 'static> Script<S> {
                 commands.admit(state, form).map_err(|refusal| (refusal, line))?;
                 let place = Place { end: length, line, next_line: self.line };
                 let mut gathered = Gathered::new(commands, form, varies, slots, place);
-                gathered.fill(&*state, text, &mut words);
+                gathered.fill(self.gather, &*state, text, &mut words);
                 let (done, refusal) = match run_many(state, &gathered.batch) {
                     Ok(done) => (done.min(gathered.batch.len()), None),
                     Err(refused) => (refused.applied.min(gathered.batch.len() - 1), Some(refused.refusal)),
                 };
+                let all = done == gathered.batch.len();
+                self.gather = if all { (self.gather * 4).min(BATCH_COMMANDS_MAX) } else { done.max(1) };
                 let dealt_with = (done + usize::from(refusal.is_some())).max(1);
                 let last = gathered.places[dealt_with - 1];
                 self.applied += done as u64;
