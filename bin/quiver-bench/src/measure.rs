@@ -213,7 +213,7 @@ impl Bare {
             packets += self.frame.len();
             let start = clocks();
             let (work, variant, counted) = (self.work, engine.variant(), &mut self.counted);
-            variant.run(bare::Loop { work, variant, frame: &mut self.frame, tables: &tables, counted });
+            variant.run(bare::Loop { work, variant, frame: &mut self.frame, tables, counted });
             self.ender.take(&mut self.cache, &mut self.frame);
             taken += clocks() - start;
         }
