@@ -4,29 +4,18 @@ use std::net::IpAddr;
 
 use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
-use quiver_tables::fib::{Family, FamilyNodes, Fib, FibError, FibNodes, InterfaceInfo, Path, Source, Target};
+use quiver_tables::fib::{Family, Fib, FibError, InterfaceInfo, Path, Source, Target};
 use quiver_tables::neighbour::Learned;
 use quiver_tables::prefix::IpPrefix;
 use quiver_tables::{AdjacencyKind, Hop};
 use quiver_wire::MacAddress;
 
+mod stand;
+use stand::NODES;
+
 const LEFT: InterfaceId = InterfaceId(1);
 const RIGHT: InterfaceId = InterfaceId(2);
 const PEER: MacAddress = MacAddress([2, 0, 0, 0, 0, 0x99]);
-
-const fn family_nodes(first: u16) -> FamilyNodes {
-    FamilyNodes {
-        rewrite: NodeId(first),
-        local: NodeId(first + 1),
-        incomplete: NodeId(first + 2),
-        glean: NodeId(first + 3),
-        drop: NodeId(first + 4),
-        punt: NodeId(first + 5),
-        lookup: NodeId(first + 6),
-    }
-}
-
-const NODES: FibNodes = FibNodes { ip4: family_nodes(10), ip6: family_nodes(20), ip6_link_local: NodeId(30) };
 
 fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")

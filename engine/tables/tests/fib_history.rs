@@ -8,23 +8,13 @@ use proptest::prelude::*;
 use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::Adjacency;
-use quiver_tables::fib::{FamilyNodes, Fib, FibNodes, InterfaceInfo, Path, Source, Target};
+use quiver_tables::fib::{Fib, InterfaceInfo, Path, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
 
-const fn family_nodes(first: u16) -> FamilyNodes {
-    FamilyNodes {
-        rewrite: NodeId(first),
-        local: NodeId(first + 1),
-        incomplete: NodeId(first + 2),
-        glean: NodeId(first + 3),
-        drop: NodeId(first + 4),
-        punt: NodeId(first + 5),
-        lookup: NodeId(first + 6),
-    }
-}
+mod stand;
+use stand::NODES;
 
-const NODES: FibNodes = FibNodes { ip4: family_nodes(10), ip6: family_nodes(20), ip6_link_local: NodeId(30) };
 const SOURCES: [Source; 3] = [Source::Feature, Source::Static, Source::Dynamic];
 const INTERFACES: usize = 3;
 

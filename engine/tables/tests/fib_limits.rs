@@ -1,45 +1,11 @@
 //! Tables at their limit: a clear refusal, nothing else changed, and deletion makes room again.
 
-use quiver_core::epoch::Epochs;
-use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::Hop;
-use quiver_tables::fib::{
-    Change, Family, FamilyNodes, Fib, FibError, FibLimits, FibNodes, InterfaceInfo, Path, RouteChange, Source,
-};
+use quiver_tables::fib::{Change, Family, Fib, FibError, FibLimits, Path, RouteChange, Source};
 use quiver_tables::prefix::{Ip4Prefix, IpPrefix};
-use quiver_wire::MacAddress;
 
-const fn family_nodes(first: u16) -> FamilyNodes {
-    FamilyNodes {
-        rewrite: NodeId(first),
-        local: NodeId(first + 1),
-        incomplete: NodeId(first + 2),
-        glean: NodeId(first + 3),
-        drop: NodeId(first + 4),
-        punt: NodeId(first + 5),
-        lookup: NodeId(first + 6),
-    }
-}
-
-const NODES: FibNodes = FibNodes { ip4: family_nodes(10), ip6: family_nodes(20), ip6_link_local: NodeId(30) };
-const PORT: InterfaceId = InterfaceId(1);
-
-fn router() -> Fib {
-    let mut fib = Fib::new(&Epochs::new(0), NODES).expect("memory");
-    let info = InterfaceInfo {
-        id: PORT,
-        output: NodeId(100),
-        mac: Some(MacAddress([2, 0, 0, 0, 0, 1])),
-        vlan_tags: Vec::new(),
-        mtu_bytes: 1500,
-        up: true,
-        ip4_table: 0,
-        ip6_table: 0,
-    };
-    fib.set_interface(info).expect("port");
-    fib.add_address(PORT, [10, 0, 0, 1].into(), 16).expect("address");
-    fib
-}
+mod stand;
+use stand::{PORT, router};
 
 fn host(number: u32) -> IpPrefix {
     IpPrefix::V4(Ip4Prefix::host((20 << 24) + number))
@@ -82,28 +48,28 @@ fn hits(mut fib: Fib, limits: FibLimits, fits: u32, is_it: fn(&FibError) -> bool
 
 #[test]
 fn more_lists_of_paths_than_the_limit_are_refused() {
-    let fib = router();
+    let fib = router(16);
     let limits = FibLimits { path_lists: fib.path_lists() + 20, ..FibLimits::default() };
     hits(fib, limits, 20, |error| matches!(error, FibError::PathListsFull(_)));
 }
 
 #[test]
 fn more_adjacencies_than_the_limit_are_refused() {
-    let fib = router();
+    let fib = router(16);
     let limits = FibLimits { adjacencies: fib.adjacency_views().count() + 20, ..FibLimits::default() };
     hits(fib, limits, 20, |error| matches!(error, FibError::AdjacenciesFull(_)));
 }
 
 #[test]
 fn more_routes_than_the_limit_are_refused() {
-    let fib = router();
+    let fib = router(16);
     let limits = FibLimits { routes: fib.route_count(Family::Ip4) + 20, ..FibLimits::default() };
     hits(fib, limits, 20, |error| matches!(error, FibError::RoutesFull { .. }));
 }
 
 #[test]
 fn a_counted_range_that_does_not_fit_is_taken_back_whole() {
-    let mut fib = router();
+    let mut fib = router(16);
     fib.add_route(0, host(7), Source::Static, &via(9)).expect("room");
     let before = all(&fib);
     fib.set_limits(FibLimits { routes: 100_000, ..FibLimits::default() });
@@ -115,7 +81,7 @@ fn a_counted_range_that_does_not_fit_is_taken_back_whole() {
 
 #[test]
 fn the_weight_grows_with_the_routes_and_shrinks_when_they_go() {
-    let mut fib = router();
+    let mut fib = router(16);
     let before = fib.weight();
     fib.add_routes(0, host(0), 100_000, Source::Static, &via(2)).expect("room");
     let with = fib.weight();
@@ -128,7 +94,7 @@ fn the_weight_grows_with_the_routes_and_shrinks_when_they_go() {
 #[test]
 fn what_routes_weigh_is_given_back_when_they_go() {
     const COUNT: u32 = 1_000_000;
-    let mut fib = router();
+    let mut fib = router(16);
     let empty = fib.weight();
     fib.add_routes(0, host(0), u64::from(COUNT), Source::Static, &via(2)).expect("room");
     let full = fib.weight();
@@ -149,7 +115,7 @@ fn what_routes_weigh_is_given_back_when_they_go() {
 fn the_few_routes_that_stay_of_many_do_not_keep_the_memory_of_all() {
     const COUNT: u32 = 400_000;
     const KEPT: u32 = 16;
-    let mut fib = router();
+    let mut fib = router(16);
     fib.add_routes(0, host(0), u64::from(COUNT), Source::Static, &via(2)).expect("room");
     let full = fib.weight().routes;
     // Here and there, not in order: 7919 and the count have no common divisor.

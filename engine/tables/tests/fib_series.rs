@@ -3,45 +3,11 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use quiver_core::epoch::Epochs;
-use quiver_core::{InterfaceId, NodeId};
-use quiver_tables::fib::{
-    Change, Family, FamilyNodes, Fib, FibNodes, InterfaceInfo, Path, RangeAction, RouteChange, Source, Target,
-};
+use quiver_tables::fib::{Change, Family, Fib, Path, RangeAction, RouteChange, Source, Target};
 use quiver_tables::prefix::{Ip4Prefix, IpPrefix};
-use quiver_wire::MacAddress;
 
-const fn family_nodes(first: u16) -> FamilyNodes {
-    FamilyNodes {
-        rewrite: NodeId(first),
-        local: NodeId(first + 1),
-        incomplete: NodeId(first + 2),
-        glean: NodeId(first + 3),
-        drop: NodeId(first + 4),
-        punt: NodeId(first + 5),
-        lookup: NodeId(first + 6),
-    }
-}
-
-const NODES: FibNodes = FibNodes { ip4: family_nodes(10), ip6: family_nodes(20), ip6_link_local: NodeId(30) };
-const PORT: InterfaceId = InterfaceId(1);
-
-fn router() -> Fib {
-    let mut fib = Fib::new(&Epochs::new(0), NODES).expect("memory");
-    let info = InterfaceInfo {
-        id: PORT,
-        output: NodeId(100),
-        mac: Some(MacAddress([2, 0, 0, 0, 0, 1])),
-        vlan_tags: Vec::new(),
-        mtu_bytes: 1500,
-        up: true,
-        ip4_table: 0,
-        ip6_table: 0,
-    };
-    fib.set_interface(info).expect("port");
-    fib.add_address(PORT, [10, 0, 0, 1].into(), 24).expect("address");
-    fib
-}
+mod stand;
+use stand::{PORT, router};
 
 fn via(last: u8) -> Path {
     Path::via([10, 0, 0, last], Some(PORT))
@@ -135,7 +101,7 @@ proptest! {
         let changes: Vec<_> =
             changes.into_iter().map(|(prefix, change)| RouteChange { prefix, change }).collect();
         let make = || {
-            let mut fib = router();
+            let mut fib = router(24);
             for (prefix, set) in &before {
                 fib.add_route(0, IpPrefix::V4(*prefix), Source::Static, &path_sets()[*set as usize]).expect("room");
             }
@@ -158,7 +124,7 @@ proptest! {
         before in prop::collection::vec((0u32..300, 0u32..6), 0..60),
         action in 0usize..5, slices in 1u64..4, slice in 1u64..90,
     ) {
-        let mut fib = router();
+        let mut fib = router(24);
         for (number, set) in &before {
             let prefix = IpPrefix::V4(Ip4Prefix::host((20 << 24) + number));
             fib.add_route(0, prefix, Source::Static, &path_sets()[*set as usize]).expect("room");
