@@ -23,6 +23,11 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
+    /// All alike, until there is something to go by.
+    pub(crate) fn new() -> Shares {
+        Shares { is_due: true, ..Shares::default() }
+    }
+
     pub(crate) fn is_time_to_run_alone(&mut self) -> bool {
         self.turn = (self.turn + 1) % ALONE_EVERY;
         self.is_due |= self.turn == 0;

@@ -450,7 +450,7 @@ impl SuperblockSpec {
             *id = names[*name];
         }
         let block = (self.make)(&Makers { names, specs, worker }, ids);
-        Fused { block, ids, stages: self.names.len(), shares: Shares::default() }
+        Fused { block, ids, stages: self.names.len(), shares: Shares::new() }
     }
 }
 
