@@ -137,12 +137,6 @@ impl Adjacencies {
         self.slots.get(index as usize)
     }
 
-    /// Ask for the line of `index` ahead of its use.
-    #[inline(always)]
-    pub fn prefetch(&self, index: u32) {
-        crate::memory::prefetch(self.slots.get(index as usize));
-    }
-
     /// Bytes in memory.
     pub fn resident_bytes(&self) -> usize {
         self.slots.resident_bytes()

@@ -81,12 +81,6 @@ impl Groups {
         GroupWord(self.words.get(group.0 as usize).load(Ordering::Acquire))
     }
 
-    /// Ask for the group's line ahead of its use.
-    #[inline(always)]
-    pub fn prefetch(&self, group: GroupId) {
-        crate::memory::prefetch(self.words.get(group.0 as usize));
-    }
-
     /// The hop of `word` for a flow. The low bits of the hash choose the bucket.
     #[inline(always)]
     pub fn choose(&self, word: GroupWord, flow_hash: u32) -> Hop {

@@ -125,14 +125,6 @@ impl<A: Address> Lpm<A> {
         prefetch(root.words.wrapping_add((address >> (root.slot_bits + WORD_BITS)).low()));
     }
 
-    /// The groups for `addresses`, all stages overlapped.
-    #[inline(always)]
-    pub fn lookup_batch<const N: usize>(&self, addresses: &[A; N]) -> [GroupId; N] {
-        let mut groups = [GroupId(0); N];
-        self.lookup_slice(Variant::best(), addresses, &mut groups);
-        groups
-    }
-
     /// The groups for `addresses`, into as many of `groups`, by the kernel of `variant`. Best for 32 to 64
     /// addresses at a time, or a multiple of 64.
     #[inline(always)]
