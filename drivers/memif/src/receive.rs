@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use quiver_core::buffer::{BufferCache, BufferPool};
-use quiver_core::cpu::{Variant, prefetch};
+use quiver_core::cpu::prefetch;
 use quiver_core::device::RxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
@@ -110,8 +110,7 @@ impl MemifRx {
                 cx.count(MemifReason::Waiting, 1);
                 break;
             }
-            let taken =
-                receive_plain(Variant::best(), &self.ring, slots, self.next, count, cx.buffers, frame);
+            let taken = receive_plain(cx.variant, &self.ring, slots, self.next, count, cx.buffers, frame);
             self.next = self.next.wrapping_add(taken as u16);
             available -= taken;
             if taken < count {
@@ -308,6 +307,7 @@ mod tests {
     use crate::transmit::send_plain;
     use proptest::prelude::*;
     use quiver_core::buffer::DATA_BYTES_DEFAULT;
+    use quiver_core::cpu::Variant;
     use quiver_core::memory::PageSize;
 
     const LOG2: u8 = 6;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use quiver_core::buffer::BufferPool;
-use quiver_core::cpu::Variant;
 use quiver_core::device::TxQueue;
 use quiver_core::epoch::Published;
 use quiver_core::node::{DROP, Reason};
@@ -158,7 +157,7 @@ impl TxRing {
             }
             let data_bytes = cx.buffers.pool().data_bytes();
             let packets = &frame.packets()[sent..sent + room];
-            let plain = send_plain(Variant::best(), &self.ring, slots, cursor.next, packets, data_bytes);
+            let plain = send_plain(cx.variant, &self.ring, slots, cursor.next, packets, data_bytes);
             cursor.next = cursor.next.wrapping_add(plain as u16);
             sent += plain;
             if plain < room {

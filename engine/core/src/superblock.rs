@@ -175,7 +175,7 @@ fn carry_out(cx: &Context<'_>, tx: InterfaceId, mut bytes: u64, frame: &mut Fram
     Some(output)
 }
 
-/// Stages, a look-up that lags behind them, and a last stage.
+/// Stages, a look-up for a block of packets, and a last stage.
 struct WithLookUp<H, L: LookUp, T> {
     head: H,
     look_up: L,
@@ -315,7 +315,7 @@ impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
         if self.exits.marks.any() {
             self.exits.send(cx, &self.ids, frame);
         }
-        let mostly_left = frame.len() < count / 2;
+        let mostly_left = frame.len() * 2 < count;
         let tx = frame.packets().first().map(|packet| packet.tx);
         let output = tx.and_then(|tx| carry_out(cx, tx, bytes, frame));
         let from = output.unwrap_or(self.ids[Self::TAIL]);
