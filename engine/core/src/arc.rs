@@ -7,7 +7,7 @@
 use crate::ids::NodeId;
 
 /// Arcs that a graph can have.
-pub const ARCS_MAX: usize = 8;
+pub const ARCS_MAX: usize = 16;
 /// Features that can be enabled on one interface in one arc.
 pub const FEATURES_PER_CHAIN_MAX: usize = 15;
 

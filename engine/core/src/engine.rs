@@ -12,6 +12,7 @@ use crate::buffer::BufferPool;
 use crate::clock::Clock;
 use crate::counters::{NODES_MAX, WorkerCounters};
 use crate::cpu::Variant;
+use crate::directory::Directory;
 use crate::epoch::{Epochs, Stamp};
 use crate::event::{EVENTS_MAX, Event};
 use crate::graph::{ArcSpec, BuildError, EngineConfig, GraphBuilder};
@@ -74,7 +75,7 @@ pub struct Engine {
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) clock: Clock,
     pub(crate) nodes: Vec<Option<NodeInfo>>,
-    pub(crate) names: HashMap<String, NodeId>,
+    pub(crate) directory: Directory,
     free_nodes: VecDeque<(Stamp, NodeId)>,
     pub(crate) arcs: Vec<ArcSpec>,
     pub(crate) superblocks: Vec<SuperblockSpec>,
@@ -93,11 +94,11 @@ impl Engine {
     /// Build the graph that was declared. Its workers run on the calling thread, one pass per
     /// [`step`](Self::step), until [`start_threads`](Self::start_threads).
     pub fn build(builder: GraphBuilder) -> Result<Engine, BuildError> {
-        let names = builder.names()?;
+        let directory = builder.directory()?;
         let superblocks = if builder.config.superblocks { builder.superblocks.clone() } else { Vec::new() };
         let superblocks: Vec<_> = superblocks
             .into_iter()
-            .filter(|s| s.names.iter().all(|name| names.contains_key(*name)))
+            .filter(|s| s.names.iter().all(|name| directory.ids.contains_key(*name)))
             .collect();
         let arcs = builder.ordered_arcs()?;
         let rows = Arc::new(InterfaceRows::new(&builder.epochs));
@@ -117,7 +118,7 @@ impl Engine {
             clock: builder.clock,
             config: builder.config,
             nodes: builder.nodes.into_iter().map(|spec| Some(NodeInfo { spec, edges: Vec::new() })).collect(),
-            names,
+            directory,
             free_nodes: VecDeque::new(),
             arcs,
             superblocks,
@@ -143,7 +144,7 @@ impl Engine {
             return Ok(());
         };
         for worker in 0..self.workers.len() {
-            let wiring = Wiring::new(&self.names, id, WorkerId(worker as u16));
+            let wiring = Wiring::new(&self.directory, id, WorkerId(worker as u16));
             let node = make(&wiring);
             let (edges, missing) = wiring.finish();
             if let Some(missing) = missing.into_iter().next() {
@@ -174,7 +175,7 @@ impl Engine {
     fn superblocks_at(&self, name: &str, worker: WorkerId) -> Vec<Fused> {
         let spec = |id: NodeId| self.nodes[id.index()].as_ref().map(|info| &info.spec);
         let here = self.superblocks.iter().filter(|s| s.head() == name);
-        here.map(|superblock| superblock.instance(&self.names, &spec, worker)).collect()
+        here.map(|superblock| superblock.instance(&self.directory, &spec, worker)).collect()
     }
 
     /// The superblocks: the names of their nodes.
@@ -190,7 +191,7 @@ impl Engine {
     /// Add a node while the router runs, with an instance per worker made by its declaration or,
     /// when that makes none, taken from `instances`.
     pub fn add_node(&mut self, spec: NodeSpec, instances: Vec<Box<dyn Node>>) -> Result<NodeId, BuildError> {
-        if self.names.contains_key(&spec.name) {
+        if self.directory.ids.contains_key(&spec.name) {
             return Err(BuildError::NodeTwice(spec.name));
         }
         self.make_room()?;
@@ -207,7 +208,7 @@ impl Engine {
             }
             _ => return Err(BuildError::TooMany(format!("the graph has {NODES_MAX} nodes already"))),
         };
-        self.names.insert(spec.name.clone(), id);
+        self.directory.ids.insert(spec.name.clone(), id);
         let has_make = spec.make.is_some();
         self.nodes[id.index()] = Some(NodeInfo { spec, edges: Vec::new() });
         for (worker, node) in instances.into_iter().enumerate() {
@@ -222,7 +223,7 @@ impl Engine {
     /// Take a node out. Packets under way to it are dropped and counted.
     pub fn remove_node(&mut self, id: NodeId) {
         let Some(info) = self.nodes.get_mut(id.index()).and_then(Option::take) else { return };
-        self.names.remove(&info.spec.name);
+        self.directory.ids.remove(&info.spec.name);
         for worker in 0..self.workers.len() {
             let mut empty = None;
             self.post_always(WorkerId(worker as u16), move |w: &mut Worker| {
@@ -431,7 +432,7 @@ impl Engine {
 
     /// The number of a node.
     pub fn node_id(&self, name: &str) -> Option<NodeId> {
-        self.names.get(name).copied()
+        self.directory.ids.get(name).copied()
     }
 
     /// A node.

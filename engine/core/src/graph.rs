@@ -9,6 +9,7 @@ use crate::builtin;
 use crate::clock::Clock;
 use crate::counters::NODES_MAX;
 use crate::cpu::Variant;
+use crate::directory::{Claim, Directory};
 use crate::epoch::Epochs;
 use crate::ids::NodeId;
 use crate::memory::PageSize;
@@ -62,6 +63,9 @@ pub enum BuildError {
     /// The pool.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// Two nodes want the same packets.
+    #[error("{0} and {1} both claim {2} {3}")]
+    ClaimedTwice(&'static str, &'static str, &'static str, u32),
     /// Two nodes of one name.
     #[error("two nodes are called {0}")]
     NodeTwice(String),
@@ -113,6 +117,7 @@ pub struct GraphBuilder {
     pub(crate) nodes: Vec<NodeSpec>,
     arcs: Vec<&'static str>,
     features: Vec<FeatureSpec>,
+    claims: Vec<Claim>,
     pub(crate) superblocks: Vec<SuperblockSpec>,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) pool: Arc<BufferPool>,
@@ -135,6 +140,7 @@ impl GraphBuilder {
             nodes: builtin::fixed_nodes(),
             arcs: vec!["device-input", "interface-output"],
             features: Vec::new(),
+            claims: Vec::new(),
             superblocks: Vec::new(),
             pool,
             clock,
@@ -177,14 +183,21 @@ impl GraphBuilder {
         self.features.push(spec);
     }
 
+    /// Let `node` have the packets that carry `number` in a field of a lower protocol: `ethertype`,
+    /// `ip4-protocol`, `ip6-protocol`, `udp4-port`, `udp6-port`. The node that sorts by it asks
+    /// [`Wiring::claims`](crate::node::Wiring::claims).
+    pub fn claim(&mut self, space: &'static str, number: u32, node: &'static str) {
+        self.claims.push(Claim { space, number, node });
+    }
+
     /// Run these nodes in one pass where nothing stands between them. A superblock whose nodes are not
     /// all built in is left out.
     pub fn superblock(&mut self, spec: SuperblockSpec) {
         self.superblocks.push(spec);
     }
 
-    /// The number of each name; an error for a name that is there twice.
-    pub(crate) fn names(&self) -> Result<HashMap<String, NodeId>, BuildError> {
+    /// The number of each name, and claims; an error for a name or a claim that is there twice.
+    pub(crate) fn directory(&self) -> Result<Directory, BuildError> {
         if self.nodes.len() > NODES_MAX {
             return Err(BuildError::TooMany(format!("{} nodes, at most {NODES_MAX}", self.nodes.len())));
         }
@@ -194,7 +207,14 @@ impl GraphBuilder {
                 return Err(BuildError::NodeTwice(spec.name.clone()));
             }
         }
-        Ok(names)
+        for (place, claim) in self.claims.iter().enumerate() {
+            let same = |other: &&Claim| (other.space, other.number) == (claim.space, claim.number);
+            if let Some(other) = self.claims[..place].iter().find(same) {
+                let (space, number) = (claim.space, claim.number);
+                return Err(BuildError::ClaimedTwice(other.node, claim.node, space, number));
+            }
+        }
+        Ok(Directory { ids: names, claims: self.claims.clone() })
     }
 
     /// The arcs, their features in order.

@@ -9,6 +9,7 @@ pub mod context;
 pub mod counters;
 pub mod cpu;
 pub mod device;
+mod directory;
 pub mod engine;
 pub mod epoch;
 pub mod event;

@@ -1,10 +1,10 @@
 //! What a node is: a decision about packets, with a name, named edges and named deaths.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::context::Context;
+use crate::directory::Directory;
 use crate::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::trace::TraceRecord;
@@ -101,7 +101,7 @@ macro_rules! reasons {
 
 /// What a node finds when an instance of it is made for a worker.
 pub struct Wiring<'a> {
-    names: &'a HashMap<String, NodeId>,
+    directory: &'a Directory,
     edges: RefCell<Vec<NodeId>>,
     missing: RefCell<Vec<String>>,
     /// The node's own number.
@@ -111,8 +111,8 @@ pub struct Wiring<'a> {
 }
 
 impl<'a> Wiring<'a> {
-    pub(crate) fn new(names: &'a HashMap<String, NodeId>, id: NodeId, worker: WorkerId) -> Wiring<'a> {
-        Wiring { names, edges: RefCell::default(), missing: RefCell::default(), id, worker }
+    pub(crate) fn new(directory: &'a Directory, id: NodeId, worker: WorkerId) -> Wiring<'a> {
+        Wiring { directory, edges: RefCell::default(), missing: RefCell::default(), id, worker }
     }
 
     /// The number of the node called `name`, and an edge to it in `show graph`. A name that does
@@ -126,12 +126,24 @@ impl<'a> Wiring<'a> {
 
     /// As [`node`](Self::node), for a neighbour that may not be built in.
     pub fn node_if_built(&self, name: &str) -> Option<NodeId> {
-        let id = *self.names.get(name)?;
+        let id = *self.directory.ids.get(name)?;
+        self.edge(id);
+        Some(id)
+    }
+
+    fn edge(&self, id: NodeId) {
         let mut edges = self.edges.borrow_mut();
         if !edges.contains(&id) {
             edges.push(id);
         }
-        Some(id)
+    }
+
+    /// The numbers of `space` that nodes have claimed ([`GraphBuilder::claim`](crate::graph::GraphBuilder::claim)),
+    /// and an edge to each of them.
+    pub fn claims(&self, space: &str) -> Vec<(u32, NodeId)> {
+        let claims: Vec<_> = self.directory.claims(space).collect();
+        claims.iter().for_each(|(_, id)| self.edge(*id));
+        claims
     }
 
     pub(crate) fn finish(self) -> (Vec<NodeId>, Vec<String>) {

@@ -3,7 +3,6 @@
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
 //! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 
-use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use crate::arc::INTERFACE_OUTPUT;
 use crate::context::Context;
 use crate::counters::WorkerCounters;
 use crate::cpu::{Body, Variant};
+use crate::directory::Directory;
 use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, PREFETCH_AHEAD};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
@@ -377,7 +377,7 @@ fn count_arrived(count: usize, left: &[u32; STAGES_MAX], stages: usize) -> [u32;
 /// Makes the stages of a superblock from the declarations of their nodes.
 #[doc(hidden)]
 pub struct Makers<'a> {
-    names: &'a HashMap<String, NodeId>,
+    directory: &'a Directory,
     specs: &'a dyn Fn(NodeId) -> Option<&'a NodeSpec>,
     worker: WorkerId,
 }
@@ -385,9 +385,9 @@ pub struct Makers<'a> {
 impl<'a> Makers<'a> {
     /// The stage called `name`. That it exists was asked before.
     fn make<S: 'static>(&self, name: &str) -> S {
-        let id = self.names[name];
+        let id = self.directory.ids[name];
         let maker = maker::<S>((self.specs)(id)).expect("the node was found to be this stage");
-        (maker.0)(&Wiring::new(self.names, id, self.worker))
+        (maker.0)(&Wiring::new(self.directory, id, self.worker))
     }
 }
 
@@ -441,15 +441,15 @@ impl SuperblockSpec {
     /// An instance for a worker.
     pub(crate) fn instance<'a>(
         &self,
-        names: &'a HashMap<String, NodeId>,
+        directory: &'a Directory,
         specs: &'a dyn Fn(NodeId) -> Option<&'a NodeSpec>,
         worker: WorkerId,
     ) -> Fused {
         let mut ids = [crate::node::DROP; STAGES_MAX];
         for (id, name) in ids.iter_mut().zip(&self.names) {
-            *id = names[*name];
+            *id = directory.ids[*name];
         }
-        let block = (self.make)(&Makers { names, specs, worker }, ids);
+        let block = (self.make)(&Makers { directory, specs, worker }, ids);
         Fused { block, ids, stages: self.names.len(), shares: Shares::new() }
     }
 }

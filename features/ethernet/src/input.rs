@@ -30,7 +30,8 @@ quiver_core::reasons! {
 pub struct EthernetInput {
     ip4: NodeId,
     ip6: NodeId,
-    arp: NodeId,
+    /// Nodes that claim other ethertypes.
+    claimed: Vec<(EtherType, NodeId)>,
 }
 
 /// What one look at the receiving interface tells.
@@ -50,8 +51,10 @@ fn destination(first: &[u8; 8]) -> u64 {
 impl EthernetInput {
     #[cold]
     fn unusual(&self, ether_type: EtherType) -> Result<NodeId, EthernetDrop> {
+        if let Some((_, node)) = self.claimed.iter().find(|(claimed, _)| *claimed == ether_type) {
+            return Ok(*node);
+        }
         match ether_type {
-            EtherType::ARP => Ok(self.arp),
             EtherType::VLAN | EtherType::SERVICE_VLAN => Err(EthernetDrop::UnknownVlan),
             EtherType(value) if value < 1536 => Err(EthernetDrop::Llc),
             _ => Err(EthernetDrop::UnknownType),
@@ -110,11 +113,15 @@ impl Stage for EthernetInput {
     }
 }
 
+fn claimed_ethertype((number, node): (u32, NodeId)) -> (EtherType, NodeId) {
+    (EtherType(number as u16), node)
+}
+
 pub(crate) fn spec() -> NodeSpec {
     NodeSpec::stage("Sorts Ethernet frames by destination and protocol", |wiring| EthernetInput {
         ip4: wiring.node_if_built("ip4-input").unwrap_or(DROP),
         ip6: wiring.node_if_built("ip6-input").unwrap_or(DROP),
-        arp: wiring.node_if_built("arp-input").unwrap_or(DROP),
+        claimed: wiring.claims("ethertype").into_iter().map(claimed_ethertype).collect(),
     })
     .describe(|record, names| {
         format!(

@@ -4,6 +4,7 @@
 mod addresses;
 mod arp_input;
 mod ask;
+mod claimed;
 mod commands;
 mod done;
 mod error_request;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use quiver_core::NodeId;
 use quiver_core::graph::GraphBuilder;
 use quiver_tables::fib::{FamilyNodes, FibNodes};
+use quiver_wire::icmp6::kind;
+use quiver_wire::{EtherType, IpProtocol};
 
 use crate::ask::{self, Kind};
 use crate::pings::WaitingPings;
@@ -134,4 +136,9 @@ pub(crate) fn declare(
         assert_eq!(spec.name, name, "the nodes of IP are declared in the order of their names");
         assert_eq!(graph.node(spec), numbers.of(name));
     }
+    graph.claim("ethertype", EtherType::ARP.0.into(), "arp-input");
+    graph.claim("ip4-protocol", IpProtocol::ICMP.0.into(), "ip4-icmp-input");
+    graph.claim("ip6-protocol", IpProtocol::ICMP6.0.into(), "ip6-icmp-input");
+    graph.claim("icmp6-type", kind::NEIGHBOR_SOLICITATION.into(), "icmp6-neighbor-solicitation");
+    graph.claim("icmp6-type", kind::NEIGHBOR_ADVERTISEMENT.into(), "icmp6-neighbor-advertisement");
 }

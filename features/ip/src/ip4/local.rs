@@ -9,6 +9,7 @@ use quiver_wire::icmp4::{kind, unreachable};
 use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
+use crate::claimed::Claimed;
 use crate::error_request::IcmpErrorRequest;
 use crate::segments::add_to_sum;
 use crate::tables::IpTables;
@@ -43,7 +44,8 @@ quiver_core::reasons! {
 
 struct Ip4Local {
     tables: IpTables,
-    icmp: NodeId,
+    protocols: Claimed,
+    ports: Claimed,
     punt: NodeId,
     error: NodeId,
 }
@@ -68,10 +70,15 @@ impl Ip4Local {
         if !packet.has(PacketFlags::OWN) && self.is_ours(cx, packet, &header) {
             return Err(Ip4LocalDrop::Spoofed);
         }
+        if let Some(node) = self.protocols.node(header.protocol().0) {
+            return Ok(node);
+        }
         match header.protocol() {
-            IpProtocol::ICMP => Ok(self.icmp),
             IpProtocol::UDP => {
-                check_udp(packet, &header, upper)?;
+                let port = check_udp(packet, &header, upper)?;
+                if let Some(node) = self.ports.node(port) {
+                    return Ok(node);
+                }
                 cx.count(Ip4LocalDrop::PortClosed, 1);
                 packet.index = unreachable_request(unreachable::PORT);
                 Ok(self.error)
@@ -117,7 +124,8 @@ fn sum_is_good(packet: &Packet, header: &Ip4Header, length: usize) -> bool {
     add_to_sum(sum, packet, header.header_len(), length).is_some_and(Sum::is_good)
 }
 
-fn check_udp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip4LocalDrop> {
+/// Is the UDP header right? The port that it is for.
+fn check_udp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<u16, Ip4LocalDrop> {
     let bytes = packet.bytes().get(header.header_len()..).unwrap_or_default();
     let udp = UdpHeader::overlay(bytes).ok_or(Ip4LocalDrop::UdpLength)?;
     let length = usize::from(udp.length());
@@ -127,7 +135,7 @@ fn check_udp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip
     if udp.checksum() != 0 && !is_checked(packet) && !sum_is_good(packet, header, length) {
         return Err(Ip4LocalDrop::UdpChecksum);
     }
-    Ok(())
+    Ok(udp.destination_port())
 }
 
 fn check_tcp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip4LocalDrop> {
@@ -154,7 +162,8 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::new("ip4-local", "Sorts IPv4 packets for the router itself", move |wiring| {
         Box::new(Ip4Local {
             tables: tables.clone(),
-            icmp: wiring.node("ip4-icmp-input"),
+            protocols: Claimed::of(wiring, "ip4-protocol"),
+            ports: Claimed::of(wiring, "udp4-port"),
             punt: wiring.node("ip4-punt"),
             error: wiring.node("ip4-icmp-error"),
         })

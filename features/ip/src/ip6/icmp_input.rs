@@ -8,6 +8,7 @@ use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::upper::Upper;
+use crate::claimed::Claimed;
 use crate::notice::{Answer, Notice};
 use crate::pings::WaitingPings;
 
@@ -37,8 +38,7 @@ quiver_core::reasons! {
 
 struct IcmpInput {
     echo: NodeId,
-    solicitation: NodeId,
-    advertisement: NodeId,
+    types: Claimed,
     done: NodeId,
     pings: Arc<WaitingPings>,
 }
@@ -56,13 +56,14 @@ impl IcmpInput {
         if !upper.has_good_sum(packet, upper.length) {
             return Err(Icmp6Drop::BadChecksum);
         }
+        if let Some(node) = self.types.node(icmp.kind) {
+            return Ok(node);
+        }
         match icmp.kind {
             kind::ECHO_REQUEST => {
                 cx.count(Icmp6Drop::EchoRequest, 1);
                 Ok(self.echo)
             }
-            kind::NEIGHBOR_SOLICITATION => Ok(self.solicitation),
-            kind::NEIGHBOR_ADVERTISEMENT => Ok(self.advertisement),
             kind::ECHO_REPLY => {
                 if !self.tell(cx, packet, &upper, icmp.rest, Answer::Reply) {
                     return Err(Icmp6Drop::UnexpectedReply);
@@ -132,8 +133,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     NodeSpec::new("ip6-icmp-input", "Sorts ICMPv6 packets for the router itself", move |wiring| {
         Box::new(IcmpInput {
             echo: wiring.node("ip6-icmp-echo-request"),
-            solicitation: wiring.node("icmp6-neighbor-solicitation"),
-            advertisement: wiring.node("icmp6-neighbor-advertisement"),
+            types: Claimed::of(wiring, "icmp6-type"),
             done: wiring.node("ip-done"),
             pings: pings.clone(),
         })

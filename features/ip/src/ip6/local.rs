@@ -10,6 +10,7 @@ use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, W
 use quiver_wire::{Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader};
 
 use super::upper::{Upper, UpperBad};
+use crate::claimed::Claimed;
 use crate::error_request::IcmpErrorRequest;
 use crate::tables::IpTables;
 
@@ -53,7 +54,8 @@ quiver_core::reasons! {
 
 struct Ip6Local {
     tables: IpTables,
-    icmp: NodeId,
+    protocols: Claimed,
+    ports: Claimed,
     punt: NodeId,
     error: NodeId,
 }
@@ -78,10 +80,15 @@ impl Ip6Local {
         if upper.is_fragment {
             return Err(Ip6LocalDrop::Fragment);
         }
+        if let Some(node) = self.protocols.node(upper.protocol.0) {
+            return Ok(node);
+        }
         match upper.protocol {
-            IpProtocol::ICMP6 => Ok(self.icmp),
             IpProtocol::UDP => {
-                check_udp(packet, &upper)?;
+                let port = check_udp(packet, &upper)?;
+                if let Some(node) = self.ports.node(port) {
+                    return Ok(node);
+                }
                 let request = IcmpErrorRequest {
                     kind: kind::DESTINATION_UNREACHABLE,
                     code: unreachable::PORT,
@@ -187,7 +194,8 @@ fn is_checked(packet: &Packet) -> bool {
     packet.has(PacketFlags::L4_CHECKSUM_GOOD) || packet.has(PacketFlags::OFFLOAD)
 }
 
-fn check_udp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
+/// Is the UDP header right? The port that it is for.
+fn check_udp(packet: &Packet, upper: &Upper) -> Result<u16, Ip6LocalDrop> {
     let udp = UdpHeader::overlay(upper.bytes(packet)).ok_or(Ip6LocalDrop::UdpLength)?;
     let length = usize::from(udp.length());
     if length < UdpHeader::LEN || length > upper.length {
@@ -196,7 +204,7 @@ fn check_udp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
     if !is_checked(packet) && (udp.checksum() == 0 || !upper.has_good_sum(packet, length)) {
         return Err(Ip6LocalDrop::UdpChecksum);
     }
-    Ok(())
+    Ok(udp.destination_port())
 }
 
 fn check_tcp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
@@ -222,7 +230,8 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::new("ip6-local", "Sorts IPv6 packets for the router itself", move |wiring| {
         Box::new(Ip6Local {
             tables: tables.clone(),
-            icmp: wiring.node("ip6-icmp-input"),
+            protocols: Claimed::of(wiring, "ip6-protocol"),
+            ports: Claimed::of(wiring, "udp6-port"),
             punt: wiring.node("ip6-punt"),
             error: wiring.node("ip6-icmp-error"),
         })
