@@ -9,12 +9,17 @@ import re
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
+#: What each level printed, whole.
+LOGS = ROOT / "out" / "tests"
+#: So many lines are shown of a level that failed without saying which test did.
+LAST_LINES = 40
 
 
 @dataclass(frozen=True)
@@ -29,26 +34,64 @@ class Count:
         return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
 
 
-CARGO_LINE = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+CARGO_BINARY = re.compile(r"^ +(?:Running|Doc-tests) (?P<what>.*?)(?: \((?P<path>.*)\))?$")
+CARGO_RESULT = re.compile(
+    r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored.* finished in (.*)$"
+)
 CARGO_SKIP = re.compile(r"^skipped: ")
 
 
-def count_cargo(line: str) -> Count:
-    """Cargo's summary of one binary; a test that cannot run here prints `skipped: why`."""
-    if match := CARGO_LINE.match(line):
-        return Count(int(match[1]), int(match[2]), int(match[3]))
-    if CARGO_SKIP.match(line):
-        return Count(passed=-1, skipped=1)
-    return Count()
+class Reader:
+    """Reads what a level prints: counts, and says which lines are for the person who waits."""
+
+    def line(self, line: str) -> tuple[Count, str]:
+        """What a line counts, and what is shown for it."""
+        raise NotImplementedError
 
 
-def count_pytest(line: str) -> Count:
-    """pytest's last line."""
-    if not re.search(r"\d+ (passed|failed|skipped|error)s?\b.* in [\d.:]+", line):
-        return Count()
-    found = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", line)}
-    failed = found.get("failed", 0) + found.get("error", 0)
-    return Count(found.get("passed", 0), failed, found.get("skipped", 0))
+class Cargo(Reader):
+    """`cargo test -- --show-output`: a line for each test binary; what failing tests printed, whole."""
+
+    def __init__(self) -> None:
+        self.binary = ""
+        self.is_failure = False
+
+    def line(self, line: str) -> tuple[Count, str]:
+        if match := CARGO_BINARY.match(line):
+            path = match["path"] or match["what"]
+            self.binary = re.sub(r"-[0-9a-f]{16}$", "", path.rsplit("/", 1)[-1])
+            return Count(), ""
+        if match := CARGO_RESULT.match(line):
+            self.is_failure = False
+            count = Count(int(match[1]), int(match[2]), int(match[3]))
+            shown = f"  {self.binary:32} {count.passed:4} passed, {count.failed} failed in {match[4]}\n"
+            return count, shown if count != Count() else ""
+        if CARGO_SKIP.match(line):
+            return Count(passed=-1, skipped=1), f"  {line}"
+        if line in ("failures:\n", "successes:\n"):
+            self.is_failure = line == "failures:\n"
+        compiler = line.startswith(("error", "warning: unused"))
+        return Count(), line if self.is_failure or compiler else ""
+
+
+class Pytest(Reader):
+    """pytest's own lines, and the counts of its last one."""
+
+    def line(self, line: str) -> tuple[Count, str]:
+        if not re.search(r"\d+ (passed|failed|skipped|error)s?\b.* in [\d.:]+", line):
+            return Count(), line
+        found = {
+            word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", line)
+        }
+        failed = found.get("failed", 0) + found.get("error", 0)
+        return Count(found.get("passed", 0), failed, found.get("skipped", 0)), line
+
+
+class Quiet(Reader):
+    """Something that only has to succeed."""
+
+    def line(self, line: str) -> tuple[Count, str]:
+        return Count(), line
 
 
 @dataclass(frozen=True)
@@ -57,7 +100,7 @@ class Level:
 
     name: str
     command: list[str]
-    count: Callable[[str], Count]
+    reader: Callable[[], Reader]
     environment: tuple[tuple[str, str], ...] = ()
     directory: str = "."
 
@@ -65,15 +108,14 @@ class Level:
 LEVELS = [
     Level(
         "unit, property, golden",
-        ["cargo", "test", "--workspace", "--quiet", "--no-fail-fast", "--", "--nocapture"],
-        count_cargo,
+        ["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
+        Cargo,
     ),
     Level(
         "model",
         [
             "cargo",
             "test",
-            "--quiet",
             "--release",
             "-p",
             "quiver-core",
@@ -82,39 +124,50 @@ LEVELS = [
             "--lib",
             "model",
         ],
-        count_cargo,
+        Cargo,
         (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "3")),
     ),
-    Level("lab", [str(PYTHON), "-m", "pytest", "-rs"], count_pytest, directory="lab"),
+    Level("lab", [str(PYTHON), "-m", "pytest", "-q", "-rfEs"], Pytest, directory="lab"),
     Level(
         "binaries",
         ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
-        lambda _: Count(),
+        Quiet,
     ),
-    Level("netns", [str(PYTHON), "-m", "pytest", "-q", "-rs", "tests/netns"], count_pytest),
-    Level("interop", [str(PYTHON), "-m", "pytest", "-q", "-rs", "tests/interop"], count_pytest),
-    Level("stress", [str(PYTHON), "-m", "pytest", "-q", "-rs", "tests/stress"], count_pytest),
+    Level("netns", [str(PYTHON), "-m", "pytest", "-q", "-rfEs", "tests/netns"], Pytest),
+    Level("interop", [str(PYTHON), "-m", "pytest", "-q", "-rfEs", "tests/interop"], Pytest),
+    Level("stress", [str(PYTHON), "-m", "pytest", "-q", "-rfEs", "tests/stress"], Pytest),
 ]
 
 
 def run(level: Level) -> Count:
     """Run one level; a command that fails without counting a failure counts as one."""
-    print(f"\n=== {level.name}: {' '.join(level.command)}", flush=True)
-    total = Count()
+    log = LOGS / f"{level.name.split(',', maxsplit=1)[0]}.log"
+    print(
+        f"\n=== {level.name}: {' '.join(level.command)}\n    (whole output: {log.relative_to(ROOT)})",
+        flush=True,
+    )
+    total, reader, last = Count(), level.reader(), deque[str](maxlen=LAST_LINES)
     process = subprocess.Popen(
         level.command,
         cwd=ROOT / level.directory,
         env=os.environ | dict(level.environment),
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     )
     assert process.stdout is not None
-    for line in process.stdout:
-        print(line, end="", flush=True)
-        total += level.count(line)
-    if process.wait() != 0 and total.failed == 0:
+    with log.open("w") as whole:
+        for line in process.stdout:
+            whole.write(line)
+            whole.flush()
+            last.append(line)
+            count, shown = reader.line(line)
+            total += count
+            print(shown, end="", flush=True)
+    if (code := process.wait()) != 0 and total.failed == 0:
+        print(f"--- ended with {code}; its last lines:", *last, sep="\n", flush=True)
         total += Count(failed=1)
     return total
 
@@ -125,6 +178,7 @@ def main() -> int:
     names = [level.name.split(",", maxsplit=1)[0] for level in LEVELS]
     parser.add_argument("level", nargs="*", help=f"of {', '.join(names)}; all by default")
     wanted = parser.parse_args().level
+    LOGS.mkdir(parents=True, exist_ok=True)
     total, rows = Count(), []
     for level in LEVELS:
         if wanted and level.name.split(",", maxsplit=1)[0] not in wanted:
