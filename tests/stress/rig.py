@@ -81,6 +81,12 @@ class Worker:
     long_errands: Counter[int] = field(default_factory=Counter)
     long_passes: Counter[int] = field(default_factory=Counter)
 
+    @property
+    def own_waits(self) -> int:
+        """Waits that are the worker's own. One in a page fault is the kernel's: it was moving the page, or
+        the control thread was changing the process's memory map."""
+        return max(0, self.waits - self.faults)
+
     def since(self, before: Worker) -> Worker:
         """The difference. The router's own counts begin anew when they are cleared."""
         if self.passes < before.passes:

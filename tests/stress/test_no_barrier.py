@@ -15,8 +15,8 @@ done and undone in a loop. Each round with changes stands between two quiet ones
 - no packet of the load dies of a decision of the router: the only losses are at full rings, where
   somebody was not there in time;
 - none comes back damaged, twice or at the wrong port;
-- the worker never waited in the kernel (its voluntary context switches): it took no lock and slept
-  never; and it made passes.
+- the worker never waited in the kernel (its voluntary context switches, but for those in page faults):
+  it took no lock and slept never; and it made passes.
 
 **What full rings prove** takes statistics, because the host of a virtual machine stops a core for
 milliseconds now and then. A round with changes counts when both its quiet neighbours lost nothing and no

@@ -78,3 +78,5 @@ def test_one_round_proves_what_no_host_explains() -> None:
     assert "dropped 2" in str(wrong_with(a_round(background_lost=2)))
     waited = Worker(waits=1, passes=5)
     assert "waited" in str(wrong_with(a_round(worker=waited)))
+    moved = Worker(waits=1, faults=1, passes=5)
+    assert wrong_with(a_round(worker=moved)) is None

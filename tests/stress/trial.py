@@ -27,7 +27,7 @@ def _rounds(stress: Stress, change: Change, folder: Path, pairs: Pairs) -> Outco
         pairs.changed.append(changed)
         assert changed.cycles > 0
         if change.clears_counters:
-            assert changed.worker.waits == 0, f"{change.name}: the worker waited in the kernel"
+            assert changed.worker.own_waits == 0, f"{change.name}: the worker waited in the kernel"
         else:
             assert (wrong := wrong_with(changed)) is None, f"{change.name}: {wrong}"
         pairs.quiet.append(stress.quiet_round())

@@ -81,8 +81,8 @@ def wrong_with(round_: Round) -> str | None:
         return f"the router dropped {round_.blamed} packets of the load: {dict(round_.reasons)}"
     if round_.counts.faults:
         return f"{round_.counts.faults} frames came back damaged, twice or at the wrong port"
-    if round_.worker.waits:
-        return f"the worker waited {round_.worker.waits} times in the kernel"
+    if round_.worker.own_waits:
+        return f"the worker waited {round_.worker.own_waits} times in the kernel"
     if round_.worker.passes == 0:
         return "the worker made no pass"
     return None
