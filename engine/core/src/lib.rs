@@ -33,6 +33,7 @@ pub mod stage;
 pub mod statistics;
 pub mod superblock;
 pub mod sync;
+pub mod throttle;
 pub mod trace;
 pub mod watchdog;
 pub mod worker;

@@ -12,7 +12,7 @@ use crate::ip6::discovery::{become_frame, frame_source};
 use crate::notice::{Heard, Notice};
 use crate::tables::{Addresses, IpTables};
 use crate::tell::{Tell, Teller};
-use crate::throttle::key;
+use quiver_core::throttle::key;
 
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = EthernetHeader::LEN + ArpHeader::LEN;

@@ -19,7 +19,7 @@ use crate::error_request::IcmpErrorRequest;
 use crate::held;
 use crate::notice::Notice;
 use crate::tables::IpTables;
-use crate::throttle::{Recent, TokenBucket, key};
+use quiver_core::throttle::{Recent, TokenBucket, key};
 
 /// One neighbour is asked for at most so often by a worker (RFC 1122 §2.3.2.1: once a second).
 pub const ASK_INTERVAL_NS: u64 = 1_000_000_000;

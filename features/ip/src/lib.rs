@@ -23,7 +23,6 @@ mod segments;
 mod state;
 pub mod tables;
 mod tell;
-mod throttle;
 mod way;
 
 use std::sync::Arc;

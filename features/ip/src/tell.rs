@@ -1,6 +1,6 @@
 //! How often nodes tell the control thread of neighbours: it must not drown in what it knows.
 
-use crate::throttle::{Recent, TokenBucket};
+use quiver_core::throttle::{Recent, TokenBucket};
 
 /// The same thing is told at most so often by a worker.
 pub const TELL_INTERVAL_NS: u64 = 500_000_000;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 
+use super::FibNodes;
 use super::interfaces::Interface;
 use super::path::Family;
-use super::{FibNodes, InterfaceInfo};
 use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
 use crate::memory::MemoryError;
 use crate::neighbour::Neighbours;
@@ -69,21 +69,12 @@ impl Surroundings<'_> {
         };
         match self.neighbours.get(key.interface, address) {
             Some(neighbour) => {
-                let rewrite = ethernet_rewrite(info, own.0, neighbour.mac.0, key.payload);
+                let rewrite = info.header_to(own, neighbour.mac, key.payload);
                 Some((make(AdjacencyKind::Complete, &rewrite), nodes.rewrite))
             }
             None => Some((make(AdjacencyKind::Incomplete, &[]), nodes.incomplete)),
         }
     }
-}
-
-/// Destination, source, the interface's VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
-fn ethernet_rewrite(info: &InterfaceInfo, own: [u8; 6], peer: [u8; 6], payload: Family) -> Vec<u8> {
-    let ether_type: [u8; 2] = match payload {
-        Family::Ip4 => [0x08, 0x00],
-        Family::Ip6 => [0x86, 0xdd],
-    };
-    [&peer[..], &own[..], &info.vlan_tags[..], &ether_type[..]].concat()
 }
 
 impl AdjacencyBook {

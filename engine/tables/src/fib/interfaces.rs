@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use quiver_core::InterfaceId;
+use quiver_wire::MacAddress;
 
 use super::path::{Family, Path, Source, Target};
 use super::routes::{is_link_local, is_unicast};
@@ -24,6 +25,25 @@ impl InterfaceInfo {
             Family::Ip4 => self.ip4_table,
             Family::Ip6 => self.ip6_table,
         }
+    }
+
+    /// Destination, source, VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
+    pub(super) fn header_to(&self, own: MacAddress, peer: MacAddress, payload: Family) -> Vec<u8> {
+        let ether_type: [u8; 2] = match payload {
+            Family::Ip4 => [0x08, 0x00],
+            Family::Ip6 => [0x86, 0xdd],
+        };
+        [&peer.0[..], &own.0[..], &self.vlan_tags[..], &ether_type[..]].concat()
+    }
+
+    /// The layer 2 header of what goes to `group` here (RFC 1112 §6.4, RFC 2464 §7); empty where frames
+    /// have none.
+    pub fn header_to_group(&self, group: IpAddr) -> Vec<u8> {
+        let to = match group {
+            IpAddr::V4(group) => MacAddress::for_ip4_multicast(group),
+            IpAddr::V6(group) => MacAddress::for_ip6_multicast(group),
+        };
+        self.mac.map_or_else(Vec::new, |own| self.header_to(own, to, Family::of(group)))
     }
 }
 

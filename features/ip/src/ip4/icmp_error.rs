@@ -12,7 +12,7 @@ use quiver_wire::{Header, Ip4Header, IpProtocol};
 use crate::error_request::IcmpErrorRequest;
 use crate::segments::add_to_sum;
 use crate::tables::IpTables;
-use crate::throttle::TokenBucket;
+use quiver_core::throttle::TokenBucket;
 
 /// Errors that a worker sends in a second (RFC 1812 §4.3.2.8).
 pub const ICMP_ERRORS_PER_SECOND: u64 = 1000;

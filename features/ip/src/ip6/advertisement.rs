@@ -11,7 +11,7 @@ use super::discovery::{NdDrop, read};
 use crate::notice::{Heard, Notice};
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
-use crate::throttle::key;
+use quiver_core::throttle::key;
 
 struct Advertisement {
     tables: IpTables,

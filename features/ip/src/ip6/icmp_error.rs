@@ -15,7 +15,7 @@ use crate::error_request::IcmpErrorRequest;
 use crate::ip4::icmp_error::{ICMP_ERRORS_BURST, ICMP_ERRORS_PER_SECOND};
 use crate::segments::add_to_sum;
 use crate::tables::IpTables;
-use crate::throttle::TokenBucket;
+use quiver_core::throttle::TokenBucket;
 
 /// Bytes that come in front of the quoted packet.
 const HEADERS_BYTES: usize = Ip6Header::LEN + Icmp6Header::LEN;

@@ -14,7 +14,7 @@ use crate::ask::{ND_FRAME_BYTES, nd_frame};
 use crate::notice::{Heard, Notice};
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
-use crate::throttle::key;
+use quiver_core::throttle::key;
 
 struct Solicitation {
     tables: IpTables,
