@@ -95,7 +95,7 @@ impl Node for DeviceTx {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         cx.tx = self.interface;
         self.queue.transmit(cx, frame);
-        if !frame.is_empty() {
+        if !frame.is_empty() && !self.queue.passes_on() {
             cx.interface_counters(self.interface).tx_errors.add(frame.len() as u64);
             frame.route(|_| Err(TxDrop::RingFull));
         }
@@ -131,10 +131,17 @@ pub(crate) fn output_node(name: &str, interface: InterfaceId) -> NodeSpec {
 }
 
 /// The declaration of `NAME-tx`; its instances are made by [`tx_instance`].
-pub(crate) fn tx_node(name: &str) -> NodeSpec {
+pub(crate) fn tx_node(name: &str, queues: &[Box<dyn TxQueue>]) -> NodeSpec {
     let mut spec = NodeSpec::input(format!("{name}-tx"), "Gives packets to the device");
     spec.kind = crate::node::NodeKind::Sink;
     spec.reasons = TxDrop::ALL;
+    if queues.iter().any(|queue| queue.passes_on()) {
+        spec.kind = crate::node::NodeKind::Internal;
+        return spec.describe(|record, names| {
+            let (bytes, tx) = (record.packet_bytes, names.interface(record.tx));
+            format!("{bytes} bytes sent on {tx} go to {}", names.node(record.next))
+        });
+    }
     spec.describe(|record, names| {
         format!("sent {} bytes on {}", record.packet_bytes, names.interface(record.tx))
     })

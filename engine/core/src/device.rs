@@ -35,6 +35,12 @@ pub trait TxQueue: Send {
     /// Send packets from the front of `frame`; what stays in it is dropped and counted as
     /// `tx ring full`. Buffers of what was copied go back to `cx.buffers`.
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame);
+
+    /// Does it send by other interfaces, and so only say in `frame` which node each packet goes to
+    /// next? Then nothing stays behind, and `NAME-tx` is a step on the way, not the end of it.
+    fn passes_on(&self) -> bool {
+        false
+    }
 }
 
 /// How a receive queue is served.

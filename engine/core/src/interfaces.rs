@@ -117,6 +117,11 @@ pub enum InterfaceChange {
     Mtu,
     /// Its layer 2 address.
     Mac,
+    /// Whether it takes frames for other addresses.
+    Promiscuous,
+    /// What it sends leaves by another port than before: its addresses should be announced, so that
+    /// bridges learn where it is now.
+    Moved,
 }
 
 /// Why something cannot be done to an interface.
@@ -203,8 +208,9 @@ impl Engine {
             missing: spec.input.clone(),
         })?;
         let id = self.free_interface_id()?;
+        let tx_node = crate::builtin::tx_node(name, &spec.tx);
         let tx_instances = spec.tx.into_iter().map(|q| crate::builtin::tx_instance(id, q)).collect();
-        let tx = self.add_node(crate::builtin::tx_node(name), tx_instances)?;
+        let tx = self.add_node(tx_node, tx_instances)?;
         let output = self.add_node(crate::builtin::output_node(name, id), Vec::new())?;
         let row = InterfaceRow {
             up: false,
@@ -419,12 +425,18 @@ impl Engine {
 
     /// Receive every frame, or only those for this interface.
     pub fn set_promiscuous(&mut self, id: InterfaceId, on: bool) -> Result<(), InterfaceError> {
-        self.change_row(id, |interface| {
+        self.change_and_tell(id, InterfaceChange::Promiscuous, |interface| {
             interface.device.set_promiscuous(on).map_err(InterfaceError::Device)?;
             interface.row.promiscuous = on;
             Ok(())
-        })?;
-        Ok(())
+        })
+    }
+
+    /// Say that what an interface sends leaves by another port from now on.
+    pub fn say_moved(&mut self, id: InterfaceId) {
+        if self.interface(id).is_some() {
+            self.tell(id, InterfaceChange::Moved);
+        }
     }
 
     /// Send received packets to another node (`ethernet-input`, a bridge, …).

@@ -29,6 +29,8 @@ impl PacketFlags {
     pub const L4_CHECKSUM_GOOD: PacketFlags = PacketFlags(16);
     /// It came to the router's own layer 2 address or was broadcast or multicast on layer 2.
     pub const L2_GROUP: PacketFlags = PacketFlags(32);
+    /// A copy that a mirror made: it is not mirrored again.
+    pub const MIRRORED: PacketFlags = PacketFlags(64);
 
     /// These and `other`.
     #[inline(always)]
