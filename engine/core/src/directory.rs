@@ -1,6 +1,8 @@
 //! What the nodes of a graph are called, and which numbers of the protocols below them they claim.
 
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::ids::NodeId;
 
@@ -22,9 +24,18 @@ pub struct Claim {
 pub(crate) struct Directory {
     pub(crate) ids: HashMap<String, NodeId>,
     pub(crate) claims: Vec<Claim>,
+    pub(crate) shared: Shared,
 }
 
+/// What features share with the nodes of others, one of each type.
+pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
 impl Directory {
+    /// What was shared of this type.
+    pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.shared.get(&TypeId::of::<T>())?.clone().downcast().ok()
+    }
+
     /// The claims on numbers of `space` by nodes that are there.
     pub(crate) fn claims<'a>(&'a self, space: &'a str) -> impl Iterator<Item = (u32, NodeId)> + 'a {
         let of_space = self.claims.iter().filter(move |claim| claim.space == space);

@@ -1,5 +1,6 @@
 //! The declaration of a graph, before it runs: nodes, arcs, features.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::builtin;
 use crate::clock::Clock;
 use crate::counters::NODES_MAX;
 use crate::cpu::Variant;
-use crate::directory::{Claim, Directory};
+use crate::directory::{Claim, Directory, Shared};
 use crate::epoch::Epochs;
 use crate::ids::NodeId;
 use crate::memory::PageSize;
@@ -118,6 +119,7 @@ pub struct GraphBuilder {
     arcs: Vec<&'static str>,
     features: Vec<FeatureSpec>,
     claims: Vec<Claim>,
+    shared: Shared,
     pub(crate) superblocks: Vec<SuperblockSpec>,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) pool: Arc<BufferPool>,
@@ -141,6 +143,7 @@ impl GraphBuilder {
             arcs: vec!["device-input", "interface-output"],
             features: Vec::new(),
             claims: Vec::new(),
+            shared: Shared::new(),
             superblocks: Vec::new(),
             pool,
             clock,
@@ -190,6 +193,13 @@ impl GraphBuilder {
         self.claims.push(Claim { space, number, node });
     }
 
+    /// Let the nodes of all features have this: tables that one feature keeps and others read. There is
+    /// one of each type; whoever is made later finds it by [`Wiring::shared`](crate::node::Wiring::shared),
+    /// whatever the order of registration.
+    pub fn share<T: Send + Sync + 'static>(&mut self, shared: Arc<T>) {
+        self.shared.insert(TypeId::of::<T>(), shared);
+    }
+
     /// Run these nodes in one pass where nothing stands between them. A superblock whose nodes are not
     /// all built in is left out.
     pub fn superblock(&mut self, spec: SuperblockSpec) {
@@ -214,7 +224,7 @@ impl GraphBuilder {
                 return Err(BuildError::ClaimedTwice(other.node, claim.node, space, number));
             }
         }
-        Ok(Directory { ids: names, claims: self.claims.clone() })
+        Ok(Directory { ids: names, claims: self.claims.clone(), shared: self.shared.clone() })
     }
 
     /// The arcs, their features in order.

@@ -6,6 +6,7 @@
 pub mod adjacency;
 pub mod exact;
 pub mod fib;
+pub mod ip;
 pub mod ip4_lpm;
 pub mod ip6_lpm;
 pub mod lpm;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_core::NodeId;
 use quiver_core::epoch::Epochs;
+use quiver_wire::flow::FlowFields;
 
 use crate::memory::{MemoryError, Pages, Reserved, Slots};
 
@@ -33,7 +34,8 @@ pub struct Hop {
     pub index: u32,
 }
 
-/// A group as one word: index 32 bits, node 16 bits, log2 of the number of buckets 8 bits.
+/// A group as one word: index 32 bits, node 16 bits, log2 of the number of buckets 8 bits, and the
+/// fields that make a flow 8 bits; the last two are 0 where there is one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct GroupWord(u64);
@@ -45,8 +47,8 @@ impl GroupWord {
     }
 
     #[inline]
-    const fn multi(base: u32, buckets_log2: u32) -> GroupWord {
-        GroupWord(base as u64 | (buckets_log2 as u64) << 48)
+    const fn multi(base: u32, buckets_log2: u32, fields: FlowFields) -> GroupWord {
+        GroupWord(base as u64 | (buckets_log2 as u64) << 48 | (fields.bits() as u64) << 56)
     }
 
     /// Is there one path? Then no flow hash is needed.
@@ -59,6 +61,12 @@ impl GroupWord {
     #[inline(always)]
     pub const fn hop(self) -> Hop {
         Hop { next: NodeId((self.0 >> 32) as u16), index: self.0 as u32 }
+    }
+
+    /// Which fields make a flow, where there are several paths.
+    #[inline(always)]
+    pub const fn flow_fields(self) -> FlowFields {
+        FlowFields::from_bits((self.0 >> 56) as u8)
     }
 
     /// How many buckets.
@@ -151,10 +159,15 @@ impl GroupSlots {
 
     /// A new group of these weighted hops (at least one).
     pub fn add(&mut self, hops: &[(Hop, u32)]) -> Result<GroupId, GroupError> {
+        self.add_by(FlowFields::DEFAULT, hops)
+    }
+
+    /// [`add`](Self::add), where flows are made of these fields.
+    pub fn add_by(&mut self, fields: FlowFields, hops: &[(Hop, u32)]) -> Result<GroupId, GroupError> {
         if self.groups.headroom() == 0 {
             self.reclaim();
         }
-        let word = self.build(hops)?;
+        let word = self.build(fields, hops)?;
         let Some(index) = self.groups.take(1) else {
             self.retire_buckets(word);
             return Err(GroupError::Full);
@@ -165,7 +178,17 @@ impl GroupSlots {
 
     /// Change what `group` means, for all routes that share it, by one store.
     pub fn replace(&mut self, group: GroupId, hops: &[(Hop, u32)]) -> Result<(), GroupError> {
-        let word = self.build(hops)?;
+        self.replace_by(FlowFields::DEFAULT, group, hops)
+    }
+
+    /// [`replace`](Self::replace), where flows are made of these fields.
+    pub fn replace_by(
+        &mut self,
+        fields: FlowFields,
+        group: GroupId,
+        hops: &[(Hop, u32)],
+    ) -> Result<(), GroupError> {
+        let word = self.build(fields, hops)?;
         self.publish(group, word);
         Ok(())
     }
@@ -209,7 +232,7 @@ impl GroupSlots {
         self.len() == 0
     }
 
-    fn build(&mut self, hops: &[(Hop, u32)]) -> Result<GroupWord, GroupError> {
+    fn build(&mut self, fields: FlowFields, hops: &[(Hop, u32)]) -> Result<GroupWord, GroupError> {
         assert!(!hops.is_empty() && hops.len() <= PATHS_MAX, "a group of {} paths", hops.len());
         if hops.iter().all(|(hop, _)| *hop == hops[0].0) {
             return Ok(GroupWord::single(hops[0].0));
@@ -228,7 +251,7 @@ impl GroupSlots {
         for (bucket, word) in spread.enumerate() {
             self.table.buckets.get(base as usize + bucket).store(word.0, Ordering::Relaxed);
         }
-        Ok(GroupWord::multi(base, total.trailing_zeros()))
+        Ok(GroupWord::multi(base, total.trailing_zeros(), fields))
     }
 }
 

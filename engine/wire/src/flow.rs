@@ -3,8 +3,12 @@
 //! Addresses, protocol and ports are folded by multiplication: the 128-bit product of two words is
 //! folded to 64 by exclusive or, which spreads every input bit over all output bits.
 
+mod fields;
+
 use crate::ip6::extension;
 use crate::{Header, Ip4Header, Ip6Header};
+
+pub use fields::{FlowFields, hash_ip4_by, hash_ip6_by};
 
 // Odd constants with as many ones as zeros: digits of the golden ratio and of the square roots of 2,
 // 3 and 5.
@@ -46,6 +50,12 @@ fn rest(protocol: u8, ports: u32) -> u64 {
 #[inline(always)]
 pub fn hash_ip4(header: &Ip4Header, behind: &[u8]) -> u32 {
     let addresses = u64::from(header.source_bits()) << 32 | u64::from(header.destination_bits());
+    mix(addresses, rest4(header, behind))
+}
+
+/// Protocol and ports of an IPv4 packet.
+#[inline(always)]
+fn rest4(header: &Ip4Header, behind: &[u8]) -> u64 {
     let has_ports = header.protocol().has_ports() & !header.is_fragment();
     let upper = if header.is_version_4_without_options() {
         behind
@@ -54,7 +64,7 @@ pub fn hash_ip4(header: &Ip4Header, behind: &[u8]) -> u32 {
         behind.get(options..).unwrap_or_default()
     };
     let ports = if has_ports { ports(upper) } else { 0 };
-    mix(addresses, rest(header.protocol().0, ports))
+    rest(header.protocol().0, ports)
 }
 
 /// The hash of an IPv4 packet by addresses alone.
@@ -66,7 +76,11 @@ pub fn hash_ip4_addresses(header: &Ip4Header) -> u32 {
 /// Both IPv6 addresses in one word.
 #[inline(always)]
 fn fold_addresses(header: &Ip6Header) -> u64 {
-    let (source, destination) = (header.source_bits(), header.destination_bits());
+    fold_both(header.source_bits(), header.destination_bits())
+}
+
+#[inline(always)]
+fn fold_both(source: u128, destination: u128) -> u64 {
     let source = fold((source >> 64) as u64 ^ GOLDEN, source as u64 ^ ROOT_2);
     let destination = fold((destination >> 64) as u64 ^ ROOT_3, destination as u64 ^ ROOT_5);
     // Rotated, so that an exchange of both is another flow.
@@ -78,15 +92,20 @@ fn fold_addresses(header: &Ip6Header) -> u64 {
 /// protocol.
 #[inline(always)]
 pub fn hash_ip6(header: &Ip6Header, behind: &[u8]) -> u32 {
+    mix(fold_addresses(header), rest6(header, behind))
+}
+
+/// Protocol and ports of an IPv6 packet.
+#[inline(always)]
+fn rest6(header: &Ip6Header, behind: &[u8]) -> u64 {
     let protocol = header.next_header();
-    let rest = if protocol.has_ports() {
+    if protocol.has_ports() {
         rest(protocol.0, ports(behind))
     } else if extension::is_walked(protocol) {
         behind_extensions(header, behind)
     } else {
         rest(protocol.0, 0)
-    };
-    mix(fold_addresses(header), rest)
+    }
 }
 
 /// The hash of an IPv6 packet by addresses alone.

@@ -56,6 +56,7 @@ pub fn register(registry: &mut Registry) {
         interfaces: Arc::new(IpInterfaces::new(&epochs)),
     };
     let pings = Arc::new(WaitingPings::default());
+    registry.graph.share(Arc::new(tables.clone()));
     nodes::declare(&mut registry.graph, numbers, &tables, &pings);
     commands::register(registry);
     registry.running_config(order::TABLES, commands::tables::write_config);

@@ -4,8 +4,8 @@
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_tables::ip::{choose6, destination6};
 
-use super::lookup::{destination, resolve};
 use crate::tables::{IpTables, NOT_ENABLED};
 
 quiver_core::reasons! {
@@ -31,8 +31,8 @@ impl LinkLocal {
         if table == NOT_ENABLED {
             return Err(LinkLocalDrop::NotEnabled);
         }
-        let group = self.tables.ip6.table(table).lookup(destination(packet));
-        let next = resolve(&self.tables.groups, group, packet);
+        let group = self.tables.ip6.table(table).lookup(destination6(packet));
+        let next = choose6(&self.tables.groups, group, packet);
         if own || next == self.local { Ok(next) } else { Err(LinkLocalDrop::NotOurs) }
     }
 }

@@ -4,9 +4,8 @@ use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
 use quiver_core::stage::LookUp;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::next_hop_group::{GroupId, Groups};
-use quiver_wire::ip6::Ip6Header;
-use quiver_wire::{Header, flow};
+use quiver_tables::GroupId;
+use quiver_tables::ip::{choose6, destination6};
 
 use crate::tables::IpTables;
 
@@ -28,7 +27,7 @@ impl LookUp for Ip6Lookup {
 
     #[inline(always)]
     fn key(&self, packet: &Packet) -> u128 {
-        destination(packet)
+        destination6(packet)
     }
 
     #[inline(always)]
@@ -38,38 +37,8 @@ impl LookUp for Ip6Lookup {
 
     #[inline(always)]
     fn settle(&self, group: GroupId, packet: &mut Packet) -> NodeId {
-        resolve(&self.tables.groups, group, packet)
+        choose6(&self.tables.groups, group, packet)
     }
-}
-
-/// The destination as a number; 0 (which no packet from `ip6-input` has) when there is no header.
-#[inline(always)]
-pub(crate) fn destination(packet: &Packet) -> u128 {
-    Ip6Header::overlay(packet.bytes()).map_or(0, Ip6Header::destination_bits)
-}
-
-/// What the group found means for this packet: the next node, with the adjacency in
-/// [`Packet::index`].
-#[inline(always)]
-pub(crate) fn resolve(groups: &Groups, group: GroupId, packet: &mut Packet) -> NodeId {
-    let word = groups.word(group);
-    if word.is_single() {
-        let hop = word.hop();
-        packet.index = hop.index;
-        return hop.next;
-    }
-    if packet.hash == 0 {
-        packet.hash = flow_hash(packet);
-    }
-    let hop = groups.choose(word, packet.hash);
-    packet.index = hop.index;
-    hop.next
-}
-
-/// The flow's hash: addresses, protocol and ports (none in a fragment).
-fn flow_hash(packet: &Packet) -> u32 {
-    let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return 0 };
-    flow::hash_ip6(header, behind)
 }
 
 /// The declaration.

@@ -1,0 +1,116 @@
+//! What workers read: the forwarding tables, and per interface its tables.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use quiver_core::InterfaceId;
+use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::epoch::{Epochs, Pass, Published};
+
+use super::Addresses;
+use crate::ip4_lpm::Ip4Tables;
+use crate::ip6_lpm::Ip6Tables;
+use crate::{Adjacencies, Groups};
+
+/// The table of an interface that does not speak the protocol. Every look-up in it misses.
+pub const NOT_ENABLED: u32 = u32::MAX;
+
+/// Handles on everything that IP nodes read.
+#[derive(Clone)]
+pub struct IpTables {
+    /// IPv4 prefix match, all tables.
+    pub ip4: Arc<Ip4Tables>,
+    /// IPv6 prefix match, all tables.
+    pub ip6: Arc<Ip6Tables>,
+    /// What a prefix leads to.
+    pub groups: Arc<Groups>,
+    /// What a group leads to.
+    pub adjacencies: Arc<Adjacencies>,
+    /// What is known of interfaces.
+    pub interfaces: Arc<IpInterfaces>,
+}
+
+/// Per interface: the small numbers of its tables, and its addresses.
+pub struct IpInterfaces {
+    table4: Box<[AtomicU32]>,
+    table6: Box<[AtomicU32]>,
+    link_local: Box<[AtomicU32]>,
+    addresses: Published<Vec<Option<Arc<Addresses>>>>,
+}
+
+fn column() -> Box<[AtomicU32]> {
+    (0..INTERFACES_MAX).map(|_| AtomicU32::new(NOT_ENABLED)).collect()
+}
+
+/// A packet that the router made itself and that names no interface is looked up in table 0.
+#[inline(always)]
+fn table_of(column: &[AtomicU32], interface: InterfaceId) -> u32 {
+    column.get(interface.index()).map_or(0, |table| table.load(Ordering::Relaxed))
+}
+
+impl IpInterfaces {
+    /// No interface speaks IP yet.
+    pub fn new(epochs: &Arc<Epochs>) -> IpInterfaces {
+        IpInterfaces {
+            table4: column(),
+            table6: column(),
+            link_local: column(),
+            addresses: Published::new(epochs, Vec::new()),
+        }
+    }
+
+    /// The IPv4 table that packets received on `interface` are looked up in; [`NOT_ENABLED`] when it
+    /// has no IPv4 address.
+    #[inline(always)]
+    pub fn table4(&self, interface: InterfaceId) -> u32 {
+        table_of(&self.table4, interface)
+    }
+
+    /// The IPv6 table that packets received on `interface` are looked up in; [`NOT_ENABLED`] when it
+    /// has no IPv6 address.
+    #[inline(always)]
+    pub fn table6(&self, interface: InterfaceId) -> u32 {
+        table_of(&self.table6, interface)
+    }
+
+    /// The table of link-local addresses behind `interface`.
+    #[inline]
+    pub fn link_local_table(&self, interface: InterfaceId) -> u32 {
+        self.link_local.get(interface.index()).map_or(NOT_ENABLED, |table| table.load(Ordering::Relaxed))
+    }
+
+    /// The addresses of `interface`, if it has any.
+    #[inline]
+    pub fn addresses<'p>(&self, interface: InterfaceId, pass: Pass<'p>) -> Option<&'p Addresses> {
+        self.addresses.read(pass).get(interface.index())?.as_deref()
+    }
+
+    /// Set the tables of an interface (control thread).
+    pub fn set_tables(&self, interface: InterfaceId, table4: u32, table6: u32, link_local: u32) {
+        let columns = [(&self.table4, table4), (&self.table6, table6), (&self.link_local, link_local)];
+        for (column, table) in columns {
+            if let Some(place) = column.get(interface.index()) {
+                place.store(table, Ordering::Release);
+            }
+        }
+    }
+
+    /// Set the addresses of all interfaces, by number (control thread).
+    pub fn publish(&self, addresses: Vec<Option<Arc<Addresses>>>) {
+        self.addresses.publish(addresses);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_without_addresses_is_looked_up_in_no_table() {
+        let interfaces = IpInterfaces::new(&Epochs::new(1));
+        assert_eq!(interfaces.table4(InterfaceId(3)), NOT_ENABLED);
+        assert_eq!(interfaces.table4(InterfaceId::NONE), 0);
+        interfaces.set_tables(InterfaceId(3), 7, 8, 9);
+        assert_eq!((interfaces.table4(InterfaceId(3)), interfaces.table6(InterfaceId(3))), (7, 8));
+    }
+}

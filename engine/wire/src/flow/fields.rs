@@ -1,0 +1,267 @@
+//! The flow hash over fields of one's own choice (VPP: `set ip flow-hash`).
+
+use core::fmt;
+
+use super::{fold_both, mix, rest, rest4, rest6};
+use crate::{Ip4Header, Ip6Header};
+
+/// Which fields make a flow. None at all stands for the default: both addresses, protocol and ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct FlowFields(u8);
+
+impl FlowFields {
+    /// Addresses, protocol and ports.
+    pub const DEFAULT: FlowFields = FlowFields(0);
+    /// The source address.
+    pub const SOURCE: FlowFields = FlowFields(1);
+    /// The destination address.
+    pub const DESTINATION: FlowFields = FlowFields(2);
+    /// The source port.
+    pub const SOURCE_PORT: FlowFields = FlowFields(4);
+    /// The destination port.
+    pub const DESTINATION_PORT: FlowFields = FlowFields(8);
+    /// The protocol.
+    pub const PROTOCOL: FlowFields = FlowFields(16);
+    /// Source and destination are exchanged: what comes back here is hashed as it went out there.
+    pub const REVERSE: FlowFields = FlowFields(32);
+    /// Both directions of a flow have one hash.
+    pub const SYMMETRIC: FlowFields = FlowFields(64);
+    /// The IPv6 flow label (RFC 6437, RFC 6438).
+    pub const FLOW_LABEL: FlowFields = FlowFields(128);
+
+    /// What the default is made of.
+    const FIVE: u8 = 31;
+    /// Each field with its word in commands.
+    pub const WORDS: [(FlowFields, &'static str); 8] = [
+        (FlowFields::SOURCE, "src"),
+        (FlowFields::DESTINATION, "dst"),
+        (FlowFields::SOURCE_PORT, "sport"),
+        (FlowFields::DESTINATION_PORT, "dport"),
+        (FlowFields::PROTOCOL, "proto"),
+        (FlowFields::REVERSE, "reverse"),
+        (FlowFields::SYMMETRIC, "symmetric"),
+        (FlowFields::FLOW_LABEL, "flowlabel"),
+    ];
+
+    /// From its number; every number is one.
+    #[inline(always)]
+    pub const fn from_bits(bits: u8) -> FlowFields {
+        FlowFields(bits)
+    }
+
+    /// Its number.
+    #[inline(always)]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// These fields and `other`.
+    #[must_use]
+    pub const fn and(self, other: FlowFields) -> FlowFields {
+        FlowFields(self.0 | other.0)
+    }
+
+    /// The same choice in one form: the five of the default are the default, and an order alone
+    /// ([`REVERSE`](Self::REVERSE), [`SYMMETRIC`](Self::SYMMETRIC)) is that of the five.
+    #[must_use]
+    pub const fn normal(self) -> FlowFields {
+        let order = FlowFields::REVERSE.0 | FlowFields::SYMMETRIC.0;
+        match self.0 {
+            FlowFields::FIVE => FlowFields::DEFAULT,
+            bits if bits != 0 && bits & !order == 0 => FlowFields(bits | FlowFields::FIVE),
+            bits => FlowFields(bits),
+        }
+    }
+
+    /// Is it the default?
+    #[inline(always)]
+    pub const fn is_default(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Are all of `other` among them?
+    #[inline(always)]
+    pub const fn has(self, other: FlowFields) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Is exactly one of the two among them?
+    const fn has_half(self, one: FlowFields, other: FlowFields) -> bool {
+        self.has(one) != self.has(other)
+    }
+
+    /// Why both directions of a flow cannot have one hash with this choice, if they cannot.
+    pub const fn asymmetry(self) -> Option<&'static str> {
+        if !self.has(FlowFields::SYMMETRIC) {
+            return None;
+        }
+        if self.has_half(FlowFields::SOURCE, FlowFields::DESTINATION) {
+            return Some("symmetric needs both src and dst, or neither");
+        }
+        if self.has_half(FlowFields::SOURCE_PORT, FlowFields::DESTINATION_PORT) {
+            return Some("symmetric needs both sport and dport, or neither");
+        }
+        if self.has(FlowFields::FLOW_LABEL) {
+            return Some(
+                "the two directions of a flow have labels of their own: symmetric and flowlabel exclude each other",
+            );
+        }
+        if self.has(FlowFields::REVERSE) {
+            return Some("reverse changes nothing where both directions are alike: leave it out");
+        }
+        None
+    }
+
+    /// The addresses in the order in which they are hashed, and protocol and ports. `rest` has the
+    /// protocol above the ports.
+    #[inline(always)]
+    fn ordered<A: Copy + Default + Ord>(self, source: A, destination: A, whole: u64) -> (A, A, u64) {
+        let keep = |field, value: A| if self.has(field) { value } else { A::default() };
+        let port = |field, value: u64| if self.has(field) { value as u16 } else { 0 };
+        let from = (keep(FlowFields::SOURCE, source), port(FlowFields::SOURCE_PORT, whole >> 16));
+        let to = (keep(FlowFields::DESTINATION, destination), port(FlowFields::DESTINATION_PORT, whole));
+        let exchanged =
+            if self.has(FlowFields::SYMMETRIC) { to < from } else { self.has(FlowFields::REVERSE) };
+        let (one, other) = if exchanged { (to, from) } else { (from, to) };
+        let protocol = if self.has(FlowFields::PROTOCOL) { (whole >> 32) as u8 } else { 0 };
+        (one.0, other.0, rest(protocol, u32::from(one.1) << 16 | u32::from(other.1)))
+    }
+}
+
+impl fmt::Display for FlowFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = if self.is_default() { FlowFields(FlowFields::FIVE) } else { *self };
+        let chosen = FlowFields::WORDS.iter().filter(|(field, _)| all.has(*field));
+        for (place, (_, word)) in chosen.enumerate() {
+            write!(f, "{}{word}", if place == 0 { "" } else { " " })?;
+        }
+        Ok(())
+    }
+}
+
+/// The hash of an IPv4 packet by these fields. `behind` are the bytes that follow the fixed header,
+/// options first. Ports of fragments, even of the first, count as 0, so that a packet's fragments
+/// stay together.
+pub fn hash_ip4_by(fields: FlowFields, header: &Ip4Header, behind: &[u8]) -> u32 {
+    let (source, destination) = (header.source_bits(), header.destination_bits());
+    if fields.is_default() {
+        return super::hash_ip4(header, behind);
+    }
+    let (one, other, rest) = fields.ordered(source, destination, rest4(header, behind));
+    mix(u64::from(one) << 32 | u64::from(other), rest)
+}
+
+/// The hash of an IPv6 packet by these fields. `behind` are the bytes that follow the fixed header.
+pub fn hash_ip6_by(fields: FlowFields, header: &Ip6Header, behind: &[u8]) -> u32 {
+    if fields.is_default() {
+        return super::hash_ip6(header, behind);
+    }
+    let (source, destination) = (header.source_bits(), header.destination_bits());
+    let (one, other, rest) = fields.ordered(source, destination, rest6(header, behind));
+    let label = if fields.has(FlowFields::FLOW_LABEL) { u64::from(header.flow_label()) << 40 } else { 0 };
+    mix(fold_both(one, other), rest | label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Header, IpProtocol};
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use proptest::prelude::*;
+    use std::string::ToString;
+    use std::vec;
+
+    fn ip4(source: u32, destination: u32) -> Ip4Header {
+        let (source, destination) = (Ipv4Addr::from_bits(source), Ipv4Addr::from_bits(destination));
+        Ip4Header::new(source, destination, IpProtocol::UDP, 64, 8).unwrap()
+    }
+
+    fn ip6(source: u128, destination: u128) -> Ip6Header {
+        let (source, destination) = (Ipv6Addr::from_bits(source), Ipv6Addr::from_bits(destination));
+        Ip6Header::new(source, destination, IpProtocol::TCP, 64, 20)
+    }
+
+    fn ports(source: u16, destination: u16) -> [u8; 4] {
+        (u32::from(source) << 16 | u32::from(destination)).to_be_bytes()
+    }
+
+    fn fields(words: &str) -> FlowFields {
+        let each = words
+            .split(' ')
+            .map(|word| FlowFields::WORDS.iter().find(|(_, known)| *known == word).unwrap().0);
+        each.fold(FlowFields::DEFAULT, FlowFields::and).normal()
+    }
+
+    #[test]
+    fn the_five_fields_are_the_default_and_words_say_what_is_chosen() {
+        assert!(fields("src dst sport dport proto").is_default());
+        assert_eq!(fields("symmetric").to_string(), "src dst sport dport proto symmetric");
+        assert_eq!(fields("src dst").to_string(), "src dst");
+        assert_eq!(FlowFields::DEFAULT.to_string(), "src dst sport dport proto");
+    }
+
+    #[test]
+    fn a_choice_that_cannot_be_symmetric_is_told() {
+        for (words, said) in [
+            ("src symmetric", "dst"),
+            ("src dst dport symmetric", "sport"),
+            ("src dst symmetric flowlabel", "label"),
+        ] {
+            assert!(fields(words).asymmetry().unwrap().contains(said), "{words}");
+        }
+        assert_eq!(fields("src dst symmetric").asymmetry(), None);
+    }
+
+    #[test]
+    fn a_fragment_has_the_hash_of_its_packet_without_ports() {
+        let mut bytes = [0; 20];
+        ip4(1, 2).write(&mut bytes).unwrap();
+        bytes[6] = 0x20;
+        let header = Ip4Header::overlay(&bytes).unwrap();
+        let by = fields("symmetric");
+        assert_eq!(hash_ip4_by(by, header, &ports(1, 2)), hash_ip4_by(by, header, &ports(7, 8)));
+    }
+
+    #[test]
+    fn the_flow_label_counts_when_it_is_asked_for() {
+        let hash = |words, label| {
+            let mut bytes = [0; 40];
+            ip6(1, 2).write(&mut bytes).unwrap();
+            bytes[3] = label;
+            hash_ip6_by(fields(words), Ip6Header::overlay(&bytes).unwrap(), &[0; 20])
+        };
+        assert_ne!(hash("src dst flowlabel", 5), hash("src dst flowlabel", 6));
+        assert_eq!(hash("src dst", 5), hash("src dst", 6));
+    }
+
+    proptest! {
+        #[test]
+        fn both_directions_of_a_flow_have_one_hash_when_it_is_symmetric(
+            a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16,
+            words in prop::sample::select(vec!["symmetric", "src dst symmetric", "src dst proto symmetric"]),
+        ) {
+            let by = fields(words);
+            let (there, back) = (ports(sport, dport), ports(dport, sport));
+            prop_assert_eq!(hash_ip4_by(by, &ip4(a, b), &there), hash_ip4_by(by, &ip4(b, a), &back));
+            prop_assert_eq!(hash_ip6_by(by, &ip6(c, d), &there), hash_ip6_by(by, &ip6(d, c), &back));
+        }
+
+        #[test]
+        fn reverse_is_the_default_of_the_other_direction(a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16) {
+            let by = fields("reverse");
+            let (there, back) = (ports(sport, dport), ports(dport, sport));
+            prop_assert_eq!(hash_ip4_by(by, &ip4(a, b), &there), crate::flow::hash_ip4(&ip4(b, a), &back));
+            prop_assert_eq!(hash_ip6_by(by, &ip6(c, d), &there), crate::flow::hash_ip6(&ip6(d, c), &back));
+        }
+
+        #[test]
+        fn fields_left_out_do_not_matter(a: u32, b: u32, other: u32, sport: u16, dport: u16) {
+            let hash = |words, header: &Ip4Header, ports: &[u8]| hash_ip4_by(fields(words), header, ports);
+            let base = ip4(a, b);
+            prop_assert_eq!(hash("src", &base, &[]), hash("src", &ip4(a, other), &ports(sport, dport)));
+            prop_assert_eq!(hash("dst", &base, &[]), hash("dst", &ip4(other, b), &ports(sport, dport)));
+            prop_assert_eq!(hash("src dst dport", &base, &ports(sport, dport)), hash("src dst dport", &base, &ports(!sport, dport)));
+        }
+    }
+}
