@@ -10,6 +10,7 @@ pub fn register(registry: &mut Registry) {
     quiver_packet_generator::register(registry);
     quiver_pcap::register(registry);
     quiver_tap::register(registry);
+    quiver_bond::register(registry);
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
     quiver_superblocks::register(registry);

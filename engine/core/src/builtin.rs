@@ -134,7 +134,7 @@ pub(crate) fn output_node(name: &str, interface: InterfaceId) -> NodeSpec {
 pub(crate) fn tx_node(name: &str, queues: &[Box<dyn TxQueue>]) -> NodeSpec {
     let mut spec = NodeSpec::input(format!("{name}-tx"), "Gives packets to the device");
     spec.kind = crate::node::NodeKind::Sink;
-    spec.reasons = TxDrop::ALL;
+    spec.reasons = queues.first().map_or(TxDrop::ALL, |queue| queue.reasons());
     if queues.iter().any(|queue| queue.passes_on()) {
         spec.kind = crate::node::NodeKind::Internal;
         return spec.describe(|record, names| {

@@ -2,9 +2,11 @@
 
 use std::os::fd::RawFd;
 
+use crate::builtin::TxDrop;
 use crate::context::Context;
 use crate::frame::Frame;
 use crate::ids::NodeId;
+use crate::node::{Reason, ReasonText};
 
 /// A receive queue, owned by one worker at a time.
 pub trait RxQueue: Send {
@@ -40,6 +42,11 @@ pub trait TxQueue: Send {
     /// next? Then nothing stays behind, and `NAME-tx` is a step on the way, not the end of it.
     fn passes_on(&self) -> bool {
         false
+    }
+
+    /// Why packets die in its `NAME-tx`.
+    fn reasons(&self) -> &'static [ReasonText] {
+        TxDrop::ALL
     }
 }
 

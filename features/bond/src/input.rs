@@ -1,0 +1,143 @@
+//! `bond-input`: what a member receives is received by its bond, but for the protocols of the link
+//! itself (IEEE 802.1AX §6.1.3: control frames belong to the port), which stay with the member.
+
+use std::sync::Arc;
+
+use quiver_core::arc::DEVICE_INPUT;
+use quiver_core::node::{DROP, Node, NodeSpec};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_wire::EtherType;
+
+use crate::tables::{Published, Takes};
+
+/// MAC control, among it PAUSE (IEEE 802.3 annex 31A).
+const MAC_CONTROL: EtherType = EtherType(0x8808);
+/// Bytes of an Ethernet header.
+const HEADER_BYTES: usize = 14;
+
+quiver_core::reasons! {
+    /// Why a frame that a member received dies.
+    pub enum BondInputDrop {
+        /// Shorter than its header.
+        Truncated = "truncated", "frame shorter than an Ethernet header";
+        /// The bond is down.
+        BondDown = "bond-down", "the bond of the receiving member is down (`set interface state BOND up`) or gone";
+        /// A group, or somebody else's, on a member that does not send.
+        Backup = "backup-member", "received by a backup member and not addressed to the bond: it comes by the active member, too";
+        /// LACP has not agreed.
+        NotCollecting = "not-collecting", "received before LACP agreed that the partner may send by this member (`show lacp`)";
+    }
+}
+
+/// What one look at the receiving member tells.
+#[derive(Clone, Copy)]
+struct Port {
+    member: InterfaceId,
+    /// Where what stays with the member goes behind the features of its arc.
+    member_input: NodeId,
+    bond: InterfaceId,
+    bond_mac: [u8; 6],
+    /// Where what the bond receives goes; nothing when it is down.
+    next: Option<NodeId>,
+    takes: Takes,
+}
+
+struct BondInput {
+    table: Arc<Published>,
+}
+
+impl BondInput {
+    fn port(&self, cx: &Context<'_>, member: InterfaceId) -> Port {
+        let row = self.table.read(cx.pass).member(member);
+        let bond = row.map_or(InterfaceId::NONE, |row| row.bond);
+        let bond_row = cx.interface(bond);
+        Port {
+            member,
+            member_input: cx.interface(member).map_or(DROP, |row| row.input),
+            bond,
+            bond_mac: bond_row.map_or([0; 6], |row| row.mac),
+            next: bond_row.filter(|row| row.up).map(|row| row.first(DEVICE_INPUT, row.input)),
+            takes: row.map_or(Takes::Nothing, |row| row.takes),
+        }
+    }
+}
+
+/// Does the frame belong to the link, not to what runs over it?
+#[inline(always)]
+fn is_of_the_link(ether_type: EtherType) -> bool {
+    matches!(ether_type, EtherType::SLOW | EtherType::LLDP | MAC_CONTROL)
+}
+
+#[cold]
+fn stay(cx: &Context<'_>, port: Port, packet: &mut Packet) -> NodeId {
+    cx.next_in_arc(DEVICE_INPUT, port.member, packet, port.member_input)
+}
+
+/// Hand a frame to the bond; the error says why not.
+#[inline(always)]
+fn decide(cx: &Context<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, BondInputDrop> {
+    let Some(header) = packet.bytes().first_chunk::<HEADER_BYTES>() else {
+        return Err(BondInputDrop::Truncated);
+    };
+    if is_of_the_link(EtherType(u16::from_be_bytes([header[12], header[13]]))) {
+        return Ok(stay(cx, port, packet));
+    }
+    match port.takes {
+        Takes::All => {}
+        Takes::Own if header[..6] == port.bond_mac => {}
+        Takes::Own => return Err(BondInputDrop::Backup),
+        Takes::Nothing => return Err(BondInputDrop::NotCollecting),
+    }
+    let next = port.next.ok_or(BondInputDrop::BondDown)?;
+    packet.rx = port.bond;
+    packet.arc_restart();
+    Ok(next)
+}
+
+impl Node for BondInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        if frame.is_same_rx() {
+            let Some(first) = frame.packets().first().map(|packet| packet.rx) else { return };
+            let port = self.port(cx, first);
+            let (mut count, mut bytes) = (0, 0);
+            let all = frame.len() as u64;
+            frame.route_ahead(|packet| {
+                let decision = decide(cx, port, packet);
+                let taken = packet.rx == port.bond;
+                count += u64::from(taken);
+                bytes += if taken { packet.length() as u64 } else { 0 };
+                decision
+            });
+            frame.set_same_rx(count == all || count == 0);
+            if count > 0 {
+                let counters = cx.interface_counters(port.bond);
+                counters.rx_packets.add(count);
+                counters.rx_bytes.add(bytes);
+            }
+            return;
+        }
+        frame.route_ahead(|packet| {
+            let port = self.port(cx, packet.rx);
+            let decision = decide(cx, port, packet);
+            if packet.rx == port.bond {
+                let counters = cx.interface_counters(port.bond);
+                counters.rx_packets.add(1);
+                counters.rx_bytes.add(packet.length() as u64);
+            }
+            decision
+        });
+        frame.set_same_rx(false);
+    }
+}
+
+pub(crate) fn spec(table: &Arc<Published>) -> NodeSpec {
+    let table = table.clone();
+    NodeSpec::new("bond-input", "Gives what a member receives to its bond", move |_| {
+        Box::new(BondInput { table: table.clone() })
+    })
+    .reasons::<BondInputDrop>()
+    .describe(|record, names| {
+        let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));
+        format!("{bytes} bytes received on {rx}, to {}", names.node(record.next))
+    })
+}

@@ -1,0 +1,43 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod config;
+mod hash;
+mod input;
+mod mode;
+mod output;
+mod refresh;
+mod show;
+pub mod tables;
+
+use quiver_control::{Registry, order};
+use quiver_core::arc::FeatureSpec;
+
+pub use crate::config::Bonds;
+pub use crate::hash::VLAN_TAGS_MAX;
+pub use crate::mode::{Balance, Mode};
+
+/// Members join when all interfaces are there, before anything is said of the bond itself.
+const MEMBERS_ORDER: u32 = order::INTERFACES + 50;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("bond", "Bonds: several links as one interface, LACP");
+    let bonds = Bonds::new(registry.graph.epochs());
+    registry.graph.node(input::spec(bonds.table()));
+    registry.graph.feature(FeatureSpec {
+        arc: "device-input",
+        node: "bond-input",
+        before: &["l2-patch"],
+        after: &[],
+    });
+    registry.running_config(order::INTERFACES, commands::write_bonds);
+    registry.running_config(MEMBERS_ORDER, commands::write_members);
+    registry.on_start(move |engine| {
+        engine.insert(bonds);
+        engine.on_interface_change(refresh::follow_interface);
+    });
+    commands::register(registry);
+    show::register(registry);
+}

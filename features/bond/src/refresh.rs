@@ -1,0 +1,89 @@
+//! Which members are active, and what follows when that changes or an interface does.
+
+use std::cmp::Reverse;
+
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+
+use crate::config::{Bond, Bonds, follow_bond, forget_bond, forget_member};
+use crate::mode::Mode;
+use crate::tables::{BondRow, BondTable, MemberRow, Takes};
+
+/// The members that may send, the preferred one first.
+fn active_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
+    let is_up = |id: InterfaceId| engine.interface(id).is_some_and(|member| member.row().up);
+    let mut up: Vec<_> = bond.members.iter().filter(|member| is_up(member.id)).collect();
+    if bond.mode == Mode::ActiveBackup {
+        // A member that sends goes on until a heavier one comes; the sort keeps the order of the rest.
+        let sends = bond.active.first();
+        up.sort_by_key(|member| (Reverse(member.weight), Some(&member.id) != sends));
+    }
+    up.into_iter().map(|member| member.id).collect()
+}
+
+fn takes(bond: &Bond, member: InterfaceId) -> Takes {
+    match bond.mode {
+        Mode::ActiveBackup if bond.active.first() != Some(&member) => Takes::Own,
+        _ => Takes::All,
+    }
+}
+
+fn table_of(bonds: &Bonds) -> BondTable {
+    let mut table = BondTable::default();
+    for bond in bonds.all() {
+        let Bond { mode, balance, .. } = *bond;
+        table.set_bond(bond.id, BondRow { mode, balance, active: bond.active.clone() });
+        for member in &bond.members {
+            let takes = takes(bond, member.id);
+            table.set_member(member.id, MemberRow { bond: bond.id, takes, lacp: mode == Mode::Lacp });
+        }
+    }
+    table
+}
+
+/// Look anew at a bond's members: tell workers which of them send, and whether the bond has a link.
+pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) {
+    let Some(bonds) = engine.get::<Bonds>() else { return };
+    let active = bonds.bond(id).map(|bond| active_of(engine, bond)).unwrap_or_default();
+    let Some(bonds) = engine.get_mut::<Bonds>() else { return };
+    let mut moved = false;
+    if let Some(bond) = bonds.bond_mut(id) {
+        let before = bond.active.first();
+        moved = bond.mode == Mode::ActiveBackup && before.is_some() && before != active.first();
+        bond.active.clone_from(&active);
+    }
+    let table = table_of(bonds);
+    bonds.table().publish(table);
+    // A bond that is being deleted is gone already.
+    let _ = engine.set_link_up(id, !active.is_empty());
+    if moved && !active.is_empty() {
+        engine.say_moved(id);
+    }
+}
+
+/// Bonds and members follow one another.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let Some(bonds) = engine.get::<Bonds>() else { return };
+    if let Some(bond) = bonds.bond_of(id) {
+        match change {
+            InterfaceChange::Deleted => drop(forget_member(engine, bond, id)),
+            InterfaceChange::State => refresh(engine, bond),
+            _ => {}
+        }
+        return;
+    }
+    let Some(bond) = bonds.bond(id) else { return };
+    let members: Vec<InterfaceId> = bond.members.iter().map(|member| member.id).collect();
+    match change {
+        InterfaceChange::Deleted => forget_bond(engine, id),
+        InterfaceChange::Mac | InterfaceChange::Mtu | InterfaceChange::Promiscuous => {
+            for member in members {
+                if let Err(error) = follow_bond(engine, id, member) {
+                    let (name, bond) = (engine.interface_name(member), engine.interface_name(id));
+                    tracing::warn!("{name} does not follow its bond {bond}: {error}");
+                }
+            }
+        }
+        _ => {}
+    }
+}
