@@ -16,6 +16,7 @@ mod grammar;
 mod job;
 mod json_form;
 mod matcher;
+pub mod modes;
 mod names;
 mod output;
 pub mod paths;

@@ -51,9 +51,12 @@ pub struct FeatureSpec {
     pub node: &'static str,
     /// It stands before these.
     pub before: &'static [&'static str],
-    /// It stands after these.
+    /// It stands after these; after all that do not say so themselves with [`ALL`].
     pub after: &'static [&'static str],
 }
+
+/// In [`FeatureSpec::after`]: all others, because nothing comes behind.
+pub const ALL: &str = "*";
 
 /// Order the features of one arc; an error names those that wait for each other.
 pub(crate) fn order(features: &[&FeatureSpec]) -> Result<Vec<&'static str>, String> {
@@ -61,6 +64,9 @@ pub(crate) fn order(features: &[&FeatureSpec]) -> Result<Vec<&'static str>, Stri
         .iter()
         .map(|f| {
             let mut earlier: Vec<_> = f.after.to_vec();
+            if f.after.contains(&ALL) {
+                earlier.extend(features.iter().filter(|o| !o.after.contains(&ALL)).map(|o| o.node));
+            }
             earlier.extend(features.iter().filter(|o| o.before.contains(&f.node)).map(|o| o.node));
             earlier.retain(|name| features.iter().any(|o| o.node == *name));
             (f.node, earlier)
@@ -98,6 +104,12 @@ mod tests {
     fn features_stand_where_they_asked_to() {
         let (a, b, c) = (feature("a", &[], &["b"]), feature("b", &[], &[]), feature("c", &["b"], &[]));
         assert_eq!(order(&[&a, &b, &c]), Ok(vec!["c", "b", "a"]));
+    }
+
+    #[test]
+    fn who_comes_after_all_is_last() {
+        let (a, b, c) = (feature("a", &[], &[ALL]), feature("b", &[], &[]), feature("c", &[], &["b"]));
+        assert_eq!(order(&[&a, &b, &c]), Ok(vec!["b", "c", "a"]));
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(crate) struct Reactor {
     last: u64,
     /// The timer whose callback runs, until somebody ends it.
     running: Option<Token>,
+    /// Run on every turn.
+    every_turn: Vec<Callback>,
 }
 
 impl Reactor {
@@ -121,7 +123,18 @@ impl Engine {
                 self.reactor.arm(now + period, timer);
             }
         }
+        let mut hooks = std::mem::take(&mut self.reactor.every_turn);
+        hooks.iter_mut().for_each(|hook| hook(self));
+        hooks.append(&mut self.reactor.every_turn);
+        self.reactor.every_turn = hooks;
         self.collect();
+    }
+
+    /// Call `hook` on every turn of the control loop: to fetch what workers have put into rings of a
+    /// feature's own. Who finds that more waits than it wants to take at once asks for the next turn by
+    /// [`after`](Self::after) 0.
+    pub fn on_turn(&mut self, hook: impl FnMut(&mut Engine) + 'static) {
+        self.reactor.every_turn.push(Box::new(hook));
     }
 
     /// Wait for descriptors, timers and workers for at most `timeout_ms`, and run what is due.

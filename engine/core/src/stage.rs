@@ -103,6 +103,38 @@ pub trait LookUp: Send + 'static {
     fn settle(&self, found: Self::Found, packet: &mut Packet) -> NodeId;
 }
 
+/// A look-up that counts, lets packets die, and knows where a packet came in when it judges what was found.
+pub trait Inquiry: Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// Why packets die here, and what is counted.
+    type Reason: Reason;
+    /// What is looked for.
+    type Key: Copy + Default + Send;
+    /// What is found.
+    type Found: Copy + Default + Send;
+    /// What holds for all packets that came in by one interface, read once for a vector.
+    type Common: Copy;
+
+    /// What holds for packets that came in by `rx`.
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+
+    /// The packet's key.
+    fn key(&self, common: Self::Common, packet: &Packet) -> Self::Key;
+
+    /// Look all keys up; `found` is as long as `keys`.
+    fn find(&self, variant: Variant, keys: &[Self::Key], found: &mut [Self::Found]);
+
+    /// What was found says where the packet goes. An error is a drop.
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        common: Self::Common,
+        found: Self::Found,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Self::Reason>;
+}
+
 /// Makes the stage of a worker; kept by its node's declaration, so that a superblock gets one too.
 pub(crate) struct StageMaker<S>(pub(crate) Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync>);
 
@@ -199,6 +231,59 @@ impl<L: LookUp> Body for AllKeys<'_, L> {
     }
 }
 
+/// An inquiry as a node.
+struct InquiryNode<I: Inquiry> {
+    inquiry: I,
+    /// Kept here, not on the stack: a vector's worth each.
+    keys: Box<[I::Key; FRAME_PACKETS_MAX]>,
+    found: Box<[I::Found; FRAME_PACKETS_MAX]>,
+}
+
+impl<I: Inquiry> Node for InquiryNode<I> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
+        let (variant, tally) = (cx.variant, Tally::new(cx.counters, cx.node));
+        if frame.is_same_rx() {
+            let common = self.inquiry.common(cx, first);
+            return variant.run(AllInquiries { node: self, variant, tally, common, frame });
+        }
+        let inquiry = &self.inquiry;
+        frame.route(|packet| {
+            let common = inquiry.common(cx, packet.rx);
+            let (key, mut found) = ([inquiry.key(common, packet)], [I::Found::default()]);
+            inquiry.find(variant, &key, &mut found);
+            inquiry.settle(tally, common, found[0], packet)
+        });
+    }
+}
+
+/// All packets of a vector from one interface.
+struct AllInquiries<'a, I: Inquiry> {
+    node: &'a mut InquiryNode<I>,
+    variant: Variant,
+    tally: Tally<'a>,
+    common: I::Common,
+    frame: &'a mut Frame,
+}
+
+impl<I: Inquiry> Body for AllInquiries<'_, I> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let InquiryNode { inquiry, keys, found } = self.node;
+        let (packets, next) = self.frame.split_mut();
+        let count = packets.len();
+        for (packet, key) in packets.iter().zip(keys.iter_mut()) {
+            *key = inquiry.key(self.common, packet);
+        }
+        inquiry.find(self.variant, &keys[..count], &mut found[..count]);
+        for ((packet, next), found) in packets.iter_mut().zip(next).zip(found.iter()) {
+            *next = settle(inquiry.settle(self.tally, self.common, *found, packet), packet);
+        }
+    }
+}
+
 impl NodeSpec {
     /// A node that decides packet by packet, by itself or in a superblock.
     pub fn stage<S: Stage>(
@@ -226,6 +311,25 @@ impl NodeSpec {
             })
         });
         NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }
+    }
+}
+
+impl NodeSpec {
+    /// A node that looks packets up and judges each, by itself or in a superblock.
+    pub fn inquiry<I: Inquiry>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> I + Send + Sync + 'static,
+    ) -> NodeSpec {
+        let make: Arc<dyn Fn(&Wiring<'_>) -> I + Send + Sync> = Arc::new(make);
+        let alone = make.clone();
+        let spec = NodeSpec::new(I::NAME, help, move |wiring| {
+            Box::new(InquiryNode {
+                inquiry: alone(wiring),
+                keys: Box::new([I::Key::default(); FRAME_PACKETS_MAX]),
+                found: Box::new([I::Found::default(); FRAME_PACKETS_MAX]),
+            })
+        });
+        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<I::Reason>()
     }
 }
 

@@ -10,6 +10,8 @@ pub mod ip;
 pub mod ip4_lpm;
 pub mod ip6_lpm;
 pub mod lpm;
+#[cfg(not(loom))]
+pub mod mac;
 pub mod memory;
 pub mod neighbour;
 pub mod next_hop_group;

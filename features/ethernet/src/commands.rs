@@ -22,17 +22,6 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
-        Command::new("set interface l3 <interface>")
-            .group(GROUP)
-            .help("End the cross-connect of an interface, and route what it receives")
-            .example("set interface l3 memif0/0")
-            .run(|engine: &mut Engine, args| {
-                let from = args.interface(engine, "interface")?;
-                disconnect(engine, Kind::Xconnect, from)?;
-                Ok(Output::none())
-            }),
-    );
-    registry.command(
         Command::new("test l2patch rx <rx:interface> tx <tx:interface> [del]")
             .group(GROUP)
             .help("Send every frame of an interface out of another, before anything looks at it")
@@ -52,25 +41,6 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show which interfaces are patched to which")
             .run(|engine: &mut Engine, _| Ok(shown(engine, Kind::Patch))),
-    );
-    registry.command(
-        Command::new("show mode [<interface>]")
-            .group(GROUP)
-            .help("Show which interfaces route, and which are cross-connected to which")
-            .run(|engine: &mut Engine, args| {
-                let only = args.optional_interface(engine, "interface")?;
-                let mut table =
-                    Table::new([Column::left("Mode"), Column::left("Interface"), Column::left("Peer")]);
-                for interface in engine.all_interfaces().filter(|i| only.is_none_or(|id| id == i.id)) {
-                    let peer = engine
-                        .get::<CrossConnects>()
-                        .and_then(|c| c.all(Kind::Xconnect).get(&interface.id))
-                        .map(|peer| engine.interface_name(*peer));
-                    let mode = if peer.is_some() { "l2 xconnect" } else { "l3" };
-                    table.row().cell(mode).cell(interface.name.clone()).cell(peer.unwrap_or_default());
-                }
-                Ok(Output::none().table("interfaces", table))
-            }),
     );
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use quiver_control::modes::{self, LayerTwo};
 use quiver_control::{ConfigWriter, Refusal};
 use quiver_core::epoch::Epochs;
 use quiver_core::interfaces::InterfaceChange;
@@ -86,41 +87,39 @@ pub fn connect(engine: &mut Engine, kind: Kind, from: InterfaceId, to: Interface
     if from == to {
         return Err(Refusal::new(format!("{} cannot be connected to itself", engine.interface_name(from))));
     }
-    engine.with(|engine, crosses: &mut CrossConnects| {
+    engine.with(|_, crosses: &mut CrossConnects| {
         crosses.all_mut(kind).insert(from, to);
         crosses.publish();
-        direct(engine, kind, from, true)
-    })
-}
-
-/// End what [`connect`] began.
-pub fn disconnect(engine: &mut Engine, kind: Kind, from: InterfaceId) -> Result<(), Refusal> {
-    engine.with(|engine, crosses: &mut CrossConnects| {
-        if crosses.all_mut(kind).remove(&from).is_none() {
-            let remedy = match kind {
-                Kind::Patch => "`show l2patch` lists what is",
-                Kind::Xconnect => "`show mode` lists what is",
-            };
-            let name = engine.interface_name(from);
-            return Err(Refusal::new(format!("{name} is not connected by {}", kind.node())).remedy(remedy));
-        }
-        direct(engine, kind, from, false)?;
-        crosses.publish();
-        Ok(())
-    })
-}
-
-/// Let the interface's frames take the way of `kind`, or the usual one.
-fn direct(engine: &mut Engine, kind: Kind, from: InterfaceId, on: bool) -> Result<(), Refusal> {
+    });
     match kind {
-        Kind::Patch => engine.set_feature(from, "device-input", kind.node(), on)?,
+        Kind::Patch => engine.set_feature(from, "device-input", kind.node(), true)?,
         Kind::Xconnect => {
-            let name = if on { kind.node() } else { "ethernet-input" };
-            let node = engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?;
-            engine.set_input_node(from, node)?;
+            let with = engine.interface_name(to);
+            let end = |engine: &mut Engine, from| disconnect(engine, Kind::Xconnect, from);
+            modes::enter(
+                engine,
+                from,
+                LayerTwo { mode: "l2 xconnect", with, input: Some(kind.node()), end },
+            )?;
         }
     }
     Ok(())
+}
+
+/// End what [`connect`] began; of a cross-connect, what [`modes::leave`] leaves to be done.
+pub fn disconnect(engine: &mut Engine, kind: Kind, from: InterfaceId) -> Result<(), Refusal> {
+    engine.with(|engine, crosses: &mut CrossConnects| {
+        if crosses.all_mut(kind).remove(&from).is_none() {
+            let name = engine.interface_name(from);
+            let refusal = Refusal::new(format!("{name} is not connected by {}", kind.node()));
+            return Err(refusal.remedy("`show l2patch` lists what is"));
+        }
+        if kind == Kind::Patch {
+            engine.set_feature(from, "device-input", kind.node(), false)?;
+        }
+        crosses.publish();
+        Ok(())
+    })
 }
 
 /// An interface that goes takes its connections along.
@@ -138,7 +137,10 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
             .collect();
         for from in ended {
             // It was in the map a moment ago, so the only refusal possible is that `from` is gone.
-            let _ = disconnect(engine, kind, from);
+            let _ = match kind {
+                Kind::Patch => disconnect(engine, kind, from),
+                Kind::Xconnect => modes::leave(engine, from).map(|_| ()),
+            };
         }
     }
 }

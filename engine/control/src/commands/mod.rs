@@ -9,6 +9,7 @@ mod hardware;
 mod interfaces;
 mod loopback;
 mod machine;
+mod modes;
 mod receive;
 mod runtime;
 mod trace;
@@ -29,6 +30,7 @@ pub fn register(registry: &mut Registry) {
     hardware::register(registry);
     receive::register(registry);
     loopback::register(registry);
+    modes::register(registry);
     runtime::register(registry);
     errors::register(registry);
     graph::register(registry);

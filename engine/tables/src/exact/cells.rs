@@ -113,9 +113,15 @@ impl ShortBucket {
 
     /// Change the value of a taken slot; the old one comes back.
     pub(super) fn replace(&self, slot: usize, value: u64) -> u64 {
-        let old = self.values[slot].load(Ordering::Relaxed);
-        self.values[slot].store(value, Ordering::Release);
-        old
+        self.values[slot].swap(value, Ordering::AcqRel)
+    }
+
+    /// A reader's change of a value that it found: only if it is still `old`, so that what the writer
+    /// stored meanwhile stays. The slot is the key's own until the pass ends.
+    #[inline]
+    pub(super) fn exchange(&self, slot: usize, old: u64, new: u64) -> bool {
+        let value = &self.values[slot & (SHORT_SLOTS - 1)];
+        value.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Nobody finds the slot any more, but somebody may still read its value.

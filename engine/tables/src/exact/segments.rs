@@ -246,6 +246,16 @@ impl<B: Bucket> Grower<B> {
         })
     }
 
+    /// The first bucket of the segment that holds the spread hash `spread` (of 32 bits), and the first
+    /// spread hash behind it, if there is one.
+    pub(super) fn segment_at(&self, spread: u32) -> (u32, Option<u32>) {
+        let entry = (u64::from(spread) >> (32 - self.depth)) as usize;
+        let segment = self.shared.directory.get((1 << self.depth) + entry).load(Ordering::Relaxed);
+        let info = self.info[segment as usize];
+        let next = (u64::from(info.prefix) + 1) << (32 - info.depth);
+        (segment << B::SEGMENT_BITS, u32::try_from(next).ok())
+    }
+
     /// All buckets, in order of the directory.
     pub(super) fn places(&self) -> impl Iterator<Item = u32> + use<'_, B> {
         self.bases().flat_map(|base| base..base + (1 << B::SEGMENT_BITS))

@@ -88,6 +88,16 @@ impl<V: Value> ShortTable<V> {
         Some(V::from_bits(view.bucket(place).value(slot)))
     }
 
+    /// A worker's change of the value that it found, inside the same pass: `key` gets `new` if it still has
+    /// `old`, and what the writer stores is never overwritten. What is changed while the writer copies
+    /// the entry to another segment may be lost, so it must be something that can be done again.
+    #[inline]
+    pub fn exchange(&self, key: u64, old: V, new: V) -> bool {
+        let (mixed, view) = (self.seed.permute(key), self.segments.view());
+        let Some((place, slot)) = find(&view, view.base(mixed), mixed) else { return false };
+        view.bucket(place).exchange(slot, old.into_bits(), new.into_bits())
+    }
+
     /// The values of `keys` into as many of `values`; `miss` where there is none.
     #[inline]
     pub fn lookup_slice(&self, variant: Variant, keys: &[u64], miss: V, values: &mut [V]) {
@@ -319,6 +329,20 @@ impl<V: Value> ShortWriter<V> {
             let entries = (0..SHORT_SLOTS).filter_map(|slot| bucket.entry(slot));
             entries.map(move |(word, value)| (self.seed.restore(mixed_of(word, at)), V::from_bits(value)))
         })
+    }
+
+    /// A part of [`iter`](Self::iter): the entries of the next segment, from `from` on (0 at first), and where
+    /// the one behind it begins; `None` behind the last. What is there all the while is seen, whatever is
+    /// inserted and removed between two calls; it may be seen twice.
+    pub fn scan(&self, from: u32, mut each: impl FnMut(u64, V)) -> Option<u32> {
+        let (base, next) = self.grower.segment_at(from);
+        for at in base..base + (1 << ShortBucket::SEGMENT_BITS) {
+            let bucket = self.grower.shared.bucket(at);
+            for (word, value) in (0..SHORT_SLOTS).filter_map(|slot| bucket.entry(slot)) {
+                each(self.seed.restore(mixed_of(word, at)), V::from_bits(value));
+            }
+        }
+        next
     }
 
     /// Use again what no worker sees any more, and give memory back. To be called now and then.

@@ -1,0 +1,51 @@
+//! Which interfaces route, and which belong to a feature of layer 2.
+
+use quiver_core::Engine;
+
+use super::by_name;
+use crate::error::Refusal;
+use crate::grammar::Command;
+use crate::modes::{Modes, follow_interface, leave};
+use crate::output::{Column, Output, Table};
+use crate::registry::Registry;
+
+const GROUP: &str = "Layer 2";
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface l3 <interface>")
+            .group(GROUP)
+            .help("Take an interface out of its bridge domain or cross-connect, and route what it receives")
+            .example("set interface l3 memif0/0")
+            .run(|engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                if !leave(engine, id)? {
+                    let name = engine.interface_name(id);
+                    return Err(Refusal::new(format!("{name} routes already"))
+                        .remedy("`show mode` lists what does not"));
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show mode [<interface>]")
+            .group(GROUP)
+            .help("Show which interfaces route, which are cross-connected and which are bridged")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                let mut table =
+                    Table::new([Column::left("Mode"), Column::left("Interface"), Column::left("With")]);
+                for interface in by_name(engine).into_iter().filter(|i| only.is_none_or(|id| id == i.id)) {
+                    let layer_two = engine.get::<Modes>().and_then(|modes| modes.of(interface.id));
+                    let mode = layer_two.map_or("l3", |layer_two| layer_two.mode);
+                    let with = layer_two.map_or(String::new(), |layer_two| layer_two.with.clone());
+                    table.row().cell(mode).cell(interface.name.clone()).cell(with);
+                }
+                Ok(Output::none().table("interfaces", table))
+            }),
+    );
+    registry.on_start(|engine| {
+        engine.insert(Modes::default());
+        engine.on_interface_change(follow_interface);
+    });
+}

@@ -1,0 +1,87 @@
+//! What an interface does with the frames it receives: it routes them, which is layer 3, or one feature
+//! of layer 2 has them all. An interface has one mode at a time; features that know nothing of one another
+//! take turns here.
+
+use std::collections::BTreeMap;
+
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId, NodeId};
+
+use crate::error::Refusal;
+
+/// Ends what a feature began on an interface; the input node is not its concern.
+pub type End = fn(&mut Engine, InterfaceId) -> Result<(), Refusal>;
+
+/// A mode of layer 2.
+#[derive(Clone, Debug)]
+pub struct LayerTwo {
+    /// Which, as `l2 xconnect`; the same for all interfaces in it.
+    pub mode: &'static str,
+    /// With whom, in words.
+    pub with: String,
+    /// The node that frames go to; `None` when they go where they always went.
+    pub input: Option<&'static str>,
+    /// How it is ended.
+    pub end: End,
+}
+
+/// An interface that does not route.
+struct Taken {
+    layer_two: LayerTwo,
+    /// Where its frames go when it routes.
+    routed: NodeId,
+}
+
+/// The interfaces that do not route.
+#[derive(Default)]
+pub struct Modes(BTreeMap<InterfaceId, Taken>);
+
+impl Modes {
+    /// The layer 2 mode of an interface, if it is in one.
+    pub fn of(&self, id: InterfaceId) -> Option<&LayerTwo> {
+        self.0.get(&id).map(|taken| &taken.layer_two)
+    }
+}
+
+/// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of another
+/// feature that it was in is ended before.
+pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Result<(), Refusal> {
+    let other = engine.get::<Modes>().and_then(|modes| modes.of(id));
+    if other.is_some_and(|other| other.mode != layer_two.mode) {
+        leave(engine, id)?;
+    }
+    let interface = engine.interface(id).ok_or_else(|| Refusal::new("the interface is gone"))?;
+    let now = interface.row().input;
+    let routed = engine.get::<Modes>().and_then(|modes| modes.0.get(&id)).map_or(now, |taken| taken.routed);
+    let input = match layer_two.input {
+        Some(name) => engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?,
+        None => routed,
+    };
+    if input != now {
+        engine.set_input_node(id, input)?;
+    }
+    if let Some(modes) = engine.get_mut::<Modes>() {
+        modes.0.insert(id, Taken { layer_two, routed });
+    }
+    Ok(())
+}
+
+/// Let an interface route again. False when it did.
+pub fn leave(engine: &mut Engine, id: InterfaceId) -> Result<bool, Refusal> {
+    let Some(taken) = engine.get::<Modes>().and_then(|modes| modes.0.get(&id)) else { return Ok(false) };
+    let (end, routed) = (taken.layer_two.end, taken.routed);
+    engine.set_input_node(id, routed)?;
+    if let Some(modes) = engine.get_mut::<Modes>() {
+        modes.0.remove(&id);
+    }
+    end(engine, id)?;
+    Ok(true)
+}
+
+/// An interface that goes leaves its mode.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change == InterfaceChange::Deleted {
+        // It exists still, and whoever has it must let go; what it refuses then has no meaning.
+        let _ = leave(engine, id);
+    }
+}
