@@ -84,11 +84,10 @@ def check_accounts(router: Router, testpmd: Testpmd) -> None:
         return True
 
     try:
-        wait_until("both sides agree", balanced, 5.0)
+        wait_until("both sides agree", balanced)
     except AssertionError as error:
-        raise AssertionError(
-            f"{error}: testpmd {testpmd.counts()}\n{router.ctl('show interface')}"
-        ) from error
+        shown = f"{router.ctl('show interface')}\n{router.ctl('show errors')}"
+        raise AssertionError(f"{error}: testpmd {testpmd.counts()}\n{shown}") from error
 
 
 @and_lending
