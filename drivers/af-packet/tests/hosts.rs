@@ -234,11 +234,11 @@ fn tags_that_the_kernel_takes_out_are_put_back() {
                 f=bytes.fromhex('0200000000020200000000018100600588b5')+b'quiver'*10;[s.send(f)for _ in range(10)]";
     let seen = lab.while_routing(|a, b| {
         let dump = b.start("timeout 5 tcpdump -n -e -i eth0 -c 10 -Q in vlan 5");
-        thread::sleep(Duration::from_millis(700));
+        thread::sleep(Duration::from_millis(1500));
         let script = std::env::temp_dir().join(format!("{}.py", unique("vlan")));
         std::fs::write(&script, sent).expect("script");
         a.run(&format!("python3 {}", script.display()));
-        thread::sleep(Duration::from_millis(1500));
+        thread::sleep(Duration::from_millis(2500));
         let _ = std::fs::remove_file(&script);
         dump.stop()
     });
