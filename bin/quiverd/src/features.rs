@@ -13,5 +13,6 @@ pub fn register(registry: &mut Registry) {
     quiver_bond::register(registry);
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
+    quiver_router_advertisement::register(registry);
     quiver_superblocks::register(registry);
 }

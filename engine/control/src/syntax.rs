@@ -5,6 +5,7 @@
 //! | `word` | the word itself, or a unique prefix of it |
 //! | `<name:type>` | a value; `<interface>` is `<interface:interface>`; `<:u8>` takes the name of the word before it |
 //! | `<state:up\|down>`, `<vlan:1-4094\|any>` | one of these words, or a number in a range |
+//! | `<negate:'no'>` | this word, which stands in the arguments even where no choice ends with it |
 //! | `up\|down` | one of these words, each a flag |
 //! | `[ … ]` | may be left out |
 //! | `( … \| … )` | one of these |
@@ -207,6 +208,7 @@ impl Parser<'_> {
         let choices = kinds
             .split('|')
             .map(|kind| match self.types.get(kind) {
+                None if quoted_word(kind).is_some() => Choice::Word(quoted_word(kind).unwrap_or_default()),
                 Some(found) if !several || all_numbers(&found) => Choice::Type(found),
                 _ => {
                     self.check(several, &format!("there is no type '{kind}'"));
@@ -216,6 +218,11 @@ impl Parser<'_> {
             .collect();
         Node::Value { name, choices }
     }
+}
+
+/// `'word'`: nothing but this word.
+fn quoted_word(kind: &'static str) -> Option<&'static str> {
+    kind.strip_prefix('\'')?.strip_suffix('\'')
 }
 
 /// The members of a set: a word and the values behind it are one.

@@ -337,6 +337,16 @@ impl Engine {
         }
     }
 
+    /// Wait until what was posted to a worker is done, and what it put before nodes has left them.
+    pub fn settle(&mut self, worker: WorkerId) -> Result<(), Stalled> {
+        self.call(worker, |_: &mut Worker| ())?;
+        match self.inline_worker(worker) {
+            Some(worker) => drop(worker.pass()),
+            None => self.call(worker, |_: &mut Worker| ())?, // the pass of the first one is over
+        }
+        Ok(())
+    }
+
     // Workers.
 
     /// Let each worker run in a thread of its own, pinned to its core. Returns what could not be

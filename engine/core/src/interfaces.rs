@@ -111,6 +111,8 @@ pub enum InterfaceChange {
     Created,
     /// It goes away; it still exists while observers hear of it.
     Deleted,
+    /// The operator sets it down; it is still up while observers hear of it, for a last word to neighbours.
+    GoingDown,
     /// Up or down, by the operator or the link.
     State,
     /// Its MTU.
@@ -383,6 +385,10 @@ impl Engine {
 
     /// Set an interface up or down.
     pub fn set_admin_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
+        if !up && self.interface(id).is_some_and(|interface| interface.row.up) {
+            self.make_room()?;
+            self.tell(id, InterfaceChange::GoingDown);
+        }
         self.change_and_tell(id, InterfaceChange::State, |interface| {
             interface.device.set_admin_up(up).map_err(InterfaceError::Device)?;
             interface.admin_up = up;

@@ -20,6 +20,7 @@ mod header_line;
 pub mod ids;
 pub mod interface;
 pub mod interfaces;
+pub mod jitter;
 pub mod memory;
 pub mod node;
 mod outbox;

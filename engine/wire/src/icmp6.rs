@@ -16,7 +16,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::checksum::Sum;
 use crate::header::room;
-use crate::{Header, IpProtocol, WireError};
+use crate::ip6::extension::upper_layer;
+use crate::{Header, Ip6Header, IpProtocol, WireError};
 
 /// Types of ICMPv6 messages.
 pub mod kind {
@@ -103,6 +104,16 @@ pub fn is_good(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> bool 
 fn pseudo(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Option<Sum> {
     let len = u32::try_from(len).ok()?;
     Some(Sum::pseudo6(source, destination, IpProtocol::ICMP6, len))
+}
+
+/// The IPv6 header of a packet and its ICMPv6 message, when all of it stands in `packet` behind headers that
+/// can be walked. `None` for other protocols and for fragments. The checksum is not looked at.
+pub fn within(packet: &[u8]) -> Option<(&Ip6Header, &[u8])> {
+    let (header, behind) = Ip6Header::split(packet)?;
+    let behind = behind.get(..usize::from(header.payload_length()))?;
+    let upper = upper_layer(header.next_header(), behind).ok()?;
+    let is_whole = upper.fragment.is_none_or(|fragment| fragment.is_atomic());
+    (is_whole && upper.protocol == IpProtocol::ICMP6).then_some((header, behind.get(upper.offset..)?))
 }
 
 /// What an ICMPv6 message says.
@@ -268,6 +279,20 @@ mod tests {
         assert!(Icmp6Header::overlay(&out).unwrap().is_error());
         assert_eq!(Message::parse(HERE, THERE, &out), Ok(message));
         assert!(Message::parse(HERE, HERE, &out).is_err(), "the pseudo header counts");
+    }
+
+    #[test]
+    fn a_message_is_found_behind_a_hop_by_hop_header() {
+        let mut packet = [0; 40 + 8 + 8];
+        let header = Ip6Header::new(HERE, THERE, IpProtocol::HOP_BY_HOP, 1, 16);
+        header.write(&mut packet).unwrap();
+        packet[40..48].copy_from_slice(&[58, 0, 5, 2, 0, 0, 1, 0]);
+        packet[48] = kind::ROUTER_SOLICITATION;
+        let (header, message) = within(&packet).unwrap();
+        assert_eq!((header.source(), message.len(), message[0]), (HERE, 8, kind::ROUTER_SOLICITATION));
+        assert!(within(&packet[..55]).is_none(), "the packet is cut");
+        packet[40] = IpProtocol::UDP.0;
+        assert!(within(&packet).is_none());
     }
 
     proptest! {

@@ -23,6 +23,34 @@ use super::kind;
 use crate::ip6::address;
 use crate::{Header, WireError};
 
+/// Types of options that [`NdOption`] has no form of its own for.
+pub mod option_kind {
+    /// A route behind the router (RFC 4191 §2.3).
+    pub const ROUTE_INFORMATION: u8 = 24;
+    /// Addresses of name servers (RFC 8106 §5.1).
+    pub const RDNSS: u8 = 25;
+    /// Domains to search names in (RFC 8106 §5.2).
+    pub const DNSSL: u8 = 31;
+}
+
+/// Flags of a router advertisement (RFC 4861 §4.2, RFC 4191 §2.2).
+pub mod router_flags {
+    /// Addresses by DHCPv6.
+    pub const MANAGED: u8 = 0x80;
+    /// Other configuration by DHCPv6.
+    pub const OTHER: u8 = 0x40;
+    /// The router's preference, two bits.
+    pub const PREFERENCE: u8 = 0x18;
+}
+
+/// Flags of a prefix (RFC 4861 §4.6.2).
+pub mod prefix_flags {
+    /// On the link.
+    pub const ON_LINK: u8 = 0x80;
+    /// Hosts may make addresses of it.
+    pub const AUTONOMOUS: u8 = 0x40;
+}
+
 /// The hop limit that proves that no router was on the way (RFC 4861 §3.1).
 pub const HOP_LIMIT: u8 = 255;
 

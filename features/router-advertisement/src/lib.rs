@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod advertisement;
+mod commands;
+mod config;
+mod heard;
+mod message;
+mod notice;
+mod sender;
+mod shows;
+mod solicitation;
+mod state;
+
+use quiver_control::{Registry, order};
+use quiver_wire::icmp6::kind;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("router-advertisement", "Tells IPv6 hosts their prefixes, router and name servers");
+    registry.graph.node(solicitation::spec());
+    registry.graph.node(advertisement::spec());
+    registry.graph.claim("icmp6-type", kind::ROUTER_SOLICITATION.into(), solicitation::NAME);
+    registry.graph.claim("icmp6-type", kind::ROUTER_ADVERTISEMENT.into(), advertisement::NAME);
+    commands::register(registry);
+    shows::register(registry);
+    registry.running_config(order::FEATURES, commands::write_config);
+    registry.on_start(sender::start);
+}

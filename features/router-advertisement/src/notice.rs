@@ -1,0 +1,177 @@
+//! What the nodes tell the control thread, as it lies in an [`Event`].
+
+use std::net::Ipv6Addr;
+
+use quiver_core::event::Event;
+use quiver_core::{Context, InterfaceId};
+use quiver_wire::icmp6::nd::PrefixInformation;
+
+/// Bytes of a notice at most.
+const NOTICE_BYTES_MAX: usize = 48;
+
+/// What a router says of itself, without its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterSays {
+    /// What hosts put into their packets; 0: not said.
+    pub hop_limit: u8,
+    /// As sent.
+    pub flags: u8,
+    /// How long it is a default router, seconds.
+    pub lifetime_s: u16,
+    /// Milliseconds; 0: not said.
+    pub reachable_ms: u32,
+    /// Milliseconds; 0: not said.
+    pub retransmit_ms: u32,
+    /// MTU of the link, bytes; 0: not said.
+    pub mtu_bytes: u32,
+}
+
+/// What a node tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A host asks for routers.
+    Solicitation {
+        /// The host; `::` when it has no address yet.
+        from: Ipv6Addr,
+    },
+    /// A router tells of itself.
+    Router {
+        /// Its link-local address.
+        from: Ipv6Addr,
+        /// What it says.
+        says: RouterSays,
+    },
+    /// A router tells of a prefix.
+    Prefix {
+        /// The router.
+        from: Ipv6Addr,
+        /// What it says.
+        says: PrefixInformation,
+    },
+}
+
+/// The bytes of a notice, without allocation.
+struct Bytes {
+    bytes: [u8; NOTICE_BYTES_MAX],
+    length: usize,
+}
+
+impl Bytes {
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        if let Some(room) = self.bytes.get_mut(self.length..end) {
+            room.copy_from_slice(bytes);
+            self.length = end;
+        }
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+}
+
+impl Notice {
+    fn bytes(&self) -> (u8, Bytes) {
+        let mut out = Bytes { bytes: [0; NOTICE_BYTES_MAX], length: 0 };
+        let kind = match self {
+            Notice::Solicitation { from } => {
+                out.put(&from.octets());
+                0
+            }
+            Notice::Router { from, says } => {
+                out.put(&from.octets());
+                out.put(&[says.hop_limit, says.flags]);
+                out.put(&says.lifetime_s.to_be_bytes());
+                let words = [says.reachable_ms, says.retransmit_ms, says.mtu_bytes];
+                words.iter().for_each(|word| out.put(&word.to_be_bytes()));
+                1
+            }
+            Notice::Prefix { from, says } => {
+                out.put(&from.octets());
+                out.put(&[says.length, says.flags]);
+                [says.valid_s, says.preferred_s].iter().for_each(|word| out.put(&word.to_be_bytes()));
+                out.put(&says.prefix.octets());
+                2
+            }
+        };
+        (kind, out)
+    }
+
+    /// Tell the control thread about `interface`.
+    pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) {
+        let (kind, out) = self.bytes();
+        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]));
+    }
+
+    /// What an event of one of our nodes says.
+    pub fn read(event: &Event) -> Option<Notice> {
+        Notice::from_bytes(event.kind, event.bytes())
+    }
+
+    fn from_bytes(kind: u8, bytes: &[u8]) -> Option<Notice> {
+        let mut bytes = Reader(bytes);
+        let from = Ipv6Addr::from_octets(bytes.take()?);
+        match kind {
+            0 => Some(Notice::Solicitation { from }),
+            1 => {
+                let [hop_limit, flags] = bytes.take()?;
+                let lifetime_s = u16::from_be_bytes(bytes.take()?);
+                let (reachable_ms, retransmit_ms) = (bytes.word()?, bytes.word()?);
+                let mtu_bytes = bytes.word()?;
+                let says =
+                    RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
+                Some(Notice::Router { from, says })
+            }
+            _ => {
+                let [length, flags] = bytes.take()?;
+                let (valid_s, preferred_s) = (bytes.word()?, bytes.word()?);
+                let prefix = Ipv6Addr::from_octets(bytes.take()?);
+                let says = PrefixInformation { length, flags, valid_s, preferred_s, prefix };
+                Some(Notice::Prefix { from, says })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_what_is_read() {
+        let from = Ipv6Addr::LOCALHOST;
+        let router = RouterSays {
+            hop_limit: 64,
+            flags: 0xc8,
+            lifetime_s: 1800,
+            reachable_ms: 1,
+            retransmit_ms: 2,
+            mtu_bytes: 1500,
+        };
+        let prefix = PrefixInformation {
+            length: 64,
+            flags: 0xc0,
+            valid_s: 3,
+            preferred_s: 4,
+            prefix: Ipv6Addr::LOCALHOST,
+        };
+        for notice in [
+            Notice::Solicitation { from },
+            Notice::Router { from, says: router },
+            Notice::Prefix { from, says: prefix },
+        ] {
+            let (kind, out) = notice.bytes();
+            assert_eq!(Notice::from_bytes(kind, &out.bytes[..out.length]), Some(notice));
+        }
+    }
+}
