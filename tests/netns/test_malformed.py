@@ -266,8 +266,8 @@ BEHIND_ETHERNET: list[tuple[str, str, str, int, Packet]] = [
 FRAMES: list[tuple[str, str, str, Callable[[str], Packet]]] = [
     ("frame to another station", "ethernet-input", "mac-mismatch", lambda _: Ether(dst=OTHER_MAC) / ip4()),
     ("LLC", "ethernet-input", "llc", lambda mac: Ether(dst=mac, type=60) / LLC() / (MARK * 2)),
-    ("tagged frame", "ethernet-input", "unknown-vlan", lambda mac: Ether(dst=mac) / Dot1Q(vlan=5) / ip4()),
-    ("service tag", "ethernet-input", "unknown-vlan", lambda mac: Ether(dst=mac, type=0x88A8) / MARK),
+    ("tagged frame", "vlan-input", "unknown-vlan", lambda mac: Ether(dst=mac) / Dot1Q(vlan=5) / ip4()),
+    ("service tag", "vlan-input", "unknown-vlan", lambda mac: Ether(dst=mac, type=0x88A8) / MARK),
     (
         "unknown EtherType",
         "ethernet-input",

@@ -117,6 +117,7 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
             }),
         NodeSpec::input("handoff-input", "Packets that another worker has handed over"),
         NodeSpec::input("null-node", "Stands in for nodes that are not there").reasons::<NullDrop>(),
+        crate::sub_interface::output_node(),
     ]
 }
 

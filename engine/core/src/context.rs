@@ -13,6 +13,9 @@ use crate::node::Reason;
 use crate::outbox::Outbox;
 use crate::packet::{Packet, PacketFlags};
 
+/// Bytes of the two addresses in front of a frame (IEEE 802.3 §3.1.1).
+const ADDRESSES_BYTES: usize = 12;
+
 /// One pass of one worker, lent to the nodes that run in it.
 pub struct Context<'p> {
     /// What is read under it cannot outlive the pass.
@@ -78,9 +81,16 @@ impl<'p> Context<'p> {
         packet: &mut Packet,
         default: NodeId,
     ) -> NodeId {
-        packet.arc_place = packet.arc_place.saturating_add(1);
-        let Some(row) = self.interface(interface) else { return default };
-        row.chains[arc.0 as usize % ARCS_MAX].at(packet.arc_place).unwrap_or(default)
+        next_in_arc(self.interface(interface), arc, packet, default)
+    }
+
+    /// Give a frame that the router made, addresses and protocol in front, what frames of `interface` carry
+    /// between the two: a sub-interface's tags. False when there is no such interface, or no room.
+    #[must_use]
+    pub fn encapsulate(&self, interface: InterfaceId, packet: &mut Packet) -> bool {
+        let Some(row) = self.interface(interface) else { return false };
+        let between = row.encapsulation.bytes();
+        between.is_empty() || packet.insert(ADDRESSES_BYTES, between)
     }
 
     /// Send one packet to a node, beside the vector that is being run.
@@ -112,4 +122,17 @@ impl<'p> Context<'p> {
     pub fn is_traced(packet: &Packet) -> bool {
         packet.has(PacketFlags::TRACED)
     }
+}
+
+/// The feature behind the one that a packet has met on an arc of an interface, or `default`.
+#[inline(always)]
+pub(crate) fn next_in_arc(
+    row: Option<&InterfaceRow>,
+    arc: ArcId,
+    packet: &mut Packet,
+    default: NodeId,
+) -> NodeId {
+    packet.arc_place = packet.arc_place.saturating_add(1);
+    let Some(row) = row else { return default };
+    row.chains[arc.0 as usize % ARCS_MAX].at(packet.arc_place).unwrap_or(default)
 }

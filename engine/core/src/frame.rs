@@ -101,6 +101,13 @@ impl Frame {
         self.same_rx = same;
     }
 
+    /// A node has changed where packets are said to come in: look again whether that is one interface.
+    pub fn look_at_rx(&mut self) {
+        let Some(first) = self.packets().first().map(|packet| packet.rx) else { return };
+        self.same_rx =
+            self.packets().iter().fold(0, |differing, packet| differing | packet.rx.0 ^ first.0) == 0;
+    }
+
     /// The packets.
     #[inline(always)]
     pub fn packets(&self) -> &[Packet] {

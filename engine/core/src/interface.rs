@@ -9,6 +9,32 @@ use crate::epoch::{Epochs, Pass};
 use crate::ids::{InterfaceId, NodeId};
 use crate::sync::{AtomicPtr, Ordering};
 
+/// Bytes of a link layer between the addresses and the number of the protocol at most: two tags.
+pub const ENCAPSULATION_BYTES_MAX: usize = 8;
+
+/// What stands between the layer 2 addresses and the number of the protocol in every frame of an
+/// interface; nothing as a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Encapsulation {
+    bytes: [u8; ENCAPSULATION_BYTES_MAX],
+    length: u8,
+}
+
+impl Encapsulation {
+    /// Of these bytes; `None` when they are more than [`ENCAPSULATION_BYTES_MAX`].
+    pub fn new(bytes: &[u8]) -> Option<Encapsulation> {
+        let mut encapsulation = Encapsulation { length: bytes.len() as u8, ..Encapsulation::default() };
+        encapsulation.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(encapsulation)
+    }
+
+    /// The bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length) % (ENCAPSULATION_BYTES_MAX + 1)]
+    }
+}
+
 /// What workers need to know about an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(align(64))]
@@ -23,15 +49,26 @@ pub struct InterfaceRow {
     pub mtu_bytes: u32,
     /// Where received packets go when no feature stands before it (`ethernet-input`, …).
     pub input: NodeId,
-    /// The node that sends: `NAME-output`.
+    /// The node that sends: `NAME-output`; for a sub-interface `sub-interface-output`, which all of them
+    /// share, so that who sends there sets [`Packet::tx`](crate::Packet::tx) first.
     pub output: NodeId,
-    /// The device's node: `NAME-tx`.
+    /// The device's node: `NAME-tx`; for a sub-interface the parent's output.
     pub tx: NodeId,
+    /// The interface that this one is a part of; [`InterfaceId::NONE`] when it is a port of its own.
+    pub parent: InterfaceId,
+    /// What its frames carry behind their addresses.
+    pub encapsulation: Encapsulation,
     /// The enabled features by arc.
     pub chains: [Chain; ARCS_MAX],
 }
 
 impl InterfaceRow {
+    /// Is it a part of another interface?
+    #[inline(always)]
+    pub fn is_sub_interface(&self) -> bool {
+        self.parent != InterfaceId::NONE
+    }
+
     /// Where a packet goes that enters `arc` here and whose way without features is `default`.
     #[inline(always)]
     pub fn first(&self, arc: ArcId, default: NodeId) -> NodeId {

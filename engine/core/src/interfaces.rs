@@ -1,6 +1,6 @@
 //! Interfaces as the control thread holds them: made, changed and deleted while traffic goes on.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::arc::{ARCS_MAX, ArcId, Chain, FEATURES_PER_CHAIN_MAX};
 use crate::counters::INTERFACES_MAX;
@@ -9,7 +9,7 @@ use crate::engine::{Engine, Stalled};
 use crate::epoch::Stamp;
 use crate::graph::BuildError;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
-use crate::interface::InterfaceRow;
+use crate::interface::{Encapsulation, InterfaceRow};
 use crate::worker::{Input, Worker};
 
 /// Characters in an interface's name.
@@ -74,17 +74,33 @@ pub struct Interface {
     pub admin_up: bool,
     /// Does the device say that the other side is there?
     pub link_up: bool,
+    /// Can it only pass frames on? A sub-interface for frames that have not all the same tags: nothing says
+    /// with which of them a packet of the router's would leave.
+    pub passes_on_only: bool,
     /// Its receive queues.
     pub rx: Vec<RxPlacement>,
     /// What the operator wants of them.
     pub rx_wishes: Vec<RxWish>,
-    row: InterfaceRow,
+    /// See [`own_mtu_bytes`](Self::own_mtu_bytes).
+    pub(crate) own_mtu: Option<u32>,
+    pub(crate) row: InterfaceRow,
+}
+
+/// What is known of an interface when it is made.
+pub(crate) struct Facts {
+    pub(crate) link_up: bool,
+    pub(crate) passes_on_only: bool,
 }
 
 impl Interface {
     /// What workers see of it.
     pub fn row(&self) -> &InterfaceRow {
         &self.row
+    }
+
+    /// The MTU that the operator wants of a sub-interface, in bytes, when that is not its parent's.
+    pub fn own_mtu_bytes(&self) -> Option<u32> {
+        self.own_mtu
     }
 
     /// A new wish takes the place of what it contradicts.
@@ -124,6 +140,8 @@ pub enum InterfaceChange {
     /// What it sends leaves by another port than before: its addresses should be announced, so that
     /// bridges learn where it is now.
     Moved,
+    /// The node that received packets go to.
+    Input,
 }
 
 /// Why something cannot be done to an interface.
@@ -144,6 +162,19 @@ pub enum InterfaceError {
     /// A size out of range.
     #[error("MTU {0} is outside {MTU_BYTES_MIN}..={MTU_BYTES_MAX}")]
     BadMtu(u32),
+    /// A sub-interface of a sub-interface.
+    #[error("{0} is a sub-interface itself")]
+    NotAPort(String),
+    /// More than the port that it is a part of takes.
+    #[error("MTU {mtu_bytes} is more than the {parent_bytes} of {parent}, which it is a part of")]
+    MtuBeyondParent {
+        /// What was asked for.
+        mtu_bytes: u32,
+        /// The most there can be.
+        parent_bytes: u32,
+        /// Whose.
+        parent: String,
+    },
     /// The device refuses.
     #[error("{0}")]
     Device(String),
@@ -183,8 +214,10 @@ type Observer = Box<dyn FnMut(&mut Engine, InterfaceId, InterfaceChange)>;
 /// All interfaces.
 #[derive(Default)]
 pub(crate) struct Interfaces {
-    list: Vec<Option<Interface>>,
-    by_name: HashMap<String, InterfaceId>,
+    pub(crate) list: Vec<Option<Interface>>,
+    pub(crate) by_name: HashMap<String, InterfaceId>,
+    /// Sub-interfaces by the interface that they are a part of.
+    pub(crate) parts: BTreeMap<InterfaceId, BTreeSet<InterfaceId>>,
     free: VecDeque<(Stamp, InterfaceId)>,
     observers: Vec<Observer>,
     changes: VecDeque<(InterfaceId, InterfaceChange)>,
@@ -198,12 +231,7 @@ impl Engine {
     /// Make an interface. It is down until [`set_admin_up`](Self::set_admin_up).
     pub fn create_interface(&mut self, spec: InterfaceSpec) -> Result<InterfaceId, InterfaceError> {
         let name = &spec.name;
-        if name.is_empty() || name.len() > INTERFACE_NAME_MAX || name.contains(char::is_whitespace) {
-            return Err(InterfaceError::BadName(spec.name));
-        }
-        if self.interfaces.by_name.contains_key(name) {
-            return Err(InterfaceError::Exists(spec.name));
-        }
+        self.check_new_name(name)?;
         self.make_room()?;
         let input = self.node_id(&spec.input).ok_or_else(|| BuildError::EdgeMissing {
             node: spec.name.clone(),
@@ -222,26 +250,54 @@ impl Engine {
             input,
             output,
             tx,
+            parent: InterfaceId::NONE,
+            encapsulation: Encapsulation::default(),
             chains: [Chain::default(); ARCS_MAX],
         };
-        self.rows.set(id, Some(row.clone()));
-        self.interfaces.by_name.insert(spec.name.clone(), id);
-        self.clear_interface_baseline(id);
-        self.interfaces.list[id.index()] = Some(Interface {
-            id,
-            name: spec.name,
-            device: spec.device,
-            admin_up: false,
-            link_up: spec.link_up,
-            rx: Vec::new(),
-            rx_wishes: Vec::new(),
-            row,
-        });
-        self.tell(id, InterfaceChange::Created);
+        let facts = Facts { link_up: spec.link_up, passes_on_only: false };
+        self.place_interface(id, spec.name, spec.device, facts, row);
         Ok(id)
     }
 
-    fn free_interface_id(&mut self) -> Result<InterfaceId, InterfaceError> {
+    /// May a new interface be called so?
+    pub(crate) fn check_new_name(&self, name: &str) -> Result<(), InterfaceError> {
+        if name.is_empty() || name.len() > INTERFACE_NAME_MAX || name.contains(char::is_whitespace) {
+            return Err(InterfaceError::BadName(name.to_owned()));
+        }
+        if self.interfaces.by_name.contains_key(name) {
+            return Err(InterfaceError::Exists(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Show a new interface to workers, then to observers.
+    pub(crate) fn place_interface(
+        &mut self,
+        id: InterfaceId,
+        name: String,
+        device: Box<dyn Device>,
+        facts: Facts,
+        row: InterfaceRow,
+    ) {
+        self.rows.set(id, Some(row.clone()));
+        self.interfaces.by_name.insert(name.clone(), id);
+        self.clear_interface_baseline(id);
+        self.interfaces.list[id.index()] = Some(Interface {
+            id,
+            name,
+            device,
+            admin_up: false,
+            link_up: facts.link_up,
+            passes_on_only: facts.passes_on_only,
+            rx: Vec::new(),
+            rx_wishes: Vec::new(),
+            own_mtu: None,
+            row,
+        });
+        self.tell(id, InterfaceChange::Created);
+    }
+
+    pub(crate) fn free_interface_id(&mut self) -> Result<InterfaceId, InterfaceError> {
         match self.interfaces.free.front() {
             Some((stamp, id)) if self.epochs.has_passed(*stamp) => {
                 let id = *id;
@@ -257,7 +313,8 @@ impl Engine {
         }
     }
 
-    /// Delete an interface. Packets under way to it are dropped and counted.
+    /// Delete an interface, and its sub-interfaces before it. Packets under way to it are dropped and
+    /// counted.
     pub fn delete_interface(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         let workers: BTreeSet<WorkerId> = interface.rx.iter().map(|p| p.worker).collect();
@@ -265,6 +322,8 @@ impl Engine {
         for worker in workers {
             self.call(worker, |_: &mut Worker| ())?; // it will let go of its queues, too
         }
+        let parts: Vec<InterfaceId> = self.sub_interfaces(id).collect();
+        parts.into_iter().try_for_each(|part| self.delete_interface(part))?;
         self.tell(id, InterfaceChange::Deleted);
         self.remove_rx_queues(id)?;
         let Some(interface) = self.interfaces.list[id.index()].take() else {
@@ -272,8 +331,12 @@ impl Engine {
         };
         self.interfaces.by_name.remove(&interface.name);
         self.rows.set(id, None);
-        self.remove_node(interface.row.output);
-        self.remove_node(interface.row.tx);
+        if interface.row.is_sub_interface() {
+            self.forget_sub_interface(id, interface.row.parent);
+        } else {
+            self.remove_node(interface.row.output);
+            self.remove_node(interface.row.tx);
+        }
         self.interfaces.free.push_back((self.epochs.stamp(), id));
         Ok(())
     }
@@ -316,7 +379,7 @@ impl Engine {
         self.interfaces.observers.push(Box::new(observer));
     }
 
-    fn tell(&mut self, id: InterfaceId, change: InterfaceChange) {
+    pub(crate) fn tell(&mut self, id: InterfaceId, change: InterfaceChange) {
         self.interfaces.changes.push_back((id, change));
         if self.interfaces.telling {
             return; // an observer made this change; it is told when the one under way is done
@@ -341,7 +404,7 @@ impl Engine {
     }
 
     /// As `change_row`; without room, workers see the change when there is some.
-    fn change_row_anyway(
+    pub(crate) fn change_row_anyway(
         &mut self,
         id: InterfaceId,
         has_room: bool,
@@ -379,6 +442,7 @@ impl Engine {
     ) -> Result<(), InterfaceError> {
         if self.change_row(id, change)? {
             self.tell(id, what);
+            self.sub_interfaces_follow(id);
         }
         Ok(())
     }
@@ -405,6 +469,7 @@ impl Engine {
         })?;
         if changed {
             self.tell(id, InterfaceChange::State);
+            self.sub_interfaces_follow(id);
         }
         Ok(())
     }
@@ -414,7 +479,9 @@ impl Engine {
         if !(MTU_BYTES_MIN..=MTU_BYTES_MAX).contains(&mtu_bytes) {
             return Err(InterfaceError::BadMtu(mtu_bytes));
         }
+        let own_mtu = self.own_mtu(id, mtu_bytes)?;
         self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
+            interface.own_mtu = own_mtu;
             interface.row.mtu_bytes = mtu_bytes;
             Ok(())
         })
@@ -447,11 +514,10 @@ impl Engine {
 
     /// Send received packets to another node (`ethernet-input`, a bridge, …).
     pub fn set_input_node(&mut self, id: InterfaceId, node: NodeId) -> Result<(), InterfaceError> {
-        self.change_row(id, |interface| {
+        self.change_and_tell(id, InterfaceChange::Input, |interface| {
             interface.row.input = node;
             Ok(())
-        })?;
-        Ok(())
+        })
     }
 
     /// Switch a feature on or off on an interface. Its place among the others is fixed by the arc.

@@ -32,6 +32,7 @@ pub mod ring;
 mod shares;
 pub mod stage;
 pub mod statistics;
+pub mod sub_interface;
 pub mod superblock;
 pub mod sync;
 pub mod throttle;

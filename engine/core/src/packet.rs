@@ -181,6 +181,33 @@ impl Packet {
         true
     }
 
+    /// Put `bytes` behind the first `at` bytes, which move to the front; false (and nothing changes) when
+    /// the first segment is shorter, or without headroom.
+    #[inline]
+    #[must_use]
+    pub fn insert(&mut self, at: usize, bytes: &[u8]) -> bool {
+        let count = bytes.len();
+        if at > self.segment_length() || !self.push(count) {
+            return false;
+        }
+        let all = self.bytes_mut();
+        all.copy_within(count..count + at, 0);
+        all[at..at + count].copy_from_slice(bytes);
+        true
+    }
+
+    /// Take the `count` bytes behind the first `at` bytes out; false (and nothing changes) when the first
+    /// segment is shorter.
+    #[inline]
+    #[must_use]
+    pub fn remove(&mut self, at: usize, count: usize) -> bool {
+        if at + count > self.segment_length() {
+            return false;
+        }
+        self.bytes_mut().copy_within(..at, count);
+        self.pull(count)
+    }
+
     /// Put a header of at most 16 bytes in front: `block` holds it right-aligned, and all 16 bytes
     /// are written ending where the packet begins (what stood there is headroom). Two instructions
     /// on the plain path. False without headroom.
@@ -551,6 +578,20 @@ mod tests {
         cache.free(packet);
         cache.report();
         assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn what_is_inserted_behind_the_first_bytes_is_removed_again() {
+        let mut cache = cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert!(packet.append(b"addresses+type", &mut cache));
+        assert!(packet.insert(9, b"tag"));
+        assert_eq!(packet.bytes(), b"addressestag+type");
+        assert!(packet.remove(9, 3));
+        assert_eq!(packet.bytes(), b"addresses+type");
+        assert!(!packet.remove(9, 6) && !packet.insert(15, b"tag") && !packet.insert(0, &[0; 1000]));
+        assert_eq!(packet.bytes(), b"addresses+type");
+        cache.free(packet);
     }
 
     #[test]

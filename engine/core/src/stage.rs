@@ -4,31 +4,66 @@
 
 use std::sync::Arc;
 
-use crate::context::Context;
-use crate::counters::WorkerCounters;
+use crate::arc::ArcId;
+use crate::context::{Context, next_in_arc};
+use crate::counters::{InterfaceCounters, WorkerCounters};
 use crate::cpu::{Body, Variant};
+use crate::epoch::Pass;
 use crate::frame::{FRAME_PACKETS_MAX, Frame, settle};
 use crate::ids::{InterfaceId, NodeId};
+use crate::interface::{InterfaceRow, InterfaceRows};
 use crate::node::{Node, NodeSpec, Reason, Wiring};
 use crate::packet::Packet;
 
-/// Where a stage counts its events.
+/// What a stage reaches beside its packet: where it counts, and the rows of interfaces.
 #[derive(Clone, Copy)]
 pub struct Tally<'p> {
     counters: &'p WorkerCounters,
+    rows: &'p InterfaceRows,
+    pass: Pass<'p>,
     node: NodeId,
 }
 
 impl<'p> Tally<'p> {
     #[inline(always)]
-    pub(crate) fn new(counters: &'p WorkerCounters, node: NodeId) -> Tally<'p> {
-        Tally { counters, node }
+    pub(crate) fn new(cx: &Context<'p>) -> Tally<'p> {
+        Tally { counters: cx.counters, rows: cx.rows, pass: cx.pass, node: cx.node }
+    }
+
+    /// The same, for another node.
+    #[inline(always)]
+    pub(crate) fn of(self, node: NodeId) -> Tally<'p> {
+        Tally { node, ..self }
     }
 
     /// Count an event of the stage's node.
     #[inline]
     pub fn count(self, event: impl Reason, n: u64) {
         self.counters.reason(self.node, event.number()).add(n);
+    }
+
+    /// An interface's row; `None` when it does not exist (any more).
+    #[inline(always)]
+    pub fn interface(self, id: InterfaceId) -> Option<&'p InterfaceRow> {
+        self.rows.get(id, self.pass)
+    }
+
+    /// This worker's counters of an interface.
+    #[inline(always)]
+    pub fn interface_counters(self, id: InterfaceId) -> &'p InterfaceCounters {
+        self.counters.interface(id)
+    }
+
+    /// Walk on along an arc: the feature behind the running one, or `default`.
+    #[inline]
+    pub fn next_in_arc(
+        self,
+        arc: ArcId,
+        interface: InterfaceId,
+        packet: &mut Packet,
+        default: NodeId,
+    ) -> NodeId {
+        next_in_arc(self.interface(interface), arc, packet, default)
     }
 }
 
@@ -39,6 +74,8 @@ pub trait Stage: Send + 'static {
     /// Does it look into packets that nobody has looked into before? Then their first lines are asked
     /// for ahead.
     const LOOKS_FIRST: bool = false;
+    /// Does it say of packets that they came in by another interface ([`Packet::rx`])?
+    const SORTS: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What holds for all packets that came in by one interface, read once for a vector.
@@ -144,7 +181,7 @@ struct StageNode<S>(S);
 impl<S: Stage> Node for StageNode<S> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let stage = &self.0;
-        let tally = Tally::new(cx.counters, cx.node);
+        let tally = Tally::new(cx);
         let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
         if frame.is_same_rx() {
             stage.arrived(cx, first, frame.len() as u64);
@@ -155,6 +192,9 @@ impl<S: Stage> Node for StageNode<S> {
                 stage.arrived(cx, packet.rx, 1);
                 stage.decide(tally, stage.common(cx, packet.rx), packet)
             });
+        }
+        if S::SORTS {
+            frame.look_at_rx();
         }
     }
 }
@@ -242,7 +282,7 @@ struct InquiryNode<I: Inquiry> {
 impl<I: Inquiry> Node for InquiryNode<I> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
-        let (variant, tally) = (cx.variant, Tally::new(cx.counters, cx.node));
+        let (variant, tally) = (cx.variant, Tally::new(cx));
         if frame.is_same_rx() {
             let common = self.inquiry.common(cx, first);
             return variant.run(AllInquiries { node: self, variant, tally, common, frame });

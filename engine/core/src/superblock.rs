@@ -13,6 +13,7 @@ use crate::cpu::{Body, Variant};
 use crate::directory::Directory;
 use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, PREFETCH_AHEAD};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::interface::InterfaceRow;
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::Shares;
@@ -58,7 +59,7 @@ pub trait Stages: Sized + Send + 'static {
     #[doc(hidden)]
     fn decide(
         &self,
-        counters: &WorkerCounters,
+        tally: Tally<'_>,
         common: Self::Common,
         ids: &Ids,
         packet: &mut Packet,
@@ -94,13 +95,13 @@ macro_rules! stages {
             #[inline(always)]
             fn decide(
                 &self,
-                counters: &WorkerCounters,
+                tally: Tally<'_>,
                 common: Self::Common,
                 ids: &Ids,
                 packet: &mut Packet,
             ) -> Result<(), Exit> {
                 $(
-                    let next = decide(&self.$place, Tally::new(counters, ids[$place]), common.$place, packet);
+                    let next = decide(&self.$place, tally.of(ids[$place]), common.$place, packet);
                     if next != ids[$place + 1] {
                         return Err(Exit { place: $place, next });
                     }
@@ -165,6 +166,10 @@ fn carry_out(cx: &Context<'_>, tx: InterfaceId, mut bytes: u64, frame: &mut Fram
     if row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
         return None;
     }
+    // Sub-interfaces share a node.
+    if row.is_sub_interface() && frame.packets().iter().any(|packet| packet.tx != tx) {
+        return None;
+    }
     if frame.packets().iter().fold(false, |any, packet| any | packet.is_chained()) {
         bytes = frame.packets().iter().map(|packet| packet.length() as u64).sum();
     }
@@ -195,7 +200,7 @@ impl<H: Stages, L: LookUp, T: Stage> WithLookUp<H, L, T> {
 /// One pass over a vector.
 struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
     block: &'a mut WithLookUp<H, L, T>,
-    counters: &'a WorkerCounters,
+    tally: Tally<'a>,
     variant: Variant,
     head: H::Common,
     look_up: L::Common,
@@ -234,7 +239,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
             let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
             later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
             for (packet, key) in now.iter_mut().zip(keys) {
-                *key = match head.decide(self.counters, self.head, &ids, packet) {
+                *key = match head.decide(self.tally, self.head, &ids, packet) {
                     Ok(()) => look_up.key(packet),
                     Err(exit) => {
                         next[begin + index] = exit.next;
@@ -260,7 +265,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         let count = (packets.len() - begin).min(BLOCK);
         look_up.find(self.variant, self.look_up, &keys[..count], &mut found[..count]);
         let tail_id = ids[WithLookUp::<H, L, T>::TAIL];
-        let tally = Tally::new(self.counters, tail_id);
+        let tally = self.tally.of(tail_id);
         let (packets, next) = (&mut packets[begin..begin + count], &mut next[begin..begin + count]);
         let mut bytes = 0;
         let mut left = exits.marks.word(block);
@@ -305,8 +310,8 @@ impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
         let head = self.head.common(cx, rx, &self.ids)?;
         let (look_up, tail) = (self.look_up.common(cx, rx), self.tail.common(cx, rx));
         let count = frame.len();
-        let (counters, variant) = (cx.counters, cx.variant);
-        let pass = Pass { block: self, counters, variant, head, look_up, tail, frame: &mut *frame };
+        let (tally, variant) = (Tally::new(cx), cx.variant);
+        let pass = Pass { block: self, tally, variant, head, look_up, tail, frame: &mut *frame };
         let bytes = variant.run(pass);
         let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
         let arrived = count_arrived(count, &left, Self::TAIL + 1);
@@ -358,6 +363,9 @@ impl<S: Steer> Superblock for Straight<S> {
         self.stage.arrived(cx, rx, frame.len() as u64);
         let arrived = count_arrived(frame.len(), &[0; STAGES_MAX], 1);
         frame.set_all_next(output);
+        if cx.interface(tx).is_some_and(InterfaceRow::is_sub_interface) {
+            frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
+        }
         let output = carry_out(cx, tx, bytes, frame);
         Some(Passed { arrived, from: output.unwrap_or(self.ids[0]), output, mostly_left: false })
     }

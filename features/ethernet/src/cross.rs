@@ -65,7 +65,9 @@ impl<const PATCH: bool> Stage for Cross<PATCH> {
         if !Self::takes(packet) {
             return Err(CrossDrop::Truncated);
         }
-        common.map(|(output, _)| output).ok_or(CrossDrop::NotConnected)
+        let (output, to) = common.ok_or(CrossDrop::NotConnected)?;
+        packet.tx = to;
+        Ok(output)
     }
 }
 

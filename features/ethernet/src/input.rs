@@ -1,6 +1,7 @@
 //! `ethernet-input`: whose frame is it, and which protocol is in it (IEEE 802.3 clause 3).
 
-use quiver_core::node::{DROP, NodeSpec};
+use quiver_core::interface::InterfaceRow;
+use quiver_core::node::{DROP, NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
@@ -19,19 +20,54 @@ quiver_core::reasons! {
         NotForUs = "mac-mismatch", "destination MAC is neither ours nor a group (`set interface promiscuous on IF` accepts it)";
         /// A length where the type should be.
         Llc = "llc", "802.3 length field instead of a protocol (LLC is not routed)";
-        /// Tagged.
-        UnknownVlan = "unknown-vlan", "VLAN tag, and no sub-interface for it";
         /// Nothing in the router handles it.
         UnknownType = "unknown-ethertype", "no handler for this ethertype";
     }
 }
 
-/// `ethernet-input`, a packet's part of it.
-pub struct EthernetInput {
+/// The nodes of the protocols that frames carry.
+pub(crate) struct Protocols {
     ip4: NodeId,
     ip6: NodeId,
     /// Nodes that claim other ethertypes.
     claimed: Vec<(EtherType, NodeId)>,
+}
+
+impl Protocols {
+    /// Those that are built in.
+    pub fn new(wiring: &Wiring<'_>) -> Protocols {
+        Protocols {
+            ip4: wiring.node_if_built("ip4-input").unwrap_or(DROP),
+            ip6: wiring.node_if_built("ip6-input").unwrap_or(DROP),
+            claimed: wiring.claims("ethertype").into_iter().map(claimed_ethertype).collect(),
+        }
+    }
+
+    /// The node for what follows; `None` when nothing handles it.
+    #[inline]
+    pub fn of(&self, ether_type: EtherType) -> Option<NodeId> {
+        let next = match ether_type {
+            EtherType::IPV4 => self.ip4,
+            EtherType::IPV6 => self.ip6,
+            _ => return self.claimed(ether_type),
+        };
+        (next != DROP).then_some(next)
+    }
+
+    #[cold]
+    fn claimed(&self, ether_type: EtherType) -> Option<NodeId> {
+        self.claimed.iter().find(|(claimed, _)| *claimed == ether_type).map(|(_, node)| *node)
+    }
+}
+
+fn claimed_ethertype((number, node): (u32, NodeId)) -> (EtherType, NodeId) {
+    (EtherType(number as u16), node)
+}
+
+/// `ethernet-input`, a packet's part of it.
+pub struct EthernetInput {
+    protocols: Protocols,
+    vlan: NodeId,
 }
 
 /// What one look at the receiving interface tells.
@@ -48,29 +84,39 @@ fn destination(first: &[u8; 8]) -> u64 {
     u64::from_le_bytes(*first) << 16
 }
 
-impl EthernetInput {
-    #[cold]
-    fn unusual(&self, ether_type: EtherType) -> Result<NodeId, EthernetDrop> {
-        if let Some((_, node)) = self.claimed.iter().find(|(claimed, _)| *claimed == ether_type) {
-            return Ok(*node);
-        }
-        match ether_type {
-            EtherType::VLAN | EtherType::SERVICE_VLAN => Err(EthernetDrop::UnknownVlan),
-            EtherType(value) if value < 1536 => Err(EthernetDrop::Llc),
-            _ => Err(EthernetDrop::UnknownType),
-        }
+impl Port {
+    /// What its row tells.
+    #[inline(always)]
+    pub(crate) fn of(row: &InterfaceRow) -> Port {
+        let [a, b, c, d, e, f] = row.mac;
+        Port { mac: destination(&[a, b, c, d, e, f, 0, 0]), promiscuous: row.promiscuous }
+    }
+
+    /// Is a frame for this interface: its own, a group's, or anybody's when it is promiscuous?
+    #[inline]
+    pub(crate) fn takes(self, packet: &mut Packet) -> bool {
+        let first = packet.bytes().first_chunk();
+        first.is_some_and(|first| destination(first) == self.mac) || self.takes_others(packet)
     }
 
     #[cold]
-    fn not_ours(&self, packet: &mut Packet, port: Port) -> Result<(), EthernetDrop> {
-        if packet.bytes()[0] & 1 == 1 {
+    fn takes_others(self, packet: &mut Packet) -> bool {
+        let is_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
+        if is_group {
             packet.set(PacketFlags::L2_GROUP);
-            Ok(())
-        } else if port.promiscuous {
-            Ok(())
-        } else {
-            Err(EthernetDrop::NotForUs)
         }
+        is_group || self.promiscuous
+    }
+}
+
+impl EthernetInput {
+    #[cold]
+    fn unusual(&self, ether_type: EtherType) -> Result<NodeId, EthernetDrop> {
+        self.protocols.claimed(ether_type).ok_or(if ether_type.is_length() {
+            EthernetDrop::Llc
+        } else {
+            EthernetDrop::UnknownType
+        })
     }
 }
 
@@ -82,9 +128,7 @@ impl Stage for EthernetInput {
 
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Port {
         // A row that is gone meanwhile: no address is ours, so only groups pass, and die further on.
-        let Some(row) = cx.interface(rx) else { return Port { mac: 0, promiscuous: false } };
-        let [a, b, c, d, e, f] = row.mac;
-        Port { mac: destination(&[a, b, c, d, e, f, 0, 0]), promiscuous: row.promiscuous }
+        cx.interface(rx).map_or(Port { mac: 0, promiscuous: false }, Port::of)
     }
 
     #[inline(always)]
@@ -95,14 +139,16 @@ impl Stage for EthernetInput {
         };
         let (ours, ether_type) = (destination(first) == port.mac, header.ether_type());
         let next = if ether_type == EtherType::IPV4 {
-            self.ip4
+            self.protocols.ip4
         } else if ether_type == EtherType::IPV6 {
-            self.ip6
+            self.protocols.ip6
+        } else if ether_type.is_vlan() {
+            return Ok(self.vlan);
         } else {
             self.unusual(ether_type)?
         };
-        if !ours {
-            self.not_ours(packet, port)?;
+        if !ours && !port.takes_others(packet) {
+            return Err(EthernetDrop::NotForUs);
         }
         // The header was there a moment ago.
         if !packet.pull(HEADER_BYTES) {
@@ -113,15 +159,10 @@ impl Stage for EthernetInput {
     }
 }
 
-fn claimed_ethertype((number, node): (u32, NodeId)) -> (EtherType, NodeId) {
-    (EtherType(number as u16), node)
-}
-
 pub(crate) fn spec() -> NodeSpec {
     NodeSpec::stage("Sorts Ethernet frames by destination and protocol", |wiring| EthernetInput {
-        ip4: wiring.node_if_built("ip4-input").unwrap_or(DROP),
-        ip6: wiring.node_if_built("ip6-input").unwrap_or(DROP),
-        claimed: wiring.claims("ethertype").into_iter().map(claimed_ethertype).collect(),
+        protocols: Protocols::new(wiring),
+        vlan: wiring.node(crate::vlan::INPUT),
     })
     .describe(|record, names| {
         format!(

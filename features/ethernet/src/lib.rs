@@ -5,6 +5,7 @@ mod commands;
 mod cross;
 mod input;
 mod state;
+mod vlan;
 
 use quiver_control::{Registry, order};
 use quiver_core::arc::FeatureSpec;
@@ -13,10 +14,11 @@ use crate::state::CrossConnects;
 
 pub use crate::cross::Cross;
 pub use crate::input::EthernetInput;
+pub use crate::vlan::VlanInput;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("ethernet", "Ethernet frames, layer 2 patch and cross-connect");
+    registry.feature("ethernet", "Ethernet frames, VLANs, layer 2 patch and cross-connect");
     let crosses = CrossConnects::new(registry.graph.epochs());
     registry.graph.node(input::spec());
     registry.graph.node(cross::spec::<true>(&crosses));
@@ -28,4 +30,5 @@ pub fn register(registry: &mut Registry) {
         engine.on_interface_change(state::follow_interface);
     });
     commands::register(registry);
+    vlan::register(registry);
 }

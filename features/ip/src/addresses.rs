@@ -12,15 +12,15 @@ use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 
-/// What the FIB must know of an interface; `None` when it is gone.
+/// What the FIB must know of an interface; `None` when it is gone, or cannot route.
 fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
-    let row = engine.interface(id)?.row();
+    let row = engine.interface(id).filter(|interface| !interface.passes_on_only)?.row();
     let mac = MacAddress(row.mac);
     Some(InterfaceInfo {
         id,
         output: row.output,
         mac: (mac != MacAddress::ZERO).then_some(mac),
-        vlan_tags: Vec::new(),
+        vlan_tags: row.encapsulation.bytes().to_vec(),
         mtu_bytes: row.mtu_bytes.min(u32::from(u16::MAX)) as u16,
         up: row.up,
         ip4_table: ip.table4,
@@ -31,6 +31,9 @@ fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceI
 /// Make the FIB follow an interface.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     let result = with_ip(engine, |engine, ip, fib| {
+        if engine.interface(id).is_some_and(|interface| interface.passes_on_only) {
+            return Ok(()); // the FIB never knew it
+        }
         if change == InterfaceChange::Deleted {
             let gone = fib.remove_interface(id);
             ip.forget(id);
@@ -97,8 +100,19 @@ fn bad_length(error: impl std::fmt::Display) -> Refusal {
     Refusal::new(error.to_string())
 }
 
+/// Refuse when packets of the router's could not leave by this interface.
+pub(crate) fn check_routes(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
+    if engine.interface(id).is_some_and(|interface| interface.passes_on_only) {
+        let name = engine.interface_name(id);
+        return Err(Refusal::new(format!("{name} cannot route: its frames have not all the same tags"))
+            .remedy("create the sub-interface with exact-match, and one VLAN in each tag"));
+    }
+    Ok(())
+}
+
 /// Give an interface an address.
 pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Result<(), Refusal> {
+    check_routes(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
         let mut changed = ip.interface(id).clone();
         match prefix.address {
@@ -171,6 +185,7 @@ fn apply(
 
 /// Let packets of an interface be looked up in a table.
 pub(crate) fn bind(engine: &mut Engine, id: InterfaceId, family: Family, table: u32) -> Result<(), Refusal> {
+    check_routes(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| {
         let index = fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
         let mut changed = ip.interface(id).clone();

@@ -194,10 +194,10 @@ pub(crate) fn nd_frame(
     Some(54 + length)
 }
 
-/// Send a frame of the router's own; `None` without a buffer.
+/// Send a frame of the router's own, with the tags of its interface; `None` without a buffer.
 pub(crate) fn send(cx: &mut Context<'_>, bytes: &[u8], tx: InterfaceId, output: NodeId) -> Option<()> {
     let mut packet = cx.buffers.packet()?;
-    if !packet.append(bytes, cx.buffers) {
+    if !packet.append(bytes, cx.buffers) || !cx.encapsulate(tx, &mut packet) {
         cx.buffers.free(packet);
         return None;
     }

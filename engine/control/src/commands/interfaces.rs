@@ -130,11 +130,16 @@ fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let (name, row) = (&interface.name, interface.row());
         let created = engine.get::<AsCreated>().and_then(|c| c.0.get(&interface.id)).copied();
         let (mac, mtu) = created.unwrap_or((row.mac, row.mtu_bytes));
-        if row.mac != mac {
+        // What a sub-interface has not of its own it has from its parent.
+        let own_mtu = match row.is_sub_interface() {
+            true => interface.own_mtu_bytes(),
+            false => Some(row.mtu_bytes).filter(|now| *now != mtu),
+        };
+        if row.mac != mac && !row.is_sub_interface() {
             config.command(format_args!("set interface mac address {name} {}", mac_text(row.mac)));
         }
-        if row.mtu_bytes != mtu {
-            config.command(format_args!("set interface mtu packet {} {name}", row.mtu_bytes));
+        if let Some(mtu) = own_mtu {
+            config.command(format_args!("set interface mtu packet {mtu} {name}"));
         }
         if row.promiscuous {
             config.command(format_args!("set interface promiscuous on {name}"));

@@ -85,10 +85,11 @@ pub(crate) fn frame_source(packet: &mut Packet) -> Option<MacAddress> {
     source
 }
 
-/// Put a frame of the router's own in the place of a packet's bytes.
+/// Put a frame of the router's own in the place of a packet's bytes, to leave where the packet came in, with
+/// the tags of that interface.
 pub(crate) fn become_frame(cx: &mut Context<'_>, packet: &mut Packet, frame: &[u8]) -> bool {
     packet.truncate(0, cx.buffers);
     packet.become_own();
     packet.l2_bytes = 0;
-    packet.append(frame, cx.buffers)
+    packet.append(frame, cx.buffers) && cx.encapsulate(packet.rx, packet)
 }

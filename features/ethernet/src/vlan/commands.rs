@@ -1,0 +1,154 @@
+//! The commands of sub-interfaces.
+
+use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
+use quiver_core::{Engine, InterfaceId};
+use quiver_wire::vlan::VlanId;
+
+use super::frame::TagType;
+use super::matching::{Matching, Vid};
+use super::sub_interfaces::{self, SubInterfaces};
+
+const GROUP: &str = "Interfaces";
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "create sub-interfaces <interface> <id:range> [default|untagged] \
+             [(dot1q <:1-4094|any> | dot1ad <:1-4094|any>) [inner-dot1q <:1-4094|any>] [exact-match]]",
+        )
+        .group(GROUP)
+        .help("Create a sub-interface, which takes frames of an interface by their VLAN tags")
+        .details(
+            "The number alone takes the VLAN of that number, as dot1q and exact-match say. With exact-match only \
+             frames with these tags and no more are taken, and the sub-interface can route; without, more tags may \
+             follow. A range makes one for each VLAN of it.",
+        )
+        .word("untagged", "frames without a tag, or with a priority only")
+        .word("default", "frames that no other sub-interface takes")
+        .example("create sub-interfaces memif0/0 100")
+        .example("create sub-interfaces memif0/0 7 dot1ad 100 inner-dot1q any")
+        .example("create sub-interfaces memif0/0 1-4000")
+        .run(create),
+    );
+    registry.command(
+        Command::new("delete sub-interface <interface>")
+            .group(GROUP)
+            .help("Delete a sub-interface")
+            .example("delete sub-interface memif0/0.100")
+            .run(|engine: &mut Engine, args| {
+                sub_interfaces::delete(engine, args.interface(engine, "interface")?)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show vlan")
+            .group(GROUP)
+            .help("Show which frames each sub-interface takes")
+            .run(|engine: &mut Engine, _| Ok(show(engine))),
+    );
+}
+
+fn vid(args: &Args<'_>, name: &str) -> Result<Option<Vid>, Refusal> {
+    if !args.has(name) {
+        return Ok(None);
+    }
+    if args.get::<&str>(name).is_ok_and(|word| word == "any") {
+        return Ok(Some(Vid::Any));
+    }
+    let vlan = VlanId::new(args.get(name)?);
+    Ok(Some(Vid::Exactly(vlan.ok_or_else(|| args.refuse(name, "a VLAN is a number from 1 to 4094"))?)))
+}
+
+/// What the command says of frames; `None` when it says nothing.
+fn matching(args: &Args<'_>) -> Result<Option<Matching>, Refusal> {
+    let tagged = match (vid(args, "dot1q")?, vid(args, "dot1ad")?) {
+        (Some(outer), _) => Some((TagType::Dot1q, outer)),
+        (_, Some(outer)) => Some((TagType::Dot1ad, outer)),
+        _ => None,
+    };
+    let other = match (args.has("untagged"), args.has("default")) {
+        (true, _) => Some(Matching::Untagged),
+        (_, true) => Some(Matching::Default),
+        _ => None,
+    };
+    match (tagged, other) {
+        (Some(_), Some(other)) => Err(args.refuse(
+            if other == Matching::Untagged { "untagged" } else { "default" },
+            format!("{other} names frames by what they have not: no VLAN goes with it"),
+        )),
+        (Some((kind, outer)), None) => {
+            let (inner, exact) = (vid(args, "inner-dot1q")?, args.has("exact-match"));
+            Ok(Some(Matching::Tagged { kind, outer, inner, exact }))
+        }
+        (None, other) => Ok(other),
+    }
+}
+
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let parent = args.interface(engine, "interface")?;
+    let (first, last): (u64, u64) = args.get("id")?;
+    let said = matching(args)?;
+    if first != last && said.is_some() {
+        return Err(args
+            .refuse("id", "a range makes one sub-interface for each VLAN of it: nothing else goes with it"));
+    }
+    let number =
+        |id: u64| u32::try_from(id).map_err(|_| args.refuse("id", "a sub-interface's number has 32 bits"));
+    let plain = |id: u64| {
+        let vlan = u16::try_from(id).ok().and_then(VlanId::new);
+        let refusal = || args.refuse("id", format!("{id} is no VLAN")).remedy("say which: dot1q VLAN");
+        vlan.map(Matching::plain).ok_or_else(refusal)
+    };
+    let wanted: Vec<(u32, Matching)> = match said {
+        Some(said) => vec![(number(first)?, said)],
+        None if plain(last).is_err() => return Err(plain(last).err().unwrap_or_else(|| Refusal::new(""))),
+        None => (first..=last).map(|id| Ok((number(id)?, plain(id)?))).collect::<Result<_, Refusal>>()?,
+    };
+    let made = create_all(engine, parent, &wanted)?;
+    let names: Vec<String> = made.iter().map(|id| engine.interface_name(*id)).collect();
+    let text = match names.as_slice() {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => names.join(""),
+    };
+    Ok(Output::default().line(text).json("names", names.into()))
+}
+
+/// All, or none.
+fn create_all(
+    engine: &mut Engine,
+    parent: InterfaceId,
+    wanted: &[(u32, Matching)],
+) -> Result<Vec<InterfaceId>, Refusal> {
+    let mut made = Vec::new();
+    for (number, matching) in wanted {
+        match sub_interfaces::create(engine, parent, *number, *matching) {
+            Ok(id) => made.push(id),
+            Err(refusal) => {
+                for id in made {
+                    sub_interfaces::delete(engine, id)?;
+                }
+                return Err(refusal);
+            }
+        }
+    }
+    Ok(made)
+}
+
+fn show(engine: &Engine) -> Output {
+    let mut table = Table::new([
+        Column::left("Interface"),
+        Column::left("Parent"),
+        Column::left("Takes"),
+        Column::left("Input"),
+    ]);
+    for (id, sub) in engine.get::<SubInterfaces>().iter().flat_map(|subs| subs.all()) {
+        let input = engine.interface(*id).map(|interface| engine.node_name(interface.row().input));
+        table
+            .row()
+            .cell(engine.interface_name(*id))
+            .cell(engine.interface_name(sub.parent))
+            .cell(sub.matching.to_string())
+            .cell(input.unwrap_or_default());
+    }
+    Output::none().table("sub_interfaces", table)
+}

@@ -1,0 +1,134 @@
+//! The tags of a frame (IEEE 802.1Q §9), read as sub-interfaces are told apart by them.
+
+use quiver_wire::vlan::{VlanId, VlanTag};
+use quiver_wire::{EtherType, Header};
+
+/// Where the first tag, or the type, stands.
+const TYPE_AT: usize = 12;
+
+/// What kind of tag comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TagType {
+    /// 802.1Q customer tag, 0x8100.
+    Dot1q,
+    /// 802.1ad service tag, 0x88a8.
+    Dot1ad,
+}
+
+impl TagType {
+    /// Of a type field that announces a tag.
+    #[inline(always)]
+    pub fn of(ether_type: EtherType) -> Option<TagType> {
+        match ether_type {
+            EtherType::VLAN => Some(TagType::Dot1q),
+            EtherType::SERVICE_VLAN => Some(TagType::Dot1ad),
+            _ => None,
+        }
+    }
+
+    /// As it stands in a frame.
+    pub fn ether_type(self) -> EtherType {
+        match self {
+            TagType::Dot1q => EtherType::VLAN,
+            TagType::Dot1ad => EtherType::SERVICE_VLAN,
+        }
+    }
+}
+
+/// A frame's tags. A tag with VID 0 carries a priority and no VLAN: it counts as none (IEEE 802.1Q §6.9.1),
+/// and what stands behind it is not looked at as a tag. The second tag counts when it is a customer tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameTags {
+    /// The first tag.
+    pub outer: Option<(TagType, VlanId)>,
+    /// The second tag.
+    pub inner: Option<VlanId>,
+    /// Is there a further tag behind those two?
+    pub deeper: bool,
+    /// What follows behind all that was read, priority tags included.
+    pub ether_type: EtherType,
+    /// Bytes of all that was read, from the first address on.
+    pub header_bytes: usize,
+}
+
+/// The tag that ends at `end`, with what follows it.
+#[inline(always)]
+fn tag_at(frame: &[u8], at: usize) -> Option<&VlanTag> {
+    VlanTag::overlay(frame.get(at + 2..)?)
+}
+
+impl FrameTags {
+    /// Read them; `None` when the frame ends before its type field, or announces a tag that it has not.
+    #[inline]
+    pub fn read(frame: &[u8]) -> Option<FrameTags> {
+        let first = frame.get(TYPE_AT..)?.first_chunk()?;
+        let mut tags = FrameTags {
+            outer: None,
+            inner: None,
+            deeper: false,
+            ether_type: EtherType(u16::from_be_bytes(*first)),
+            header_bytes: TYPE_AT + 2,
+        };
+        let Some(kind) = TagType::of(tags.ether_type) else { return Some(tags) };
+        let outer = tag_at(frame, TYPE_AT)?;
+        tags.step_over(outer);
+        if outer.vlan() == VlanId::PRIORITY {
+            return Some(tags);
+        }
+        tags.outer = Some((kind, outer.vlan()));
+        if tags.ether_type != EtherType::VLAN {
+            return Some(tags);
+        }
+        let inner = tag_at(frame, TYPE_AT + VlanTag::LEN)?;
+        tags.step_over(inner);
+        if inner.vlan() == VlanId::PRIORITY {
+            return Some(tags);
+        }
+        tags.inner = Some(inner.vlan());
+        tags.deeper = tags.ether_type.is_vlan();
+        Some(tags)
+    }
+
+    #[inline(always)]
+    fn step_over(&mut self, tag: &VlanTag) {
+        self.ether_type = tag.ether_type();
+        self.header_bytes += VlanTag::LEN;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(tags: &FrameTags) -> usize {
+        usize::from(tags.outer.is_some()) + usize::from(tags.inner.is_some()) + usize::from(tags.deeper)
+    }
+
+    fn frame(behind_addresses: &[u8]) -> Vec<u8> {
+        [&[0; 12][..], behind_addresses].concat()
+    }
+
+    #[test]
+    fn a_priority_tag_is_no_vlan_outside_and_inside() {
+        let tags = FrameTags::read(&frame(&[0x81, 0, 0xe0, 0, 8, 0])).unwrap();
+        assert_eq!((tags.outer, tags.ether_type, tags.header_bytes), (None, EtherType::IPV4, 18));
+        let tags = FrameTags::read(&frame(&[0x88, 0xa8, 0, 7, 0x81, 0, 0xe0, 0, 8, 0])).unwrap();
+        assert_eq!((count(&tags), tags.ether_type, tags.header_bytes), (1, EtherType::IPV4, 22));
+    }
+
+    #[test]
+    fn a_third_tag_is_seen_and_not_read() {
+        let three = frame(&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 8, 0x81, 0, 0, 9, 8, 0]);
+        let tags = FrameTags::read(&three).unwrap();
+        assert_eq!((count(&tags), tags.ether_type, tags.header_bytes), (3, EtherType::VLAN, 22));
+    }
+
+    #[test]
+    fn a_tag_that_is_cut_short_is_refused_and_never_a_panic() {
+        let two = frame(&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 8, 8, 0]);
+        assert!(FrameTags::read(&two).is_some());
+        for length in 0..two.len() {
+            assert_eq!(FrameTags::read(&two[..length]), None, "{length}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Sub-interfaces as the control thread knows them: made, deleted, and written down.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use quiver_control::{ConfigWriter, Refusal};
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::sub_interface::SubInterfaceSpec;
+use quiver_core::{Engine, InterfaceId};
+
+use super::matching::Matching;
+use super::table::VlanTable;
+
+/// A sub-interface.
+#[derive(Clone, Copy, Debug)]
+pub struct SubInterface {
+    /// The interface that it is a part of.
+    pub parent: InterfaceId,
+    /// Its number there: `PARENT.NUMBER` is its name.
+    pub number: u32,
+    /// Which frames it takes.
+    pub matching: Matching,
+}
+
+/// All sub-interfaces.
+pub struct SubInterfaces {
+    all: BTreeMap<InterfaceId, SubInterface>,
+    /// Who has which place in the table of a port.
+    places: BTreeMap<(InterfaceId, Matching), InterfaceId>,
+    table: Arc<VlanTable>,
+}
+
+impl SubInterfaces {
+    pub(crate) fn new() -> SubInterfaces {
+        SubInterfaces { all: BTreeMap::new(), places: BTreeMap::new(), table: Arc::new(VlanTable::new()) }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<VlanTable> {
+        &self.table
+    }
+
+    /// All, by number of interface.
+    pub fn all(&self) -> &BTreeMap<InterfaceId, SubInterface> {
+        &self.all
+    }
+
+    fn add(&mut self, id: InterfaceId, sub_interface: SubInterface) {
+        let SubInterface { parent, matching, .. } = sub_interface;
+        self.all.insert(id, sub_interface);
+        self.places.insert((parent, matching.place()), id);
+        self.table.set(parent, matching, Some(id));
+    }
+
+    fn remove(&mut self, id: InterfaceId) -> Option<SubInterface> {
+        let removed = self.all.remove(&id)?;
+        self.places.remove(&(removed.parent, removed.matching.place()));
+        self.table.set(removed.parent, removed.matching, None);
+        Some(removed)
+    }
+}
+
+/// Make a sub-interface, called `PARENT.NUMBER`.
+pub fn create(
+    engine: &mut Engine,
+    parent: InterfaceId,
+    number: u32,
+    matching: Matching,
+) -> Result<InterfaceId, Refusal> {
+    let parent_name = engine.interface_name(parent);
+    let state = engine.get::<SubInterfaces>();
+    let taken = state.and_then(|subs| subs.places.get(&(parent, matching.place()))).copied();
+    if let Some(taken) = taken {
+        let taken = engine.interface_name(taken);
+        return Err(Refusal::new(format!("{matching} of {parent_name} is {taken} already"))
+            .remedy("`show vlan` lists what sub-interfaces take"));
+    }
+    let name = format!("{parent_name}.{number}");
+    let id = engine.create_sub_interface(SubInterfaceSpec {
+        parent,
+        name: name.clone(),
+        encapsulation: matching.encapsulation(),
+        input: "ethernet-input".to_owned(),
+    })?;
+    if let Some(subs) = engine.get_mut::<SubInterfaces>() {
+        subs.add(id, SubInterface { parent, number, matching });
+    }
+    if let Err(refusal) = direct(engine, parent) {
+        engine.delete_interface(id)?;
+        return Err(refusal);
+    }
+    Ok(id)
+}
+
+/// Delete a sub-interface.
+pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
+    if engine.get::<SubInterfaces>().is_none_or(|subs| !subs.all.contains_key(&id)) {
+        let name = engine.interface_name(id);
+        return Err(Refusal::new(format!("{name} is not a sub-interface")).remedy("`show vlan` lists them"));
+    }
+    Ok(engine.delete_interface(id)?)
+}
+
+/// Let all frames of a port pass `vlan-input` when it must see more than `ethernet-input` sends there, which
+/// is what has a tag on a port that routes.
+fn direct(engine: &mut Engine, port: InterfaceId) -> Result<(), Refusal> {
+    let Some(interface) = engine.interface(port) else { return Ok(()) };
+    let routes = Some(interface.row().input) == engine.node_id("ethernet-input");
+    let Some(subs) = engine.get::<SubInterfaces>() else { return Ok(()) };
+    let has = |matching: Matching| subs.places.contains_key(&(port, matching));
+    let needed = engine.sub_interfaces(port).next().is_some()
+        && (!routes || has(Matching::Untagged) || has(Matching::Default));
+    Ok(engine.set_feature(port, "device-input", super::INPUT, needed)?)
+}
+
+/// A sub-interface that goes leaves its place in the table; a port that begins or ceases to route lets
+/// other frames pass `vlan-input`.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let port = match change {
+        InterfaceChange::Deleted => {
+            let Some(gone) = engine.get_mut::<SubInterfaces>().and_then(|subs| subs.remove(id)) else {
+                return;
+            };
+            gone.parent
+        }
+        InterfaceChange::Input if engine.sub_interfaces(id).next().is_some() => id,
+        _ => return,
+    };
+    if let Err(refusal) = direct(engine, port) {
+        tracing::warn!("{}: {refusal}", engine.interface_name(port));
+    }
+}
+
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(subs) = engine.get::<SubInterfaces>() else { return };
+    for sub in subs.all.values() {
+        let (parent, number) = (engine.interface_name(sub.parent), sub.number);
+        config.command(format_args!("create sub-interfaces {parent} {number} {}", sub.matching));
+    }
+}
