@@ -1,5 +1,7 @@
 //! How often a worker may do something: a token bucket, and a memory of what was done lately.
 
+use crate::ids::InterfaceId;
+
 /// So many tokens a second, saved up to a burst. Each worker has its own.
 #[derive(Debug)]
 pub struct TokenBucket {
@@ -23,6 +25,30 @@ impl TokenBucket {
         }
         self.full_at_ns = full_at_ns;
         true
+    }
+}
+
+/// Buckets of a [`Shares`]: two interfaces that share one get half of it each.
+const SHARES: usize = 64;
+
+/// A bucket for all, and one for each interface: who empties its own leaves something to the others.
+#[derive(Debug)]
+pub struct Shares {
+    all: TokenBucket,
+    each: Box<[TokenBucket]>,
+}
+
+impl Shares {
+    /// Full buckets.
+    pub fn new(per_second: u64, each_per_second: u64, burst: u64) -> Shares {
+        let each = (0..SHARES).map(|_| TokenBucket::new(each_per_second, burst)).collect();
+        Shares { all: TokenBucket::new(per_second, burst * 2), each }
+    }
+
+    /// Take a token of `interface` and one of all, if there are both. What the router made itself has a
+    /// share of its own, as any interface.
+    pub fn take(&mut self, interface: InterfaceId, now_ns: u64) -> bool {
+        self.each[interface.index() % SHARES].take(now_ns) && self.all.take(now_ns)
     }
 }
 
@@ -73,6 +99,15 @@ mod tests {
         assert_eq!(taken(&mut bucket, 1_000_000_000), 5);
         assert_eq!(taken(&mut bucket, 1_002_000_000), 2);
         assert_eq!(taken(&mut bucket, 9_000_000_000), 5);
+    }
+
+    #[test]
+    fn who_takes_all_of_its_share_leaves_others_theirs() {
+        let mut shares = Shares::new(1000, 500, 10);
+        let taken = |shares: &mut Shares, on| (0..50).filter(|_| shares.take(InterfaceId(on), 1)).count();
+        assert_eq!(taken(&mut shares, 1), 10);
+        assert_eq!(taken(&mut shares, 2), 10);
+        assert_eq!(taken(&mut shares, 3), 0, "there is an end to all together");
     }
 
     #[test]

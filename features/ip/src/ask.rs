@@ -3,35 +3,33 @@
 //! asked waits on the control thread if it is small; larger ones, and those that come before the
 //! answer, die.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::Adjacency;
-use quiver_wire::icmp6::nd::{self, NdOption};
-use quiver_wire::icmp6::{self, nd::Options};
-use quiver_wire::{
-    EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, arp, ip6::address,
-};
+use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
 use crate::error_request::IcmpErrorRequest;
-use crate::held;
+use crate::held::{self, Waits};
 use crate::notice::Notice;
+use crate::question;
 use crate::tables::IpTables;
-use quiver_core::throttle::{Recent, TokenBucket, key};
+use quiver_core::throttle::{Recent, Shares, key};
 
-/// One neighbour is asked for at most so often by a worker (RFC 1122 §2.3.2.1: once a second).
-pub const ASK_INTERVAL_NS: u64 = 1_000_000_000;
-/// All neighbours together are asked for at most so often by a worker: a scan of a connected subnet
+/// The control thread is told of packets to one neighbour at most so often by a worker, and keeps those.
+pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+/// A worker asks for one neighbour at most so often. In between, the control thread asks again, so that
+/// nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
+pub const ASK_INTERVAL_NS: u64 = 3_000_000_000;
+/// Neighbours that a worker asks for in a second, for all packets together: a scan of a connected subnet
 /// must not become a storm.
-pub const ASKS_PER_SECOND: u64 = 2000;
+pub const ASKS_PER_SECOND: u64 = 4000;
+/// For the packets that came in by one interface: who scans from there leaves the others their share.
+pub const ASKS_PER_INTERFACE_SECOND: u64 = 2000;
 /// So many may be asked for at once.
 pub const ASKS_BURST: u64 = 256;
-/// Bytes of an Ethernet frame with an ARP packet.
-const ARP_FRAME_BYTES: usize = 14 + 28;
-/// Bytes of an Ethernet frame with a solicitation or advertisement that tells a MAC address.
-pub(crate) const ND_FRAME_BYTES: usize = 14 + 40 + 32;
 
 quiver_core::reasons! {
     /// What becomes of packets to neighbours that must be asked for.
@@ -71,8 +69,9 @@ struct Ask {
     tables: IpTables,
     error: NodeId,
     done: NodeId,
-    recent: Recent,
-    bucket: TokenBucket,
+    told: Recent,
+    asked: Recent,
+    shares: Shares,
 }
 
 impl Ask {
@@ -87,20 +86,27 @@ impl Ask {
         let target = if self.kind.glean { destination } else { adjacency.next_hop() };
         let waits = held::may_wait(packet, adjacency.tx);
         packet.tx = adjacency.tx;
-        let again = key(&[u64::from(adjacency.tx.0), low(target), high(target)]);
-        if !self.recent.may(again, cx.now_ns) {
+        let about = key(&[u64::from(adjacency.tx.0), low(target), high(target)]);
+        if !self.told.may(about, cx.now_ns) {
             return Err(AskDrop::Throttled);
         }
-        if !self.bucket.take(cx.now_ns) {
+        if !self.shares.take(packet.rx, cx.now_ns) {
             return Err(AskDrop::TooMany);
         }
-        self.ask(cx, &adjacency, target)?;
-        if waits {
-            held::tell(cx, packet, self.kind, adjacency.tx);
-            cx.count(AskDrop::Held, 1);
-            return Ok(self.done);
+        let asks = self.asked.may(about, cx.now_ns);
+        if asks {
+            self.ask(cx, &adjacency, target)?;
         }
-        Notice::Wanted { address: target }.send(cx, adjacency.tx);
+        match waits {
+            Waits::Whole => {
+                held::tell(cx, packet, self.kind, adjacency.tx, asks);
+                cx.count(AskDrop::Held, 1);
+                return Ok(self.done);
+            }
+            // It will not go on, but its sender is told when the neighbour does not answer.
+            Waits::Start => held::tell(cx, packet, self.kind, adjacency.tx, asks),
+            Waits::Not => Notice::Wanted { address: target, asked: asks }.send(cx, adjacency.tx),
+        }
         Err(AskDrop::Asked)
     }
 
@@ -108,23 +114,19 @@ impl Ask {
         let row = cx.interface(adjacency.tx).filter(|row| row.up).ok_or(AskDrop::InterfaceDown)?;
         let (mac, output) = (MacAddress(row.mac), row.output);
         let own = self.tables.interfaces.addresses(adjacency.tx, cx.pass).ok_or(AskDrop::NoAddress)?;
-        let mut frame = [0; ND_FRAME_BYTES];
-        let length = match target {
-            IpAddr::V4(target) => {
-                if !quiver_wire::ip4::address::is_unicast(target) {
-                    return Err(AskDrop::NotUnicast);
-                }
-                arp_request(&mut frame, mac, own.source4(target).ok_or(AskDrop::NoAddress)?, target)
-            }
-            IpAddr::V6(target) => {
-                if !address::is_unicast(target) {
-                    return Err(AskDrop::NotUnicast);
-                }
-                solicitation(&mut frame, mac, own.source6(target).ok_or(AskDrop::NoAddress)?, target)
-            }
-        };
-        let bytes = frame.get(..length.unwrap_or(0)).unwrap_or_default();
-        send(cx, bytes, adjacency.tx, output).ok_or(AskDrop::NoBuffer)
+        if !is_unicast(target) {
+            return Err(AskDrop::NotUnicast);
+        }
+        let frame = question::ask(own, mac, None, target).ok_or(AskDrop::NoAddress)?;
+        send(cx, frame.bytes(), adjacency.tx, output).ok_or(AskDrop::NoBuffer)
+    }
+}
+
+/// Can a neighbour have this address?
+fn is_unicast(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => quiver_wire::ip4::address::is_unicast(address),
+        IpAddr::V6(address) => quiver_wire::ip6::address::is_unicast(address),
     }
 }
 
@@ -150,48 +152,6 @@ fn high(address: IpAddr) -> u64 {
         IpAddr::V4(_) => 4,
         IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
     }
-}
-
-/// A frame that asks who has `target` (RFC 826).
-fn arp_request(
-    out: &mut [u8; ND_FRAME_BYTES],
-    mac: MacAddress,
-    source: Ipv4Addr,
-    target: Ipv4Addr,
-) -> Option<usize> {
-    EthernetHeader::new(MacAddress::BROADCAST, mac, EtherType::ARP).write(out).ok()?;
-    arp::Repr::request(mac, source, target).emit(&mut out[14..]).ok()?;
-    Some(ARP_FRAME_BYTES)
-}
-
-/// A frame that asks who has `target` (RFC 4861 §4.3), to the target's solicited-node group.
-fn solicitation(
-    out: &mut [u8; ND_FRAME_BYTES],
-    mac: MacAddress,
-    source: Ipv6Addr,
-    target: Ipv6Addr,
-) -> Option<usize> {
-    let mut options = [0; 8];
-    NdOption::SourceMac(mac).emit(&mut options).ok()?;
-    let message = nd::Message::NeighborSolicitation { target, options: Options::new(&options).ok()? };
-    let group = address::solicited_node(target);
-    nd_frame(out, message, mac, MacAddress::for_ip6_multicast(group), source, group)
-}
-
-/// A frame with a message of neighbour discovery.
-pub(crate) fn nd_frame(
-    out: &mut [u8; ND_FRAME_BYTES],
-    message: nd::Message<'_>,
-    from: MacAddress,
-    to: MacAddress,
-    source: Ipv6Addr,
-    destination: Ipv6Addr,
-) -> Option<usize> {
-    let length = icmp6::Message::Nd(message).emit(source, destination, &mut out[54..]).ok()?;
-    EthernetHeader::new(to, from, EtherType::IPV6).write(out).ok()?;
-    let header = Ip6Header::new(source, destination, IpProtocol::ICMP6, nd::HOP_LIMIT, length as u16);
-    header.write(&mut out[14..]).ok()?;
-    Some(54 + length)
 }
 
 /// Send a frame of the router's own, with the tags of its interface; `None` without a buffer.
@@ -222,8 +182,9 @@ pub(crate) fn spec(name: &str, kind: Kind, tables: &IpTables) -> NodeSpec {
             tables: tables.clone(),
             error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
             done: wiring.node("ip-done"),
-            recent: Recent::new(ASK_INTERVAL_NS),
-            bucket: TokenBucket::new(ASKS_PER_SECOND, ASKS_BURST),
+            told: Recent::new(TELL_INTERVAL_NS),
+            asked: Recent::new(ASK_INTERVAL_NS),
+            shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
         })
     })
     .reasons::<AskDrop>()

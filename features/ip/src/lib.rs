@@ -2,10 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod ageing;
 mod arp_input;
 mod ask;
+mod asked;
 mod claimed;
 mod commands;
+mod confirm;
 mod done;
 mod error_request;
 mod held;
@@ -18,6 +21,7 @@ mod notice;
 mod offload;
 mod ping;
 mod pings;
+mod question;
 mod route_end;
 mod segments;
 mod state;

@@ -1,36 +1,32 @@
-//! Neighbours on the control thread: what nodes hear, and what is forgotten.
+//! Neighbours on the control thread: what nodes hear, and what follows from it.
 
 use std::net::IpAddr;
 
 use quiver_core::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
-use quiver_tables::neighbour::Learned;
+use quiver_tables::neighbour::{Learned, Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
+use crate::ageing;
 use crate::held;
 use crate::notice::{Heard, Notice};
-use crate::state::{ASKED_MAX, IpState, with_ip};
+use crate::question::Outgoing;
+use crate::state::{IpState, with_ip};
 
-/// A dynamic neighbour that says nothing for so long counts as stale, and is still used.
-pub const STALE_AFTER_MS: u64 = 60_000;
-/// A dynamic neighbour that says nothing for so long is forgotten, and asked for when it is needed.
-pub const FORGET_AFTER_MS: u64 = 20 * 60_000;
-/// A neighbour that does not answer for so long is no more listed as asked for.
-const ASKED_FOR_NS: u64 = 3_000_000_000;
-/// How often neighbours are looked through.
-const LOOK_THROUGH_NS: u64 = 1_000_000_000;
 /// How often memory that no worker sees any more is made free.
 const COLLECT_NS: u64 = 20_000_000;
 
 /// The nodes that send notices.
-const NOTICING: [&str; 9] = [
+const NOTICING: [&str; 11] = [
     "arp-input",
     "ip4-arp",
     "ip4-glean",
+    "ip4-confirm-neighbor",
     "ip4-icmp-input",
     "ip6-discover-neighbor",
     "ip6-glean",
+    "ip6-confirm-neighbor",
     "ip6-icmp-input",
     "icmp6-neighbor-solicitation",
     "icmp6-neighbor-advertisement",
@@ -41,7 +37,7 @@ pub(crate) fn start(engine: &mut Engine) {
     for node in NOTICING {
         engine.on_event(node, hear);
     }
-    engine.every(LOOK_THROUGH_NS, look_through);
+    engine.every(ageing::LOOK_THROUGH_NS, ageing::look_through);
     let collect = |engine: &mut Engine| {
         if let Some(fib) = engine.get_mut::<Fib>() {
             fib.collect();
@@ -63,7 +59,11 @@ fn hear(engine: &mut Engine, event: &Event) {
     let Some(notice) = Notice::read(event) else { return };
     match notice {
         Notice::Neighbour { address, mac, heard } => learn(engine, event.interface, address, mac, heard),
-        Notice::Wanted { address } => want(engine, event.interface, address, event.at_ns),
+        Notice::Wanted { address, asked } => want(engine, event.interface, address, event.at_ns, asked),
+        Notice::Used { address } => {
+            let now = now_ms(engine);
+            with_ip(engine, |_, _, fib| fib.neighbour_used(event.interface, address, now));
+        }
         Notice::Conflict { address, mac } => {
             let interface = engine.interface_name(event.interface);
             tracing::warn!(
@@ -78,17 +78,19 @@ fn hear(engine: &mut Engine, event: &Event) {
     }
 }
 
-/// A neighbour was asked for.
-pub(crate) fn want(engine: &mut Engine, on: InterfaceId, address: IpAddr, at_ns: u64) {
-    // It may have spoken while the event was under way.
-    let known = engine.get::<Fib>().map(Fib::neighbours);
-    if known.is_some_and(|known| known.get(on, address).is_some()) {
-        return;
-    }
-    let Some(ip) = engine.get_mut::<IpState>() else { return };
-    if ip.asked.len() < ASKED_MAX || ip.asked.contains_key(&(on, address)) {
-        ip.asked.insert((on, address), at_ns);
-    }
+/// A packet needs a neighbour that is not known; `asked`: a worker has asked for it just now.
+pub(crate) fn want(engine: &mut Engine, on: InterfaceId, address: IpAddr, at_ns: u64, asked: bool) {
+    let question = with_ip(engine, |engine, ip, fib| {
+        let mut question = Outgoing::default();
+        // It may have spoken while the event was under way.
+        let known = fib.neighbours().get(on, address).is_some();
+        let config = fib.neighbours().config(address.is_ipv6());
+        if !known && ip.asked.add(on, address, at_ns, config) && !asked {
+            question.ask(engine, ip, on, None, address);
+        }
+        question
+    });
+    question.send(engine);
 }
 
 /// A neighbour is known: what waits for it goes on.
@@ -100,27 +102,61 @@ pub(crate) fn serve(engine: &mut Engine, on: InterfaceId, address: IpAddr) {
     }
 }
 
+/// What follows from something that a neighbour says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is known by this MAC address now, and as sure as this.
+    Learn(NeighbourState),
+    /// What is known may be wrong.
+    Doubt,
+    /// Nothing.
+    Ignore,
+}
+
+/// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`: it was
+/// asked for and has not answered yet.
+fn judge(known: Option<&Neighbour>, asked: bool, six: bool, mac: MacAddress, heard: Heard) -> Verdict {
+    use NeighbourState::{Reachable, Stale};
+    let is_same = known.is_some_and(|known| known.mac == mac);
+    let is_awaited = known.is_some() || asked;
+    match heard {
+        // A request tells that its sender is there, but ND wants to know that it hears us, too.
+        Heard::Spoke if !six => Verdict::Learn(Reachable),
+        Heard::Spoke if is_same => Verdict::Ignore,
+        Heard::Spoke => Verdict::Learn(Stale),
+        Heard::Answered if is_awaited => Verdict::Learn(Reachable),
+        Heard::Overheard if is_same && six => Verdict::Ignore,
+        Heard::Overheard if is_same => Verdict::Learn(Reachable),
+        Heard::Overheard if is_awaited => Verdict::Learn(Stale),
+        Heard::Confirmed if is_same || asked => Verdict::Learn(Reachable),
+        Heard::Hinted if asked => Verdict::Learn(Stale),
+        Heard::Confirmed | Heard::Hinted if known.is_some() && !is_same => Verdict::Doubt,
+        _ => Verdict::Ignore,
+    }
+}
+
 fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress, heard: Heard) {
     let now = now_ms(engine);
     let learned = with_ip(engine, |_, ip, fib| {
-        let known = fib.neighbours().get(on, address).map(|neighbour| neighbour.mac);
-        let asked = ip.asked.contains_key(&(on, address));
-        let wanted = match heard {
-            Heard::Spoke => true,
-            Heard::Overheard => known.is_some() || asked,
-            Heard::Confirmed => known.is_none_or(|known| known == mac),
-        };
-        if !wanted {
-            return Ok(false);
+        let asked = ip.asked.contains(on, address);
+        let known = fib.neighbours().get(on, address);
+        match judge(known, asked, address.is_ipv6(), mac, heard) {
+            Verdict::Learn(state) => {
+                let learned = fib.learn_neighbour_as(state, on, address, mac, now)?;
+                ip.asked.remove(on, address);
+                Ok::<bool, FibError>(learned == Learned::Changed)
+            }
+            Verdict::Doubt => {
+                fib.doubt_neighbour(on, address, now);
+                Ok(false)
+            }
+            Verdict::Ignore => Ok(false),
         }
-        let learned = fib.learn_neighbour(on, address, mac, now)?;
-        ip.asked.remove(&(on, address));
-        Ok::<bool, FibError>(learned == Learned::Changed)
     });
     if matches!(learned, Err(FibError::NeighboursFull(_)))
         && let Some(ip) = engine.get_mut::<IpState>()
     {
-        ip.not_learned += 1;
+        ip.not_learned[usize::from(address.is_ipv6())] += 1;
     }
     match learned {
         Ok(true) => serve(engine, on, address),
@@ -132,25 +168,47 @@ fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress,
     }
 }
 
-/// Neighbours age, and what waits for them in vain is forgotten.
-fn look_through(engine: &mut Engine) {
-    let now = now_ms(engine);
-    let now_ns = engine.now_ns();
-    with_ip(engine, |_, ip, fib| {
-        ip.asked.retain(|_, at| now_ns.saturating_sub(*at) < ASKED_FOR_NS);
-        match ip.held.forget_old(now_ns) {
-            0 => {}
-            count => tracing::debug!("{count} packets are forgotten: no neighbour answered in time"),
-        }
-        let stale: Vec<_> = fib.neighbours().older_than(STALE_AFTER_MS, now).collect();
-        let old: Vec<_> = fib.neighbours().older_than(FORGET_AFTER_MS, now).collect();
-        for (on, address) in stale {
-            fib.set_neighbour_stale(on, address);
-        }
-        for (on, address) in old {
-            if let Err(error) = fib.remove_neighbour(on, address) {
-                tracing::warn!("neighbour {address} cannot be forgotten: {error}");
-            }
-        }
-    });
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiver_tables::neighbour::Neighbours;
+
+    const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+    const OTHER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+
+    /// The verdict on `heard` with the known MAC address and with another, of somebody who was asked for,
+    /// and of somebody who was not.
+    fn verdicts(heard: Heard, six: bool) -> [Verdict; 4] {
+        let (on, address) = (InterfaceId(0), IpAddr::from([10, 0, 0, 1]));
+        let mut neighbours = Neighbours::default();
+        neighbours.learn(on, address, MAC, NeighbourState::Reachable, 0);
+        let known = neighbours.get(on, address);
+        [
+            judge(known, false, six, MAC, heard),
+            judge(known, false, six, OTHER, heard),
+            judge(None, true, six, OTHER, heard),
+            judge(None, false, six, OTHER, heard),
+        ]
+    }
+
+    #[test]
+    fn advertisements_are_judged_as_rfc_4861_says() {
+        use NeighbourState::{Reachable, Stale};
+        use Verdict::{Doubt, Ignore, Learn};
+        let answered = [Learn(Reachable), Learn(Reachable), Learn(Reachable), Ignore];
+        assert_eq!(verdicts(Heard::Answered, true), answered);
+        assert_eq!(verdicts(Heard::Overheard, true), [Ignore, Learn(Stale), Learn(Stale), Ignore]);
+        assert_eq!(verdicts(Heard::Confirmed, true), [Learn(Reachable), Doubt, Learn(Reachable), Ignore]);
+        assert_eq!(verdicts(Heard::Hinted, true), [Ignore, Doubt, Learn(Stale), Ignore]);
+        assert_eq!(verdicts(Heard::Spoke, true), [Ignore, Learn(Stale), Learn(Stale), Learn(Stale)]);
+    }
+
+    #[test]
+    fn arp_makes_neighbours_of_who_speaks_to_us_and_changes_who_is_known() {
+        use NeighbourState::{Reachable, Stale};
+        use Verdict::{Ignore, Learn};
+        assert_eq!(verdicts(Heard::Spoke, false), [Learn(Reachable); 4]);
+        let overheard = [Learn(Reachable), Learn(Stale), Learn(Stale), Ignore];
+        assert_eq!(verdicts(Heard::Overheard, false), overheard);
+    }
 }

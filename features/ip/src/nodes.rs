@@ -12,10 +12,10 @@ use quiver_wire::{EtherType, IpProtocol};
 use crate::ask::{self, Kind};
 use crate::pings::WaitingPings;
 use crate::tables::IpTables;
-use crate::{arp_input, done, ip_input, ip4, ip6};
+use crate::{arp_input, confirm, done, ip_input, ip4, ip6};
 
 /// Names in the order of [`declare`].
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 33] = [
     "ip-input",
     "arp-input",
     "ip4-input",
@@ -30,6 +30,7 @@ const NAMES: [&str; 31] = [
     "ip4-icmp-error",
     "ip4-arp",
     "ip4-glean",
+    "ip4-confirm-neighbor",
     "ip4-drop",
     "ip4-punt",
     "ip6-input",
@@ -45,6 +46,7 @@ const NAMES: [&str; 31] = [
     "icmp6-neighbor-advertisement",
     "ip6-discover-neighbor",
     "ip6-glean",
+    "ip6-confirm-neighbor",
     "ip6-drop",
     "ip6-punt",
 ];
@@ -69,6 +71,7 @@ impl Numbers {
         FibNodes {
             ip4: FamilyNodes {
                 rewrite: self.of("ip4-rewrite"),
+                confirm: self.of("ip4-confirm-neighbor"),
                 local: self.of("ip4-local"),
                 incomplete: self.of("ip4-arp"),
                 glean: self.of("ip4-glean"),
@@ -78,6 +81,7 @@ impl Numbers {
             },
             ip6: FamilyNodes {
                 rewrite: self.of("ip6-rewrite"),
+                confirm: self.of("ip6-confirm-neighbor"),
                 local: self.of("ip6-local"),
                 incomplete: self.of("ip6-discover-neighbor"),
                 glean: self.of("ip6-glean"),
@@ -114,6 +118,7 @@ pub(crate) fn declare(
         ip4::icmp_error::spec(tables),
         asks("ip4-arp", false, false),
         asks("ip4-glean", false, true),
+        confirm::spec("ip4-confirm-neighbor", false, tables),
         ip4::drop::spec(tables),
         done::punt("ip4-punt"),
         ip6::input::spec(arc6),
@@ -129,6 +134,7 @@ pub(crate) fn declare(
         ip6::advertisement::spec(tables),
         asks("ip6-discover-neighbor", true, false),
         asks("ip6-glean", true, true),
+        confirm::spec("ip6-confirm-neighbor", true, tables),
         ip6::drop::spec(tables),
         done::punt("ip6-punt"),
     ];

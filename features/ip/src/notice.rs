@@ -9,12 +9,22 @@ use quiver_wire::MacAddress;
 /// Why a neighbour was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It answered us, or asked for one of our addresses: it may be new.
+    /// It spoke to us by itself (ARP for or from one of our addresses, a solicitation): it may be new.
     Spoke,
-    /// It spoke to others: only what is known already is changed (RFC 826, the merge flag).
+    /// It spoke to others: only what is known already is changed (RFC 826, the merge flag; an advertisement
+    /// that nobody asked for, RFC 4861 §7.2.5).
     Overheard,
-    /// It confirms an address without wanting to replace a known one (RFC 4861 §7.2.5, no override).
+    /// It answered our solicitation (RFC 4861 §7.2.5).
+    Answered,
+    /// It answered without wanting to replace a known address (no override).
     Confirmed,
+    /// It says who it is, unasked, without wanting to replace a known address.
+    Hinted,
+}
+
+impl Heard {
+    const ALL: [Heard; 5] =
+        [Heard::Spoke, Heard::Overheard, Heard::Answered, Heard::Confirmed, Heard::Hinted];
 }
 
 /// What came back to a ping.
@@ -41,6 +51,13 @@ pub enum Notice {
     /// A packet waits for a neighbour who was asked for.
     Wanted {
         /// Whom.
+        address: IpAddr,
+        /// A worker has asked for it just now.
+        asked: bool,
+    },
+    /// A packet goes to a neighbour that was not heard from for some time.
+    Used {
+        /// Which.
         address: IpAddr,
     },
     /// A neighbour uses an address of ours.
@@ -125,13 +142,14 @@ impl Notice {
             Notice::Neighbour { address, mac, heard } => {
                 put_address(&mut out, address);
                 out.put(&mac.0);
-                match heard {
-                    Heard::Spoke => 0,
-                    Heard::Overheard => 1,
-                    Heard::Confirmed => 2,
-                }
+                out.put(&[heard as u8]);
+                0
             }
-            Notice::Wanted { address } => {
+            Notice::Wanted { address, asked } => {
+                put_address(&mut out, address);
+                if asked { 2 } else { 1 }
+            }
+            Notice::Used { address } => {
                 put_address(&mut out, address);
                 3
             }
@@ -160,29 +178,24 @@ impl Notice {
     pub fn read(event: &Event) -> Option<Notice> {
         let mut bytes = Reader(event.bytes());
         let address = bytes.address()?;
-        let heard = match event.kind {
-            0 => Heard::Spoke,
-            1 => Heard::Overheard,
-            2 => Heard::Confirmed,
-            3 => return Some(Notice::Wanted { address }),
-            4 => return Some(Notice::Conflict { address, mac: MacAddress(bytes.take()?) }),
+        match event.kind {
+            0 => {
+                let (mac, [heard]) = (MacAddress(bytes.take()?), bytes.take()?);
+                let heard = *Heard::ALL.get(usize::from(heard))?;
+                Some(Notice::Neighbour { address, mac, heard })
+            }
+            1 | 2 => Some(Notice::Wanted { address, asked: event.kind == 2 }),
+            3 => Some(Notice::Used { address }),
+            4 => Some(Notice::Conflict { address, mac: MacAddress(bytes.take()?) }),
             5 | 6 => {
                 let word = |bytes: &mut Reader<'_>| bytes.take().map(u16::from_be_bytes);
                 let (identifier, sequence) = (word(&mut bytes)?, word(&mut bytes)?);
                 let length = word(&mut bytes)?;
                 let [hops, kind, code] = bytes.take()?;
                 let answer = if event.kind == 5 { Answer::Reply } else { Answer::Error(kind, code) };
-                return Some(Notice::Ping {
-                    identifier,
-                    sequence,
-                    from: address,
-                    answer,
-                    hops,
-                    bytes: length,
-                });
+                Some(Notice::Ping { identifier, sequence, from: address, answer, hops, bytes: length })
             }
-            _ => return None, // of another kind, as in `held`
-        };
-        Some(Notice::Neighbour { address, mac: MacAddress(bytes.take()?), heard })
+            _ => None, // of another kind, as in `held`
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! What the control thread keeps of IP beside the FIB.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -9,13 +8,11 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
+use crate::asked::Asked;
 use crate::held::HeldPackets;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
-
-/// Neighbours that were asked for and have not answered, at most.
-pub const ASKED_MAX: usize = 4096;
 
 /// What is configured on one interface.
 #[derive(Clone, Debug, Default)]
@@ -58,12 +55,12 @@ pub struct IpState {
     pub(crate) pings: Arc<WaitingPings>,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
-    /// Neighbours that were asked for, and when last, in nanoseconds.
-    pub(crate) asked: BTreeMap<(InterfaceId, IpAddr), u64>,
+    /// Neighbours that were asked for.
+    pub(crate) asked: Asked,
     /// Packets that wait for neighbours that were asked for.
     pub(crate) held: HeldPackets,
-    /// Neighbours that there was no room for.
-    pub(crate) not_learned: u64,
+    /// Neighbours that there was no room for, of IPv4 and IPv6.
+    pub(crate) not_learned: [u64; 2],
 }
 
 impl IpState {
@@ -73,9 +70,9 @@ impl IpState {
             pings,
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            asked: Asked::default(),
             held: HeldPackets::default(),
-            not_learned: 0,
+            not_learned: [0; 2],
         }
     }
 
@@ -108,7 +105,7 @@ impl IpState {
     /// The interface is gone.
     pub(crate) fn forget(&mut self, id: InterfaceId) {
         self.interfaces.remove(&id);
-        self.asked.retain(|(on, _), _| *on != id);
+        self.asked.forget_interface(id);
         self.held.forget_interface(id);
         self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
     }

@@ -16,6 +16,10 @@ pub(crate) fn words(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names:
         (adjacency.next_hop(), names.interface(adjacency.tx))
     };
     match next.as_str() {
+        "ip4-confirm-neighbor" | "ip6-confirm-neighbor" => {
+            let (next_hop, interface) = via();
+            format!("via {next_hop} on {interface}, which was not heard from for some time")
+        }
         "ip4-rewrite" | "ip6-rewrite" => {
             let (next_hop, interface) = via();
             if next_hop.is_unspecified() {

@@ -10,13 +10,14 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 /// Frames sent through one router in one case.
 const FRAMES_PER_CASE: usize = 48;
 /// Nodes that get bytes directly, whatever they expect.
-const NODES: [&str; 31] = [
+const NODES: [&str; 33] = [
     "ip-input",
     "arp-input",
     "ip4-input",
     "ip4-lookup",
     "ip4-lookup-in-table",
     "ip4-rewrite",
+    "ip4-confirm-neighbor",
     "ip4-too-big",
     "ip4-frag",
     "ip4-local",
@@ -32,6 +33,7 @@ const NODES: [&str; 31] = [
     "ip6-lookup-in-table",
     "ip6-link-local",
     "ip6-rewrite",
+    "ip6-confirm-neighbor",
     "ip6-local",
     "ip6-icmp-input",
     "ip6-icmp-echo-request",

@@ -12,7 +12,7 @@ use super::interfaces::Interface;
 use super::path::Family;
 use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
 use crate::memory::MemoryError;
-use crate::neighbour::Neighbours;
+use crate::neighbour::{NeighbourState, Neighbours};
 use crate::next_hop_group::{GroupId, Hop};
 
 /// What an adjacency is for: packets of one family, to a next hop on an interface, or (without) to
@@ -70,7 +70,9 @@ impl Surroundings<'_> {
         match self.neighbours.get(key.interface, address) {
             Some(neighbour) => {
                 let rewrite = info.header_to(own, neighbour.mac, key.payload);
-                Some((make(AdjacencyKind::Complete, &rewrite), nodes.rewrite))
+                let is_stale = neighbour.state == NeighbourState::Stale;
+                let next = if is_stale { nodes.confirm } else { nodes.rewrite };
+                Some((make(AdjacencyKind::Complete, &rewrite), next))
             }
             None => Some((make(AdjacencyKind::Incomplete, &[]), nodes.incomplete)),
         }
@@ -132,19 +134,25 @@ impl AdjacencyBook {
         all.take_while(|key| key.interface == interface).collect()
     }
 
-    /// If what `key` should be is not what it is, take another slot for it. Returns the slot to
-    /// retire once the users point at the new one, and the users.
-    pub fn refresh(&mut self, key: AdjacencyKey, around: &Surroundings) -> Option<(u32, Vec<GroupId>)> {
+    /// If what `key` should be is not what it is, take another slot for it; where only the node that
+    /// handles it is another, the slot stays. Returns the slot to retire once the users point at the new
+    /// one, and the users.
+    pub fn refresh(
+        &mut self,
+        key: AdjacencyKey,
+        around: &Surroundings,
+    ) -> Option<(Option<u32>, Vec<GroupId>)> {
         let record = self.records.get_mut(&key)?;
         let (content, next) = around.content(key)?;
-        if content == record.content && next == record.hop.next {
-            return None;
+        if content == record.content {
+            let changed = std::mem::replace(&mut record.hop.next, next) != next;
+            return changed.then(|| (None, record.users.iter().copied().collect()));
         }
         // Room was checked. Should there be none all the same, the old content stays.
         let index = self.slots.add(content)?;
         let old = std::mem::replace(&mut record.hop, Hop { next, index });
         record.content = content;
-        Some((old.index, record.users.iter().copied().collect()))
+        Some((Some(old.index), record.users.iter().copied().collect()))
     }
 
     /// All, in order of interface.

@@ -62,6 +62,9 @@ pub const NO_ROUTE_INDEX: u32 = u32::MAX;
 pub struct FamilyNodes {
     /// Writes a complete adjacency's rewrite; index: adjacency.
     pub rewrite: NodeId,
+    /// Has a neighbour confirmed that was not heard from for some time, and sends on to `rewrite`; index:
+    /// the complete adjacency.
+    pub confirm: NodeId,
     /// Packets for the router itself; index: 0.
     pub local: NodeId,
     /// Asks for a neighbour's address (ARP, ND); index: the incomplete adjacency.
@@ -430,7 +433,7 @@ impl Fib {
         let (mut old, mut users) = (Vec::new(), Vec::new());
         for key in keys {
             if let Some((index, who)) = self.adjacencies.refresh(*key, &around) {
-                old.push(index);
+                old.extend(index);
                 users.extend(who);
             }
         }

@@ -9,7 +9,7 @@ use super::adjacencies::AdjacencyKey;
 use super::path::{Family, Path, Source};
 use super::routes::is_unicast;
 use super::{Fib, FibError};
-use crate::neighbour::{Learned, Neighbours};
+use crate::neighbour::{Due, Learned, NeighbourConfig, NeighbourState, Neighbours};
 use crate::prefix::IpPrefix;
 
 impl Fib {
@@ -18,17 +18,12 @@ impl Fib {
         &self.neighbours
     }
 
-    /// At most `limit` dynamic neighbours from now on.
-    pub fn set_neighbour_limit(&mut self, limit: usize) {
-        self.neighbours.set_limit(limit);
+    /// Timers and limits of a family's neighbours from now on; those that are there stay.
+    pub fn configure_neighbours(&mut self, family: Family, config: NeighbourConfig) {
+        self.neighbours.configure(family == Family::Ip6, config);
     }
 
-    /// Mark a neighbour as not heard from; it stays in use.
-    pub fn set_neighbour_stale(&mut self, interface: InterfaceId, address: IpAddr) {
-        self.neighbours.set_stale(interface, address);
-    }
-
-    /// A neighbour was heard (ARP, ND).
+    /// A neighbour was heard (ARP, ND), and can surely be reached.
     pub fn learn_neighbour(
         &mut self,
         interface: InterfaceId,
@@ -36,13 +31,35 @@ impl Fib {
         mac: MacAddress,
         now_ms: u64,
     ) -> Result<Learned, FibError> {
+        self.learn_neighbour_as(NeighbourState::Reachable, interface, address, mac, now_ms)
+    }
+
+    /// A neighbour was heard (ARP, ND), and is as sure as `state` says: [`NeighbourState::Reachable`] or
+    /// [`NeighbourState::Stale`].
+    pub fn learn_neighbour_as(
+        &mut self,
+        state: NeighbourState,
+        interface: InterfaceId,
+        address: IpAddr,
+        mac: MacAddress,
+        now_ms: u64,
+    ) -> Result<Learned, FibError> {
         self.check_neighbour(interface, address, mac)?;
         match self.neighbours.would_learn(interface, address, mac) {
-            Learned::Full => return Err(FibError::NeighboursFull(self.neighbours.limit())),
+            Learned::Full => {
+                return Err(FibError::NeighboursFull(self.neighbours.config(address.is_ipv6()).limit));
+            }
             Learned::StaticStands => return Ok(Learned::StaticStands),
             Learned::Refreshed | Learned::Changed => {}
         }
-        let learned = self.neighbours.learn(interface, address, mac, now_ms);
+        if let Some((on, unlucky)) = self.neighbours.unlucky_for(interface, address) {
+            self.neighbours.recycle(on, unlucky);
+            self.neighbour_changed(on, unlucky)?;
+        }
+        let learned = self.neighbours.learn(interface, address, mac, state, now_ms);
+        if learned == Learned::Refreshed {
+            self.refresh_neighbour(interface, address);
+        }
         if learned == Learned::Changed
             && let Err(error) = self.neighbour_changed(interface, address)
         {
@@ -51,6 +68,35 @@ impl Fib {
             return Err(error);
         }
         Ok(learned)
+    }
+
+    /// A packet goes to a neighbour that was not heard from for some time. It is asked in a moment.
+    pub fn neighbour_used(&mut self, interface: InterfaceId, address: IpAddr, now_ms: u64) {
+        if self.neighbours.used(interface, address, now_ms) {
+            self.refresh_neighbour(interface, address);
+        }
+    }
+
+    /// Somebody says something else about a neighbour than what is known. It stays in use, and is asked
+    /// once a packet goes to it.
+    pub fn doubt_neighbour(&mut self, interface: InterfaceId, address: IpAddr, now_ms: u64) {
+        if self.neighbours.doubt(interface, address, now_ms) {
+            self.refresh_neighbour(interface, address);
+        }
+    }
+
+    /// The next neighbour for which something is due. One that is to be forgotten is forgotten.
+    pub fn next_neighbour_due(&mut self, now_ms: u64) -> Option<(InterfaceId, IpAddr, Due)> {
+        let (on, address, due) = self.neighbours.next_due(now_ms)?;
+        match due {
+            Due::Stale => self.refresh_neighbour(on, address),
+            Due::Forget => {
+                // Taking a route away that is there cannot fail.
+                let _ = self.remove_neighbour(on, address);
+            }
+            Due::AskIt(_) | Due::AskAll => {}
+        }
+        Some((on, address, due))
     }
 
     /// A neighbour is configured.

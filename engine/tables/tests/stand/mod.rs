@@ -15,6 +15,7 @@ const fn family_nodes(first: u16) -> FamilyNodes {
         drop: NodeId(first + 4),
         punt: NodeId(first + 5),
         lookup: NodeId(first + 6),
+        confirm: NodeId(first + 7),
     }
 }
 

@@ -134,7 +134,14 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
 pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
     let node = engine.node_name(hop.next);
     match node.as_str() {
-        "ip4-rewrite" | "ip6-rewrite" | "ip4-arp" | "ip6-discover-neighbor" | "ip4-glean" | "ip6-glean" => {
+        "ip4-confirm-neighbor"
+        | "ip6-confirm-neighbor"
+        | "ip4-rewrite"
+        | "ip6-rewrite"
+        | "ip4-arp"
+        | "ip6-discover-neighbor"
+        | "ip4-glean"
+        | "ip6-glean" => {
             let adjacency = fib.adjacencies().get(hop.index);
             let interface = engine.interface_name(adjacency.tx);
             match node.as_str() {

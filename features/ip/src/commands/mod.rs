@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 mod fib;
 mod groups;
 pub(crate) mod memory;
+mod neighbour_config;
 pub(crate) mod neighbours;
 mod ping;
 mod route_batch;

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::Fib;
-use quiver_tables::neighbour::{NEIGHBOURS_MAX, Neighbour, NeighbourState};
+use quiver_tables::neighbour::NeighbourState;
 use quiver_wire::MacAddress;
 
-use super::{GROUP, fib};
+use super::{GROUP, fib, neighbour_config};
 use crate::neighbours::{now_ms, serve};
 use crate::state::{IpState, refusal, with_ip};
 
@@ -35,17 +35,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 Ok(Output::none())
             }),
     );
-    registry.command(
-        Command::new("set ip neighbor-config limit <:1-1000000>")
-            .group(GROUP)
-            .help("Say how many dynamic neighbours, of both families, are kept at most")
-            .example("set ip neighbor-config limit 100000")
-            .run(|engine: &mut Engine, args| {
-                let limit = args.get("limit")?;
-                with_ip(engine, |_, _, fib| fib.set_neighbour_limit(limit));
-                Ok(Output::none())
-            }),
-    );
+    neighbour_config::register(registry);
     registry.command(
         Command::new("show ip neighbors [<interface>]")
             .also("show ip neighbor [<interface>]")
@@ -72,7 +62,7 @@ fn configure(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddr
     let now = now_ms(engine);
     let done = with_ip(engine, |_, ip, fib| {
         fib.set_static_neighbour(on, address, mac, now)?;
-        ip.asked.remove(&(on, address));
+        ip.asked.remove(on, address);
         Ok(())
     });
     done.map_err(|error| refusal(engine, error))?;
@@ -103,25 +93,25 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output
                 .row()
                 .cell(Cell::real(age, 1))
                 .cell(address)
-                .cell(state_word(neighbour))
+                .cell(neighbour.state.word())
                 .cell(Cell::display(neighbour.mac))
                 .cell(engine.interface_name(on));
         }
     }
-    let asked = engine.get::<IpState>().into_iter().flat_map(|ip| &ip.asked);
-    for ((on, address), at_ns) in asked.filter(|((on, address), _)| wanted(*on, *address)) {
-        let age = engine.now_ns().saturating_sub(*at_ns) as f64 / 1e9;
-        let row = table.row().cell(Cell::real(age, 1)).cell(*address).cell("incomplete");
-        row.cell(None::<&str>).cell(engine.interface_name(*on));
+    let asked = engine.get::<IpState>().into_iter().flat_map(|ip| ip.asked.iter());
+    for (on, address, since_ns) in asked.filter(|(on, address, _)| wanted(*on, *address)) {
+        let age = engine.now_ns().saturating_sub(since_ns) as f64 / 1e9;
+        let row = table.row().cell(Cell::real(age, 1)).cell(address).cell("incomplete");
+        row.cell(None::<&str>).cell(engine.interface_name(on));
     }
     let mut output = Output::none().table("neighbors", table);
     let Some(ip) = engine.get::<IpState>() else { return Ok(output) };
-    if ip.not_learned > 0 {
+    let not_learned = ip.not_learned[usize::from(six)];
+    if not_learned > 0 {
+        let (family, limit) = (if six { "ip6" } else { "ip4" }, fib(engine)?.neighbours().config(six).limit);
         output = output.line(format!(
-            "{} times a neighbour was not learned: there are {} dynamic ones already \
-             (`set ip neighbor-config limit N`)",
-            ip.not_learned,
-            fib(engine)?.neighbours().limit()
+            "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones already \
+             (`set ip neighbor-config {family} limit N`)"
         ));
     }
     let (waiting, forgotten) = (ip.held.len(), ip.held.forgotten());
@@ -133,21 +123,10 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output
     Ok(output)
 }
 
-fn state_word(neighbour: &Neighbour) -> &'static str {
-    match neighbour.state {
-        NeighbourState::Static => "static",
-        NeighbourState::Reachable => "reachable",
-        NeighbourState::Stale => "stale",
-    }
-}
-
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
-    let limit = fib.neighbours().limit();
-    if limit != NEIGHBOURS_MAX {
-        config.command(format_args!("set ip neighbor-config limit {limit}"));
-    }
+    neighbour_config::write_config(fib, config);
     for (on, address, neighbour) in fib.neighbours().iter() {
         if neighbour.state == NeighbourState::Static {
             let interface = engine.interface_name(on);

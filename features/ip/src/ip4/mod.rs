@@ -17,8 +17,9 @@ use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 8] = [
+pub(crate) const ROUTE_TARGETS: [&str; 9] = [
     "ip4-rewrite",
+    "ip4-confirm-neighbor",
     "ip4-local",
     "ip4-arp",
     "ip4-glean",

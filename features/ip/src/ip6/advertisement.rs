@@ -48,10 +48,10 @@ impl Advertisement {
         }
         let heard = match (flags.contains(NeighborFlags::SOLICITED), flags.contains(NeighborFlags::OVERRIDE))
         {
-            (true, true) => Heard::Spoke,
+            (true, true) => Heard::Answered,
             (false, true) => Heard::Overheard,
             (true, false) => Heard::Confirmed,
-            (false, false) => return Ok(self.done),
+            (false, false) => Heard::Hinted,
         };
         let bits = target.to_bits();
         let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), heard as u64];

@@ -19,8 +19,9 @@ use quiver_core::node::Wiring;
 use quiver_wire::{Header, Ip6Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 9] = [
+pub(crate) const ROUTE_TARGETS: [&str; 10] = [
     "ip6-rewrite",
+    "ip6-confirm-neighbor",
     "ip6-local",
     "ip6-discover-neighbor",
     "ip6-glean",

@@ -6,12 +6,12 @@ use std::net::{IpAddr, Ipv6Addr};
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::MacAddress;
-use quiver_wire::icmp6::nd::{Message, NdOption, NeighborFlags, Options};
+use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use quiver_wire::ip6::address;
 
 use super::discovery::{NdDrop, become_frame, frame_source, read};
-use crate::ask::{ND_FRAME_BYTES, nd_frame};
 use crate::notice::{Heard, Notice};
+use crate::question;
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
 use quiver_core::throttle::key;
@@ -68,14 +68,9 @@ impl Solicitation {
         if !address::is_multicast(to) {
             flags = flags.with(NeighborFlags::SOLICITED);
         }
-        let mut option = [0; 8];
-        NdOption::TargetMac(mac).emit(&mut option).map_err(|_| NdDrop::NoReply)?;
-        let options = Options::new(&option).map_err(|_| NdDrop::NoReply)?;
-        let message = Message::NeighborAdvertisement { flags, target, options };
-        let mut frame = [0; ND_FRAME_BYTES];
-        let length = nd_frame(&mut frame, message, mac, to_mac, target, to).ok_or(NdDrop::NoReply)?;
-        let bytes = frame.get(..length).unwrap_or_default();
-        if !become_frame(cx, packet, bytes) {
+        let frame =
+            question::Frame::advertisement(mac, to_mac, flags, target, target, to).ok_or(NdDrop::NoReply)?;
+        if !become_frame(cx, packet, frame.bytes()) {
             return Err(NdDrop::NoReply);
         }
         packet.tx = packet.rx;

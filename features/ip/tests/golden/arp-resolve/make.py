@@ -21,10 +21,10 @@ drops = {"ip4-glean": {"request-sent": 1, "request-throttled": 1}, "ip4-arp": {"
 held = {"ip4-glean": {"held": 1}, "ip4-arp": {"held": 1}}
 json.dump({"drops": drops, "events": held}, open("01-counters.json", "w"), indent=2)
 
-# Not answered: asked again after a second.
+# Not answered: all are asked again after a second, whether there is another packet or not.
 open("02.cli", "w").write("test advance 1\n")
 wrpcap("02-in.e0.pcap", [into("10.0.1.5")])
-wrpcap("02-out.e1.pcap", [question("10.0.1.5")])
+wrpcap("02-out.e1.pcap", [question("10.0.1.5"), question("10.0.1.6"), question("10.0.1.99")])
 json.dump({"events": {"ip4-glean": {"held": 1}}}, open("02-counters.json", "w"), indent=2)
 
 # Answered: what waits goes on, one hop less to live.
