@@ -212,8 +212,8 @@ fn a_packet_does_not_wait_twice() {
     let mut router = router();
     // The neighbour is known and forgotten again before the worker sees the packet.
     router.send("e0", &ping4(HOST4));
-    router.sent("e1");
     router.advance(Duration::from_secs(2));
+    router.sent("e1");
     router.cli("ip neighbor e1 10.1.0.5 02:00:00:00:00:77");
     router.cli("ip neighbor del e1 10.1.0.5");
     router.run();
