@@ -12,6 +12,8 @@ use quiver_wire::{EtherType, EthernetHeader, Header, Ip6Header, IpProtocol, MacA
 use crate::state::IpState;
 use crate::tables::Addresses;
 
+/// Bytes of the two addresses of an Ethernet frame; an interface's tags come behind them.
+const ADDRESSES_BYTES: usize = 12;
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = 14 + 28;
 /// Bytes of an Ethernet frame with a solicitation or advertisement that tells a MAC address.
@@ -119,7 +121,7 @@ pub(crate) fn ask(own: &Addresses, mac: MacAddress, to: Option<MacAddress>, targ
 
 /// Frames that the control thread has ready, and where they leave.
 #[derive(Default)]
-pub(crate) struct Outgoing(Vec<(Frame, InterfaceId, NodeId)>);
+pub(crate) struct Outgoing(Vec<(Box<[u8]>, InterfaceId, NodeId)>);
 
 impl Outgoing {
     /// How many.
@@ -136,7 +138,9 @@ impl Outgoing {
         if mac != MacAddress::ZERO
             && let Some(frame) = make(mac)
         {
-            self.0.push((frame, on, row.output));
+            let (addresses, rest) = frame.bytes().split_at(ADDRESSES_BYTES);
+            let bytes = [addresses, row.encapsulation.bytes(), rest].concat();
+            self.0.push((bytes.into(), on, row.output));
         }
     }
 
@@ -161,7 +165,7 @@ impl Outgoing {
         engine.post(WorkerId(0), move |worker: &mut Worker| {
             for (frame, tx, output) in &self.0 {
                 // Without a buffer it is not sent: `show buffers` counts it.
-                worker.inject(frame.bytes(), *output, InterfaceId::NONE, *tx, 0);
+                worker.inject(frame, *output, InterfaceId::NONE, *tx, 0);
             }
         });
     }
