@@ -1,6 +1,6 @@
 //! What a node can reach while it runs.
 
-use crate::arc::{ARCS_MAX, ArcId};
+use crate::arc::{ARCS_MAX, ArcId, FEATURES_PER_CHAIN_MAX};
 use crate::buffer::BufferCache;
 use crate::counters::{InterfaceCounters, WorkerCounters};
 use crate::cpu::Variant;
@@ -12,6 +12,7 @@ use crate::interface::{InterfaceRow, InterfaceRows};
 use crate::node::Reason;
 use crate::outbox::Outbox;
 use crate::packet::{Packet, PacketFlags};
+use crate::trace::Tracer;
 
 /// Bytes of the two addresses in front of a frame (IEEE 802.3 §3.1.1).
 const ADDRESSES_BYTES: usize = 12;
@@ -38,6 +39,24 @@ pub struct Context<'p> {
     pub(crate) outbox: &'p mut Outbox,
     pub(crate) events: &'p mut Events,
     pub(crate) handoff: &'p mut Handoff,
+    pub(crate) tracer: &'p mut Tracer,
+}
+
+/// Where packets of an interface go behind a feature that stands in an arc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    place: u8,
+    /// The next feature, or the arc's end.
+    pub next: NodeId,
+}
+
+impl Behind {
+    /// Let a packet go on there.
+    #[inline(always)]
+    pub fn take(self, packet: &mut Packet) -> NodeId {
+        packet.arc_place = self.place;
+        self.next
+    }
 }
 
 impl<'p> Context<'p> {
@@ -91,6 +110,27 @@ impl<'p> Context<'p> {
         let Some(row) = self.interface(interface) else { return false };
         let between = row.encapsulation.bytes();
         between.is_empty() || packet.insert(ADDRESSES_BYTES, between)
+    }
+
+    /// What stands behind `feature` in `arc` on `interface` as it is configured now, or `default`: for
+    /// stages, who ask once for a vector, and for packets that a feature has kept for a while.
+    pub fn behind(&self, arc: ArcId, interface: InterfaceId, feature: NodeId, default: NodeId) -> Behind {
+        let end = Behind { place: FEATURES_PER_CHAIN_MAX as u8, next: default };
+        let Some(row) = self.interface(interface) else { return end };
+        let chain = &row.chains[arc.0 as usize % ARCS_MAX];
+        let Some(own) = chain.iter().position(|node| node == feature) else { return end };
+        let place = own as u8 + 1;
+        Behind { place, next: chain.at(place).unwrap_or(default) }
+    }
+
+    /// Write down, if the packet is traced, that the running node sends it to `next`. The engine does so
+    /// for what stays in the vector; this is for packets that a node takes out and keeps, hands off or
+    /// emits. `next` is the node itself when the packet stays.
+    #[inline]
+    pub fn trace(&mut self, packet: &Packet, next: NodeId) {
+        if packet.has(PacketFlags::TRACED) {
+            self.tracer.record_one(self.node, packet, next);
+        }
     }
 
     /// Send one packet to a node, beside the vector that is being run.

@@ -16,6 +16,8 @@ use crate::memory::{PAGE_BYTES, PrivateMemory};
 
 /// Pools that can exist at a time in one process: a router has one, a test program many.
 pub const POOLS_MAX: usize = 512;
+/// Bytes that a node can note about a packet.
+pub const NOTE_BYTES: usize = 16;
 /// Numbers of buffers that a free buffer's line holds.
 pub(crate) const NUMBERS_PER_LINE: usize = 15;
 
@@ -34,7 +36,9 @@ pub struct BufferHeader {
     pub(crate) trace: u32,
     /// What the device was asked to do, or promised; valid when the packet says so.
     pub offload: Offload,
-    unused: [u8; 30],
+    /// What a node has noted; valid when the packet says so.
+    pub(crate) note: [u8; NOTE_BYTES],
+    unused: [u8; 30 - NOTE_BYTES],
     /// The batch below on the stack of free ones, as number plus one. A late look at it is allowed
     /// at any time, so it shares its place with nothing.
     pub(crate) below: AtomicU32,

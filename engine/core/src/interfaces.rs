@@ -84,6 +84,8 @@ pub struct Interface {
     /// See [`own_mtu_bytes`](Self::own_mtu_bytes).
     pub(crate) own_mtu: Option<u32>,
     pub(crate) row: InterfaceRow,
+    /// Features that others need here, and who they are.
+    pub(crate) needed: BTreeMap<(ArcId, NodeId), BTreeSet<&'static str>>,
 }
 
 /// What is known of an interface when it is made.
@@ -101,6 +103,11 @@ impl Interface {
     /// The MTU that the operator wants of a sub-interface, in bytes, when that is not its parent's.
     pub fn own_mtu_bytes(&self) -> Option<u32> {
         self.own_mtu
+    }
+
+    /// Who needs this feature here ([`Engine::need_feature`]).
+    pub fn who_needs(&self, arc: ArcId, feature: NodeId) -> impl Iterator<Item = &'static str> {
+        self.needed.get(&(arc, feature)).into_iter().flatten().copied()
     }
 
     /// A new wish takes the place of what it contradicts.
@@ -291,6 +298,7 @@ impl Engine {
             passes_on_only: facts.passes_on_only,
             rx: Vec::new(),
             rx_wishes: Vec::new(),
+            needed: BTreeMap::new(),
             own_mtu: None,
             row,
         });
@@ -550,6 +558,31 @@ impl Engine {
             chain.nodes.iter_mut().zip(enabled).for_each(|(place, n)| *place = n.0);
             Ok(())
         })?;
+        Ok(())
+    }
+
+    /// Say that `who` needs a feature in an arc on an interface, or needs it no more. It is enabled while
+    /// anybody does: for features that others build upon. Nothing else should switch such a feature.
+    pub fn need_feature(
+        &mut self,
+        id: InterfaceId,
+        arc: &str,
+        feature: &str,
+        who: &'static str,
+        needed: bool,
+    ) -> Result<(), InterfaceError> {
+        let unknown = || InterfaceError::NoFeature { feature: feature.to_owned(), arc: arc.to_owned() };
+        let key = (self.arc_id(arc).ok_or_else(unknown)?, self.node_id(feature).ok_or_else(unknown)?);
+        let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
+        let others = interface.who_needs(key.0, key.1).any(|other| other != who);
+        self.set_feature(id, arc, feature, needed || others)?;
+        let interface = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut);
+        let all = &mut interface.ok_or(InterfaceError::Unknown)?.needed;
+        if needed {
+            all.entry(key).or_default().insert(who);
+        } else if let Some(of_feature) = all.get_mut(&key) {
+            of_feature.remove(who);
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What a node is: a decision about packets, with a name, named edges and named deaths.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -17,6 +18,12 @@ pub trait Node: Send {
     /// Decide where each packet of the vector goes ([`Frame::route`] and its kin), or take packets
     /// out of it. Whatever stays in the vector goes where its `next` says.
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame);
+
+    /// The node itself, when errands may look for it by its type
+    /// ([`Worker::visit`](crate::worker::Worker::visit)).
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
 
     /// The interface whose device it gives packets to.
     fn sends_on(&self) -> Option<InterfaceId> {

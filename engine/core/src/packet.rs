@@ -5,6 +5,7 @@
 use std::ptr::NonNull;
 
 use crate::buffer::{Buffer, BufferCache, BufferHeader, DATA_OFFSET, Offload};
+pub use crate::header_line::NOTE_BYTES;
 use crate::header_line::line_of;
 use crate::ids::InterfaceId;
 
@@ -31,6 +32,8 @@ impl PacketFlags {
     pub const L2_GROUP: PacketFlags = PacketFlags(32);
     /// A copy that a mirror made: it is not mirrored again.
     pub const MIRRORED: PacketFlags = PacketFlags(64);
+    /// The header line holds a note ([`Packet::note`]): what cannot be read from the bytes.
+    pub const NOTED: PacketFlags = PacketFlags(128);
 
     /// These and `other`.
     #[inline(always)]
@@ -398,6 +401,28 @@ impl Packet {
         }
     }
 
+    /// Put all segments of `tail` behind ours. Costs a step per segment of ours; none is copied.
+    pub fn join(&mut self, tail: Packet) {
+        let added = tail.length() as u32;
+        let (offset, length) = (tail.offset, tail.length);
+        let behind = if tail.is_chained() { tail.header_line().next } else { None };
+        self.chain(tail.into_buffer(), offset, length);
+        let total = self.length() as u32 - u32::from(length) + added;
+        self.header_line_mut().total_length = total;
+        let mut last = self.buffer;
+        // SAFETY: segments of a packet belong to it.
+        while let Some(next) = unsafe { line_of(last).as_ref().next } {
+            last = next;
+        }
+        // SAFETY: the last segment is ours now, and those behind it belonged to `tail`, which is no more.
+        unsafe { line_of(last).as_mut().next = behind };
+    }
+
+    /// Buffers that it lies in.
+    pub fn buffer_count(&self) -> usize {
+        if self.is_chained() { self.segments().count() } else { 1 }
+    }
+
     /// All segments, in order.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let mut next = if self.is_chained() { self.header_line().next } else { None };
@@ -441,6 +466,9 @@ impl Packet {
         }
         if self.has(PacketFlags::OFFLOAD) {
             *copy.offload_mut() = *self.offload();
+        }
+        if let Some(note) = self.note() {
+            copy.set_note(*note);
         }
         if self.has(PacketFlags::TRACED) {
             copy.header_line_mut().trace = self.header_line().trace;
@@ -491,7 +519,7 @@ impl Packet {
         self.turns = 0;
         self.arc_place = 0;
         self.hash = 0;
-        self.clear(PacketFlags(PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0));
+        self.clear(PacketFlags(PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0 | PacketFlags::NOTED.0));
         self.set(PacketFlags::OWN);
     }
 
@@ -515,6 +543,18 @@ impl Packet {
     /// Set what is left to whoever transmits, and set [`PacketFlags::OFFLOAD`] too.
     pub fn offload_mut(&mut self) -> &mut Offload {
         &mut self.header_line_mut().offload
+    }
+
+    /// What a node before has found out about the packet that its bytes do not say (a later fragment's
+    /// ports). What it means is between who writes and who reads.
+    pub fn note(&self) -> Option<&[u8; NOTE_BYTES]> {
+        self.has(PacketFlags::NOTED).then(|| &self.header_line().note)
+    }
+
+    /// Write such a note.
+    pub fn set_note(&mut self, note: [u8; NOTE_BYTES]) {
+        self.header_line_mut().note = note;
+        self.set(PacketFlags::NOTED);
     }
 
     /// Take the packet apart: each of its buffers, where its bytes begin and how many they are.
@@ -616,6 +656,50 @@ mod tests {
         }
         cache.report();
         assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn packets_that_are_joined_are_one_with_all_bytes_in_order() {
+        let mut cache = cache();
+        let bytes: Vec<u8> = (0..20_000).map(|i| (i / 3) as u8).collect();
+        for cuts in [vec![0, 20_000], vec![0, 8, 2048, 9000, 20_000], vec![0, 5000, 5008, 20_000]] {
+            let parts: Vec<Packet> = cuts
+                .windows(2)
+                .map(|ends| {
+                    let mut part = cache.packet().expect("buffer");
+                    assert!(
+                        part.append(b"head", &mut cache) && part.append(&bytes[ends[0]..ends[1]], &mut cache)
+                    );
+                    assert!(part.pull(4));
+                    part
+                })
+                .collect();
+            let buffers: usize = parts.iter().map(Packet::buffer_count).sum();
+            let whole = parts.into_iter().rev().reduce(|tail, mut part| {
+                part.join(tail);
+                part
+            });
+            let whole = whole.expect("parts");
+            let mut seen = Vec::new();
+            whole.copy_to(&mut seen);
+            assert!(seen == bytes && whole.length() == bytes.len() && whole.buffer_count() == buffers);
+            cache.free(whole);
+        }
+        cache.report();
+        assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn a_note_goes_with_copies_and_ends_when_the_packet_becomes_another() {
+        let mut cache = cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert_eq!(packet.note(), None);
+        packet.set_note([7; NOTE_BYTES]);
+        let copy = packet.duplicate(&mut cache).expect("copy");
+        packet.become_own();
+        assert_eq!((packet.note(), copy.note()), (None, Some(&[7; NOTE_BYTES])));
+        cache.free(packet);
+        cache.free(copy);
     }
 
     #[test]

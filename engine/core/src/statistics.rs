@@ -338,6 +338,7 @@ impl Engine {
         for worker in 0..self.worker_count() {
             let mut empty = Tracer::default();
             self.call(WorkerId(worker as u16), move |w: &mut Worker| {
+                empty.forget(&w.tracer);
                 std::mem::swap(&mut w.tracer, &mut empty);
             })?;
         }

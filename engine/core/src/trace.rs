@@ -3,7 +3,7 @@
 
 use crate::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
-use crate::packet::PacketFlags;
+use crate::packet::{Packet, PacketFlags};
 
 /// Bytes of the packet that a record keeps.
 pub const TRACE_BYTES: usize = 160;
@@ -15,8 +15,10 @@ pub const TRACED_PACKETS_MAX: usize = 4096;
 /// One node's line in the story of one packet.
 #[derive(Clone, Debug)]
 pub struct TraceRecord {
-    /// Which packet, counted from 1 on this worker.
+    /// Which packet, counted from 1 on the worker that marked it.
     pub packet: u32,
+    /// The worker that marked it: another one when the packet was handed over.
+    pub marked_by: WorkerId,
     /// The node.
     pub node: NodeId,
     /// Where it sent the packet; the drop node for a death, itself for a sink.
@@ -65,6 +67,32 @@ pub(crate) struct Tracer {
     pub(crate) records: Vec<TraceRecord>,
     pub(crate) cut: u64,
     packets: u32,
+    /// Counts how often traces were forgotten: what was marked before is not written down any more, however
+    /// long it was kept somewhere.
+    generation: u8,
+}
+
+/// What the header line of a traced packet holds: who marked it (6 bits), in which generation (6), and
+/// which packet of that worker it is (20).
+#[derive(Clone, Copy)]
+struct Mark(u32);
+
+impl Mark {
+    fn new(worker: WorkerId, generation: u8, packet: u32) -> Mark {
+        Mark(u32::from(worker.0 & 0x3f) << 26 | u32::from(generation & 0x3f) << 20 | packet & 0xf_ffff)
+    }
+
+    fn worker(self) -> WorkerId {
+        WorkerId((self.0 >> 26) as u16)
+    }
+
+    fn is_of(self, generation: u8) -> bool {
+        (self.0 >> 20) as u8 & 0x3f == generation & 0x3f
+    }
+
+    fn packet(self) -> u32 {
+        self.0 & 0xf_ffff
+    }
 }
 
 impl Tracer {
@@ -83,6 +111,7 @@ impl Tracer {
             records: Vec::with_capacity(records),
             cut: 0,
             packets: 0,
+            generation: 0,
         }
     }
 
@@ -95,6 +124,7 @@ impl Tracer {
     /// Continue `older`'s counts of packets in this newer one.
     pub(crate) fn continue_from(&mut self, older: &Tracer) {
         self.packets = older.packets;
+        self.generation = older.generation;
         for wanted in &older.wanted {
             if self.wanted.len() < self.wanted.capacity() && !self.wanted.iter().any(|w| w.0 == wanted.0) {
                 self.wanted.push(*wanted);
@@ -104,16 +134,21 @@ impl Tracer {
         self.records.extend(older.records.iter().take(room).cloned());
     }
 
-    /// Mark packets that an input has just received.
+    /// Begin again behind `older`: what it marked is forgotten.
+    pub(crate) fn forget(&mut self, older: &Tracer) {
+        self.generation = older.generation.wrapping_add(1);
+    }
+
+    /// Mark packets that an input of `worker` has just received.
     #[inline]
-    pub(crate) fn mark(&mut self, input: NodeId, frame: &mut Frame) {
+    pub(crate) fn mark(&mut self, worker: WorkerId, input: NodeId, frame: &mut Frame) {
         if let Some(wanted) = self.wanted.iter_mut().find(|w| w.0 == input && w.1 > 0) {
             let count = (wanted.1 as usize).min(frame.len());
             wanted.1 -= count as u32;
             for packet in &mut frame.packets_mut()[..count] {
                 self.packets += 1;
                 packet.set(PacketFlags::TRACED);
-                packet.header_line_mut().trace = self.packets;
+                packet.header_line_mut().trace = Mark::new(worker, self.generation, self.packets).0;
             }
             frame.traced = true;
         }
@@ -123,29 +158,40 @@ impl Tracer {
     #[cold]
     pub(crate) fn record(&mut self, node: NodeId, frame: &Frame, sink: bool) {
         for (place, packet) in frame.packets().iter().enumerate() {
-            if !packet.has(PacketFlags::TRACED) {
-                continue;
+            if packet.has(PacketFlags::TRACED) {
+                let next = if sink { node } else { frame.next_of(place) };
+                self.record_one(node, packet, next);
             }
-            if self.records.len() == self.records.capacity() {
-                self.cut += 1;
-                continue;
-            }
-            let mut data = [0; TRACE_BYTES];
-            let length = packet.segment_length().min(TRACE_BYTES);
-            data[..length].copy_from_slice(&packet.bytes()[..length]);
-            self.records.push(TraceRecord {
-                packet: packet.header_line().trace,
-                node,
-                next: if sink { node } else { frame.next_of(place) },
-                clocks: crate::cpu::clocks(),
-                rx: packet.rx,
-                tx: packet.tx,
-                index: packet.index,
-                hash: packet.hash,
-                packet_bytes: packet.length() as u32,
-                length: length as u8,
-                data,
-            });
         }
+    }
+
+    /// Write down what `node` did with one traced packet.
+    #[cold]
+    pub(crate) fn record_one(&mut self, node: NodeId, packet: &Packet, next: NodeId) {
+        let mark = Mark(packet.header_line().trace);
+        if !mark.is_of(self.generation) {
+            return;
+        }
+        if self.records.len() == self.records.capacity() {
+            self.cut += 1;
+            return;
+        }
+        let mut data = [0; TRACE_BYTES];
+        let length = packet.segment_length().min(TRACE_BYTES);
+        data[..length].copy_from_slice(&packet.bytes()[..length]);
+        self.records.push(TraceRecord {
+            packet: mark.packet(),
+            marked_by: mark.worker(),
+            node,
+            next,
+            clocks: crate::cpu::clocks(),
+            rx: packet.rx,
+            tx: packet.tx,
+            index: packet.index,
+            hash: packet.hash,
+            packet_bytes: packet.length() as u32,
+            length: length as u8,
+            data,
+        });
     }
 }

@@ -117,6 +117,7 @@ macro_rules! context {
             outbox: &mut $worker.outbox,
             events: &mut $worker.events,
             handoff: &mut $worker.handoff,
+            tracer: &mut $worker.tracer,
         }
     };
 }
@@ -204,7 +205,7 @@ impl Worker {
             self.outbox.recycle(frame);
             return 0;
         }
-        self.tracer.mark(node, &mut frame);
+        self.tracer.mark(self.id, node, &mut frame);
         if !sets_rx {
             frame.set_same_rx(true);
             let row = self.shared.counters.interface(interface);
@@ -436,6 +437,21 @@ impl Worker {
         }
         self.put(packet, next);
         true
+    }
+
+    /// Have an errand work with this worker's instance of a node, with what the node itself would be lent
+    /// ([`Node::as_any`]). `None` when it is not there or of another type.
+    pub fn visit<N: Node + 'static, R>(
+        &mut self,
+        id: NodeId,
+        work: impl FnOnce(&mut N, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let mut installed = self.nodes.get_mut(id.index()).and_then(Option::take)?;
+        let now_ns = self.clock.now_ns();
+        let node = installed.node.as_any().and_then(|node| node.downcast_mut::<N>());
+        let result = node.map(|node| work(node, &mut context!(self, id, now_ns)));
+        self.nodes[id.index()] = Some(installed);
+        result
     }
 
     /// Put a packet before `next`.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use quiver_core::node::NodeKind;
 use quiver_core::trace::{TraceRecord, WorkerTrace};
-use quiver_core::{Engine, NodeId};
+use quiver_core::{Engine, NodeId, WorkerId};
 use serde_json::{Value, json};
 
 use super::{packets_text, thread_name, thread_number};
@@ -108,13 +108,13 @@ fn set_filter(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 /// One packet's records, in order.
-type Story<'t> = (u32, Vec<&'t TraceRecord>);
+type Story<'t> = ((WorkerId, u32), Vec<&'t TraceRecord>);
 
 /// The packets of a worker that the filter lets through, and how many there are in all.
 fn stories<'t>(trace: &'t WorkerTrace, view: &View) -> (Vec<Story<'t>>, usize) {
-    let mut by_packet: BTreeMap<u32, Vec<&TraceRecord>> = BTreeMap::new();
+    let mut by_packet: BTreeMap<(WorkerId, u32), Vec<&TraceRecord>> = BTreeMap::new();
     for record in &trace.records {
-        by_packet.entry(record.packet).or_default().push(record);
+        by_packet.entry((record.marked_by, record.packet)).or_default().push(record);
     }
     let all = by_packet.len();
     let passes = |records: &Vec<&TraceRecord>| {
@@ -136,10 +136,16 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let packets: Vec<Value> = stories
             .iter()
             .take(max)
-            .map(|(packet, records)| {
-                write_story(engine, *packet, records, view.verbose, &mut text);
+            .map(|((marked_by, packet), records)| {
+                let from = (*marked_by != trace.worker).then(|| thread_name(*marked_by));
+                match &from {
+                    Some(from) => _ = writeln!(text, "Packet {packet} of {from}\n"),
+                    None => _ = writeln!(text, "Packet {packet}\n"),
+                }
+                write_story(engine, records, view.verbose, &mut text);
                 json!({
                     "packet": packet,
+                    "from": from,
                     "nodes": records.iter().map(|r| record_json(engine, r)).collect::<Vec<_>>(),
                 })
             })
@@ -168,8 +174,7 @@ fn time_text(ns: u64) -> String {
     format!("{:02}:{:02}:{:02}:{us:06}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-fn write_story(engine: &Engine, packet: u32, records: &[&TraceRecord], verbose: bool, text: &mut String) {
-    let _ = writeln!(text, "Packet {packet}\n");
+fn write_story(engine: &Engine, records: &[&TraceRecord], verbose: bool, text: &mut String) {
     for record in records {
         let time = time_text(engine.clocks_to_ns(record.clocks));
         let _ = writeln!(text, "{time}: {}", engine.node_name(record.node));
