@@ -14,5 +14,6 @@ pub fn register(registry: &mut Registry) {
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
     quiver_router_advertisement::register(registry);
+    quiver_reassembly::register(registry);
     quiver_superblocks::register(registry);
 }

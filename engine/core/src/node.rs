@@ -138,6 +138,11 @@ impl<'a> Wiring<'a> {
         Some(id)
     }
 
+    /// The number of the node called `name`, without an edge to it: for a node that only has to know it.
+    pub fn number(&self, name: &str) -> Option<NodeId> {
+        self.directory.ids.get(name).copied()
+    }
+
     fn edge(&self, id: NodeId) {
         let mut edges = self.edges.borrow_mut();
         if !edges.contains(&id) {

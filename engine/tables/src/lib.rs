@@ -6,6 +6,7 @@
 pub mod adjacency;
 pub mod exact;
 pub mod fib;
+mod icmp_error_request;
 pub mod ip;
 pub mod ip4_lpm;
 pub mod ip6_lpm;
@@ -17,7 +18,10 @@ pub mod neighbour;
 pub mod next_hop_group;
 pub mod prefix;
 mod prefix_map;
+mod reassembly_request;
 pub mod synthetic;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
+pub use icmp_error_request::IcmpErrorRequest;
 pub use next_hop_group::{GroupId, Groups, Hop};
+pub use reassembly_request::ReassemblyRequest;

@@ -136,6 +136,12 @@ impl Ip4Header {
         self.flags_offset.get() & (MORE_FRAGMENTS | OFFSET) != 0
     }
 
+    /// Says that the packet is whole and may be fragmented; the checksum is not touched.
+    #[inline(always)]
+    pub fn set_whole(&mut self) {
+        self.flags_offset.set(0);
+    }
+
     /// Hops that it may still take.
     #[inline(always)]
     pub fn ttl(&self) -> u8 {

@@ -70,6 +70,13 @@ impl Ip6Header {
         (self.version_class_flow.get() >> 20) as u8
     }
 
+    /// Sets differentiated services and congestion notification.
+    #[inline(always)]
+    pub fn set_traffic_class(&mut self, class: u8) {
+        let others = self.version_class_flow.get() & !(0xff << 20);
+        self.version_class_flow.set(others | u32::from(class) << 20);
+    }
+
     /// Flow label, 20 bits.
     #[inline(always)]
     pub fn flow_label(&self) -> u32 {

@@ -23,6 +23,7 @@ pub mod prefix;
 mod protocol;
 pub mod tcp;
 pub mod udp;
+pub mod upper;
 pub mod vlan;
 
 pub use arp::ArpHeader;

@@ -4,6 +4,7 @@
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::ReassemblyRequest;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{kind, unreachable};
 use quiver_wire::ip4::options::Options;
@@ -20,7 +21,7 @@ quiver_core::reasons! {
         /// Not a whole packet.
         Truncated = "truncated", "the packet is shorter than its header says";
         /// There is no reassembly.
-        Fragment = "fragment", "a fragment for the router itself; fragments are not put together";
+        Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
         Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
         /// RFC 7126 §4.3.
@@ -48,6 +49,7 @@ struct Ip4Local {
     ports: Claimed,
     punt: NodeId,
     error: NodeId,
+    reassembly: Option<NodeId>,
 }
 
 const fn unreachable_request(code: u8) -> u32 {
@@ -64,11 +66,11 @@ impl Ip4Local {
             return Err(Ip4LocalDrop::Truncated);
         }
         check_options(options)?;
-        if header.is_fragment() {
-            return Err(Ip4LocalDrop::Fragment);
-        }
         if !packet.has(PacketFlags::OWN) && self.is_ours(cx, packet, &header) {
             return Err(Ip4LocalDrop::Spoofed);
+        }
+        if header.is_fragment() {
+            return self.to_reassembly(packet);
         }
         if let Some(node) = self.protocols.node(header.protocol().0) {
             return Ok(node);
@@ -93,6 +95,14 @@ impl Ip4Local {
                 Ok(self.error)
             }
         }
+    }
+
+    /// A fragment waits for the others; the whole comes back.
+    fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip4LocalDrop> {
+        let reassembly = self.reassembly.ok_or(Ip4LocalDrop::Fragment)?;
+        let scope = self.tables.interfaces.table4(packet.rx);
+        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        Ok(reassembly)
     }
 
     /// Does the source's route lead to this node?
@@ -166,6 +176,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             ports: Claimed::of(wiring, "udp4-port"),
             punt: wiring.node("ip4-punt"),
             error: wiring.node("ip4-icmp-error"),
+            reassembly: wiring.node_if_built("ip4-full-reassembly"),
         })
     })
     .reasons::<Ip4LocalDrop>()

@@ -81,7 +81,9 @@ fn deserves(packet: &Packet, header: &Ip6Header, request: IcmpErrorRequest) -> R
     }
     let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
     let Ok(upper) = upper_layer(header.next_header(), behind) else { return Ok(()) };
-    if upper.fragment.is_some_and(|fragment| fragment.offset != 0) {
+    // What is wrong with a later fragment itself must be told (RFC 8200 §4.5).
+    let is_later = upper.fragment.is_some_and(|fragment| fragment.offset != 0);
+    if is_later && request.kind != kind::PARAMETER_PROBLEM {
         return Err(Icmp6ErrorDrop::AboutFragment);
     }
     if upper.protocol == IpProtocol::ICMP6 {

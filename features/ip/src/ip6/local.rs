@@ -4,6 +4,7 @@
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::ReassemblyRequest;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, Walk};
@@ -30,7 +31,7 @@ quiver_core::reasons! {
         /// RFC 8200 §4.4, RFC 5095.
         RoutingHeader = "routing-header", "a routing header with segments left; source routing is not done";
         /// There is no reassembly.
-        Fragment = "fragment", "a fragment for the router itself; fragments are not put together";
+        Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
         Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
         /// RFC 4291 §2.8.
@@ -58,6 +59,7 @@ struct Ip6Local {
     ports: Claimed,
     punt: NodeId,
     error: NodeId,
+    reassembly: Option<NodeId>,
 }
 
 /// An ICMP error is due, and why the packet goes no further.
@@ -69,16 +71,21 @@ fn problem(code: u8, pointer: usize) -> IcmpErrorRequest {
 
 impl Ip6Local {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
-        let upper = Upper::of(packet).map_err(|bad| match bad {
-            UpperBad::Truncated => Ip6LocalDrop::Truncated,
-            UpperBad::Extension(bad) => extension_drop(bad),
-        })?;
+        let upper = match Upper::of(packet) {
+            Ok(upper) => upper,
+            // Reassembly tells the sender of a fragment whose headers are cut (RFC 7112 §5).
+            Err(UpperBad::Extension(ExtensionBad::Truncated)) if is_first_fragment(packet) => {
+                return self.to_reassembly(packet);
+            }
+            Err(UpperBad::Truncated) => return Err(Ip6LocalDrop::Truncated),
+            Err(UpperBad::Extension(bad)) => return Err(extension_drop(bad)),
+        };
         self.check_ends(cx, packet, &upper.header)?;
         if let Some(complaint) = check_extensions(packet, &upper.header)? {
             return Ok(self.complain(cx, packet, complaint));
         }
         if upper.is_fragment {
-            return Err(Ip6LocalDrop::Fragment);
+            return self.to_reassembly(packet);
         }
         if let Some(node) = self.protocols.node(upper.protocol.0) {
             return Ok(node);
@@ -108,6 +115,14 @@ impl Ip6Local {
         }
     }
 
+    /// A fragment waits for the others; the whole comes back.
+    fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
+        let reassembly = self.reassembly.ok_or(Ip6LocalDrop::Fragment)?;
+        let scope = self.tables.interfaces.table6(packet.rx);
+        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        Ok(reassembly)
+    }
+
     fn complain(&self, cx: &Context<'_>, packet: &mut Packet, complaint: Complaint) -> NodeId {
         let Complaint(request, why) = complaint;
         cx.count(why, 1);
@@ -133,6 +148,13 @@ impl Ip6Local {
         }
         Ok(())
     }
+}
+
+/// Is there a fragment header in front of what is wrong?
+fn is_first_fragment(packet: &Packet) -> bool {
+    let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return false };
+    let mut headers = Walk::new(header.next_header(), behind).flatten();
+    headers.find_map(|extension| extension.fragment()).is_some_and(|fragment| !fragment.is_atomic())
 }
 
 fn extension_drop(bad: ExtensionBad) -> Ip6LocalDrop {
@@ -234,6 +256,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             ports: Claimed::of(wiring, "udp6-port"),
             punt: wiring.node("ip6-punt"),
             error: wiring.node("ip6-icmp-error"),
+            reassembly: wiring.node_if_built("ip6-full-reassembly"),
         })
     })
     .reasons::<Ip6LocalDrop>()

@@ -1,0 +1,204 @@
+//! `ip4-full-reassembly`, `ip6-full-reassembly`: fragments wait for each other and go on as one packet.
+
+use std::sync::Arc;
+
+use quiver_core::arc::ArcId;
+use quiver_core::buffer::BufferPool;
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, Packet};
+use quiver_tables::IcmpErrorRequest;
+use quiver_wire::checksum::Sum;
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
+
+use crate::keeper::{EXPIRED_PER_VECTOR, Keeper};
+use crate::piece::{FRAGMENT_HEADER_LEN, Piece};
+use crate::reasons::FragmentEnd;
+use crate::shelf::{Shelf, kill};
+use crate::store::Place;
+use crate::tables::{Kind, Shared};
+use crate::words;
+
+/// Time exceeded, code 1 (RFC 792, RFC 4443 §3.3).
+const FRAGMENT_REASSEMBLY: u8 = 1;
+/// Congestion notification: the sender does not know of it; congestion was met (RFC 3168 §5).
+const NOT_CAPABLE: u8 = 0;
+const CONGESTION_MET: u8 = 3;
+
+/// A worker's instance.
+pub(crate) struct FullReassembly(Shelf);
+
+impl FullReassembly {
+    fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let shelf = &mut self.0;
+        let request = packet.index;
+        let Some((piece, packet)) = shelf.read(cx, packet) else { return };
+        if piece.is_atomic() {
+            return self.pass_atomic(cx, piece, packet, request);
+        }
+        let Some(arrived) = shelf.seat(cx, piece, packet) else { return };
+        let place = arrived.place;
+        match shelf.keep(cx, arrived, true) {
+            Ok(_) if shelf.store.at(place).is_complete() => self.finish(cx, place, request),
+            Ok(_) => {}
+            Err(packet) => shelf.drop_packet(cx, packet, FragmentEnd::Duplicate),
+        }
+    }
+
+    /// A packet in one fragment has nothing to do with others of the same name (RFC 6946 §4).
+    fn pass_atomic(&mut self, cx: &mut Context<'_>, piece: Piece, mut packet: Packet, request: u32) {
+        let shelf = &self.0;
+        if shelf.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
+            return shelf.drop_packet(cx, packet, FragmentEnd::TooLong);
+        }
+        cx.count(FragmentEnd::Reassembled, 1);
+        shelf.send_on(cx, packet, request);
+    }
+
+    /// All pieces are there.
+    fn finish(&mut self, cx: &mut Context<'_>, place: Place, request: u32) {
+        let shelf = &mut self.0;
+        let context = shelf.store.at(place);
+        let (end, marks) = (context.end().unwrap_or_default(), context.ecn);
+        let congested = marks & 1 << CONGESTION_MET != 0;
+        if congested && marks & 1 << NOT_CAPABLE != 0 {
+            return shelf.close(cx, place, FragmentEnd::Ecn);
+        }
+        let mut whole: Option<(Packet, Piece)> = None;
+        let mut held = 0;
+        shelf.store.take_pieces_backwards(place, |piece, packet| {
+            let Some(mut packet) = packet else { return };
+            held += packet.buffer_count();
+            // The bytes in front were read in the first segment, so they are there.
+            let pulled = piece.start == 0 || packet.pull(usize::from(piece.header_bytes));
+            debug_assert!(pulled);
+            if let Some((behind, _)) = whole.take() {
+                packet.join(behind);
+            }
+            whole = Some((packet, piece));
+        });
+        shelf.give(held);
+        shelf.close_empty(place);
+        let Some((mut packet, first)) = whole else { return };
+        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
+        packet.clear(PacketFlags::NOTED);
+        let ecn = congested.then_some(CONGESTION_MET);
+        let is_whole = if shelf.kind.is_six() {
+            mend_ip6(&mut packet, &first, end) && mark_ip6(&mut packet, ecn)
+        } else {
+            mend_ip4(&mut packet, &first, end, ecn)
+        };
+        if !is_whole {
+            return shelf.drop_packet(cx, packet, FragmentEnd::TooLong);
+        }
+        cx.count(FragmentEnd::Reassembled, 1);
+        shelf.send_on(cx, packet, request);
+    }
+}
+
+/// The header of the whole: its length, no fragment, its checksum. False when it would be too long.
+fn mend_ip4(packet: &mut Packet, first: &Piece, end: u32, ecn: Option<u8>) -> bool {
+    let header_len = usize::from(first.header_bytes);
+    let Ok(total) = u16::try_from(header_len + end as usize) else { return false };
+    let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) else { return false };
+    header.set_total_length(total);
+    header.set_whole();
+    if let Some(ecn) = ecn {
+        header.traffic_class = header.traffic_class & !3 | ecn;
+    }
+    header.set_checksum(0);
+    let sum = Sum::new().bytes(packet.bytes().get(..header_len).unwrap_or_default()).checksum();
+    if let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) {
+        header.set_checksum(sum);
+    }
+    true
+}
+
+/// The fragment header goes; what stood in front of it names what stood behind. False when the whole would
+/// be too long.
+fn mend_ip6(packet: &mut Packet, first: &Piece, end: u32) -> bool {
+    let front = usize::from(first.header_bytes).saturating_sub(FRAGMENT_HEADER_LEN);
+    let Ok(payload) = u16::try_from(front.saturating_sub(Ip6Header::LEN) + end as usize) else {
+        return false;
+    };
+    let place = usize::from(first.next_header_place);
+    let Some(bytes) = packet.bytes_mut().get_mut(..front + FRAGMENT_HEADER_LEN) else { return false };
+    if let Some(next_header) = bytes.get_mut(place) {
+        *next_header = first.next_header;
+    }
+    bytes.copy_within(..front, FRAGMENT_HEADER_LEN);
+    if !packet.pull(FRAGMENT_HEADER_LEN) {
+        return false;
+    }
+    let Some(header) = Ip6Header::overlay_mut(packet.bytes_mut()) else { return false };
+    header.set_payload_length(payload);
+    if place == 6 {
+        header.set_next_header(IpProtocol(first.next_header));
+    }
+    true
+}
+
+fn mark_ip6(packet: &mut Packet, ecn: Option<u8>) -> bool {
+    let Some(header) = Ip6Header::overlay_mut(packet.bytes_mut()) else { return false };
+    if let Some(ecn) = ecn {
+        header.set_traffic_class(header.traffic_class() & !3 | ecn);
+    }
+    true
+}
+
+impl Node for FullReassembly {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        self.expire_up_to(cx, EXPIRED_PER_VECTOR);
+        for packet in frame.drain() {
+            self.take(cx, packet);
+        }
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl Keeper for FullReassembly {
+    fn shelf(&mut self) -> &mut Shelf {
+        &mut self.0
+    }
+
+    /// The oldest packet goes when its time is over; its sender hears of it when the first fragment is
+    /// there. False when there is none.
+    fn expire(&mut self, cx: &mut Context<'_>) -> bool {
+        let shelf = &mut self.0;
+        let Some(place) = shelf.expired(cx.now_ns) else { return false };
+        let told = shelf.store.has_first(place);
+        let mut first = None;
+        let mut held = 0;
+        shelf.store.take_packets(place, |packet| {
+            held += packet.buffer_count();
+            match first {
+                None if told => first = Some(packet),
+                _ => kill(cx, packet, FragmentEnd::TimedOut),
+            }
+        });
+        shelf.give(held);
+        shelf.close_empty(place);
+        if let Some(mut first) = first {
+            cx.count(FragmentEnd::TimedOut, 1);
+            let kind =
+                if shelf.kind.is_six() { icmp6::kind::TIME_EXCEEDED } else { icmp4::kind::TIME_EXCEEDED };
+            first.index = IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 }.to_index();
+            shelf.send(cx, first, shelf.ways.error);
+        }
+        true
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc: ArcId) -> NodeSpec {
+    let (shared, pool) = (shared.clone(), pool.clone());
+    NodeSpec::new(kind.node(), "Puts fragments together", move |wiring| {
+        let store = crate::config::first_store(kind, &shared, &pool);
+        Box::new(FullReassembly(Shelf::new(kind, store, &shared, arc, wiring)))
+    })
+    .reasons::<FragmentEnd>()
+    .describe(move |record, names| words::keeper(kind, record, names))
+}

@@ -1,0 +1,50 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod config;
+mod full;
+mod keeper;
+mod key;
+mod piece;
+mod reasons;
+mod shallow;
+mod shelf;
+mod sort;
+mod store;
+mod tables;
+mod words;
+
+use quiver_control::{Registry, order};
+use quiver_core::arc::FeatureSpec;
+
+pub use crate::sort::SortFragments;
+
+use crate::config::Reassembly;
+use crate::tables::Kind;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("reassembly", "Fragments put together, in full or virtually");
+    let graph = &mut registry.graph;
+    let state = Reassembly::new(graph.pool(), graph.workers());
+    let pool = graph.pool().clone();
+    let (arc4, arc6) = (graph.arc(Kind::Full4.arc()), graph.arc(Kind::Full6.arc()));
+    for kind in Kind::ALL {
+        let spec = if kind.is_virtual() { shallow::spec } else { full::spec };
+        graph.node(spec(kind, state.shared(), &pool, if kind.is_six() { arc6 } else { arc4 }));
+    }
+    graph.node(sort::spec::<false, false>(arc4));
+    graph.node(sort::spec::<false, true>(arc6));
+    graph.node(sort::spec::<true, false>(arc4));
+    graph.node(sort::spec::<true, true>(arc6));
+    // What is whole needs no virtual reassembly.
+    const BEFORE: [&[&str]; 4] = [&[Kind::Virtual4.feature()], &[Kind::Virtual6.feature()], &[], &[]];
+    for (kind, before) in Kind::ALL.into_iter().zip(BEFORE) {
+        graph.feature(FeatureSpec { arc: kind.arc(), node: kind.feature(), before, after: &[] });
+    }
+    commands::register(registry);
+    registry.running_config(order::FEATURES, commands::write_config);
+    registry.memory(config::memory);
+    registry.on_start(|engine| config::start(engine, state));
+}
