@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
-use quiver_core::{Engine, InterfaceId};
+use quiver_core::Engine;
 use quiver_tables::ReassemblyRequest;
 use quiver_wire::IpProtocol;
 
@@ -126,7 +126,7 @@ fn show(engine: &mut Engine, kind: Kind, with_details: bool) -> Result<Output, R
         .table("interfaces", interfaces(engine, kind));
     if with_details {
         let details = config::details(engine, kind)?;
-        output = output.table("packets", packets(engine, kind, &details));
+        output = output.table("packets", packets(kind, &details));
     }
     Ok(output)
 }
@@ -147,7 +147,7 @@ fn interfaces(engine: &Engine, kind: Kind) -> Table {
     table
 }
 
-fn packets(engine: &Engine, kind: Kind, details: &[Detail]) -> Table {
+fn packets(kind: Kind, details: &[Detail]) -> Table {
     let mut table = Table::new([
         Column::right("Worker"),
         Column::left("Source"),
@@ -169,11 +169,7 @@ fn packets(engine: &Engine, kind: Kind, details: &[Detail]) -> Table {
     for Detail { worker, context, age_ns } in details {
         let key = &context.key;
         let request = ReassemblyRequest::from_index(key.scope);
-        let whose = if request.is_local {
-            "the router".to_owned()
-        } else {
-            engine.interface_name(InterfaceId(request.scope))
-        };
+        let whose = if request.is_local { "the router" } else { "others" };
         let protocol = (!kind.is_six()).then(|| IpProtocol(key.protocol).to_string());
         let state = match (context.refused, context.upper.is_some()) {
             (true, _) => "refused",

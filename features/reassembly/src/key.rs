@@ -38,7 +38,7 @@ impl Key {
 
 /// Which of so many workers puts the packet together.
 pub(crate) fn owner(hash: u64, workers: usize) -> usize {
-    ((hash >> 32) * workers as u64 >> 32) as usize
+    (((hash >> 32) * workers as u64) >> 32) as usize
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! `ip4-full-reassembly-feature` and its kin: where a feature stands in the arc of an interface, fragments go
 //! to the node that keeps them, and all others go on. A stage: packets that are no fragments pay one look.
 
+use std::sync::Arc;
+
 use quiver_core::arc::ArcId;
 use quiver_core::context::Behind;
 use quiver_core::node::{Never, NodeSpec};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ReassemblyRequest;
+use quiver_tables::ip::IpTables;
 use quiver_wire::ip6::extension::{Walk, is_walked};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
@@ -18,6 +21,8 @@ pub struct SortFragments<const VIRTUAL: bool, const SIX: bool> {
     own: NodeId,
     arc_end: NodeId,
     keeper: NodeId,
+    /// Which forwarding table addresses are meant in.
+    tables: Arc<IpTables>,
 }
 
 impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX> {
@@ -27,7 +32,9 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     type Common = (Behind, u32);
 
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, u32) {
-        let request = ReassemblyRequest { is_local: false, scope: rx.0 };
+        let tables = &self.tables.interfaces;
+        let scope = if SIX { tables.table6(rx) } else { tables.table4(rx) };
+        let request = ReassemblyRequest { is_local: false, scope };
         (cx.behind(self.arc, rx, self.own, self.arc_end), request.to_index())
     }
 
@@ -71,6 +78,7 @@ pub(crate) fn spec<const VIRTUAL: bool, const SIX: bool>(arc: ArcId) -> NodeSpec
         own: wiring.id,
         arc_end: wiring.node(if SIX { "ip6-lookup" } else { "ip4-lookup" }),
         keeper: wiring.node(kind.node()),
+        tables: wiring.shared(),
     })
     .describe(move |record, names| {
         let next = names.node(record.next);
