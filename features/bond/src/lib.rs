@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod hash;
 mod input;
+mod lacp;
 mod mode;
 mod output;
 mod refresh;
