@@ -11,6 +11,8 @@ use crate::node::{Node, NodeSpec, Reason};
 pub const HANDOFF: NodeId = NodeId(1);
 /// Stands in for nodes that are not there: `null-node`.
 pub const NULL: NodeId = NodeId(2);
+/// Packets that the router itself has dealt with end here, and are no drops: `packet-done`.
+pub const DONE: NodeId = NodeId(4);
 
 crate::reasons! {
     /// What happens to packets that have no node to go to.
@@ -50,6 +52,17 @@ impl Node for ErrorDrop {
         for packet in frame.drain() {
             cx.counters.reason(NodeId((packet.index >> 16) as u16), packet.index as u16).add(1);
             cx.counters.interface(packet.rx).drops.add(1);
+            cx.buffers.free(packet);
+        }
+    }
+}
+
+/// `packet-done`: frees what the router itself has dealt with.
+struct Done;
+
+impl Node for Done {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        for packet in frame.drain() {
             cx.buffers.free(packet);
         }
     }
@@ -118,6 +131,9 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
         NodeSpec::input("handoff-input", "Packets that another worker has handed over"),
         NodeSpec::input("null-node", "Stands in for nodes that are not there").reasons::<NullDrop>(),
         crate::sub_interface::output_node(),
+        NodeSpec::new("packet-done", "Frees packets that the router itself has dealt with", |_| {
+            Box::new(Done)
+        }),
     ]
 }
 

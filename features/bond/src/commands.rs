@@ -13,7 +13,7 @@ pub(crate) const GROUP: &str = "Interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create bond mode <mode:xor|active-backup|round-robin|broadcast> \
+            "create bond mode <mode:lacp|xor|active-backup|round-robin|broadcast> \
              {[load-balance <balance:l2|l23|l34>] [hw-addr <:mac>] [id <number:0-16383>]}",
         )
         .group(GROUP)
@@ -23,7 +23,7 @@ pub(crate) fn register(registry: &mut Registry) {
              (l2, unless given), these and its IP addresses (l23), or its IP addresses, protocol and ports \
              (l34). Without hw-addr a bond takes the address of its first member.",
         )
-        .example("create bond mode xor load-balance l34")
+        .example("create bond mode lacp load-balance l34")
         .example("create bond mode active-backup hw-addr 02:fe:00:00:00:01 id 7")
         .run(create),
     );

@@ -10,9 +10,11 @@ use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::MacAddress;
 
+use crate::lacp::{Aggregator, Port, PortWish};
 use crate::mode::{Balance, Mode};
 use crate::output::BondTx;
 use crate::refresh::refresh;
+use crate::speak::send;
 use crate::tables::{BOND_MEMBERS_MAX, BondTable, Published};
 
 /// Bonds are numbered from 0 up to this; LACP's key of a bond is its number and 1.
@@ -59,12 +61,16 @@ pub struct Bond {
     pub members: Vec<Member>,
     /// Those that send, the preferred one first.
     pub active: Vec<InterfaceId>,
+    /// LACP's view of the members, in that mode.
+    pub aggregator: Option<Aggregator>,
 }
 
 /// All bonds.
 pub struct Bonds {
     bonds: BTreeMap<InterfaceId, Bond>,
     table: Arc<Published>,
+    /// What `table` holds.
+    published: BondTable,
 }
 
 /// What `create bond` asks for.
@@ -95,7 +101,16 @@ impl Device for BondDevice {
 
 impl Bonds {
     pub(crate) fn new(epochs: &Arc<Epochs>) -> Bonds {
-        Bonds { bonds: BTreeMap::new(), table: Arc::new(Published::new(epochs, BondTable::default())) }
+        let table = Arc::new(Published::new(epochs, BondTable::default()));
+        Bonds { bonds: BTreeMap::new(), table, published: BondTable::default() }
+    }
+
+    /// Show workers the bonds as they are now, when that is another picture than they have.
+    pub(crate) fn publish(&mut self, table: BondTable) {
+        if self.published != table {
+            self.published.clone_from(&table);
+            self.table.publish(table);
+        }
     }
 
     pub(crate) fn table(&self) -> &Arc<Published> {
@@ -126,7 +141,18 @@ impl Bonds {
     }
 }
 
+/// An interface's number as a port of LACP: port 0 is nobody's.
+pub(crate) fn port_number(id: InterfaceId) -> u16 {
+    const _: () = assert!(quiver_core::counters::INTERFACES_MAX < u16::MAX as usize);
+    (id.0 + 1) as u16
+}
+
 impl Bond {
+    /// LACP's view of a member.
+    pub fn port(&self, member: InterfaceId) -> Option<&Port> {
+        self.aggregator.as_ref()?.port(port_number(member))
+    }
+
     /// A member.
     pub fn member(&self, id: InterfaceId) -> Option<&Member> {
         self.members.iter().find(|member| member.id == id)
@@ -169,7 +195,10 @@ pub fn create(engine: &mut Engine, wish: BondWish) -> Result<InterfaceId, Refusa
         tx: (0..engine.worker_count()).map(queue).collect(),
     })?;
     let BondWish { mode, balance, hw_addr, .. } = wish;
-    let bond = Bond { id, number, mode, balance, hw_addr, members: Vec::new(), active: Vec::new() };
+    let key = (number + 1) as u16;
+    let aggregator = (mode == Mode::Lacp).then(|| Aggregator::new(mac, key));
+    let (members, active) = (Vec::new(), Vec::new());
+    let bond = Bond { id, number, mode, balance, hw_addr, members, active, aggregator };
     bonds(engine)?.bonds.insert(id, bond);
     refresh(engine, id);
     Ok(id)
@@ -234,6 +263,9 @@ pub fn add_member(
     let joined = known(engine, bond)?;
     let takes_mac = joined.members.is_empty() && joined.hw_addr.is_none();
     joined.members.push(Member { id, passive, long_timeout, weight: 0, before });
+    if let Some(aggregator) = &mut joined.aggregator {
+        aggregator.add(port_number(id), PortWish { active: !passive, short_timeout: !long_timeout });
+    }
     let own = if takes_mac { engine.set_mac(bond, before.mac) } else { Ok(()) };
     let done = own.and_then(|()| follow_bond(engine, bond, id));
     // What the member receives is the bond's only once workers know of it.
@@ -284,6 +316,10 @@ pub(crate) fn forget_member(engine: &mut Engine, bond: InterfaceId, id: Interfac
     let of = engine.get_mut::<Bonds>()?.bond_mut(bond)?;
     let place = of.members.iter().position(|member| member.id == id)?;
     let before = of.members.remove(place).before;
+    let last = of.aggregator.as_mut().and_then(|aggregator| aggregator.remove(port_number(id)));
+    if let Some(pdu) = last {
+        send(engine, id, &pdu);
+    }
     refresh(engine, bond);
     Some(before)
 }

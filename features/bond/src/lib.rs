@@ -5,15 +5,19 @@ mod commands;
 mod config;
 mod hash;
 mod input;
-mod lacp;
+pub mod lacp;
 mod mode;
 mod output;
 mod refresh;
 mod show;
+mod show_lacp;
+mod slow;
+mod speak;
 pub mod tables;
 
 use quiver_control::{Registry, order};
 use quiver_core::arc::FeatureSpec;
+use quiver_wire::EtherType;
 
 pub use crate::config::Bonds;
 pub use crate::hash::VLAN_TAGS_MAX;
@@ -27,6 +31,8 @@ pub fn register(registry: &mut Registry) {
     registry.feature("bond", "Bonds: several links as one interface, LACP");
     let bonds = Bonds::new(registry.graph.epochs());
     registry.graph.node(input::spec(bonds.table()));
+    registry.graph.node(slow::spec(bonds.table()));
+    registry.graph.claim("ethertype", u32::from(EtherType::SLOW.0), slow::NODE);
     registry.graph.feature(FeatureSpec {
         arc: "device-input",
         node: "bond-input",
@@ -38,7 +44,9 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(bonds);
         engine.on_interface_change(refresh::follow_interface);
+        speak::start(engine);
     });
     commands::register(registry);
     show::register(registry);
+    show_lacp::register(registry);
 }

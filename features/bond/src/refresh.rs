@@ -6,13 +6,18 @@ use quiver_core::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{Bond, Bonds, follow_bond, forget_bond, forget_member};
+use crate::lacp::Port;
 use crate::mode::Mode;
+use crate::speak::speak;
 use crate::tables::{BondRow, BondTable, MemberRow, Takes};
 
 /// The members that may send, the preferred one first.
 fn active_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
     let is_up = |id: InterfaceId| engine.interface(id).is_some_and(|member| member.row().up);
     let mut up: Vec<_> = bond.members.iter().filter(|member| is_up(member.id)).collect();
+    if bond.mode == Mode::Lacp {
+        up.retain(|member| bond.port(member.id).is_some_and(Port::is_distributing));
+    }
     if bond.mode == Mode::ActiveBackup {
         // A member that sends goes on until a heavier one comes; the sort keeps the order of the rest.
         let sends = bond.active.first();
@@ -23,6 +28,7 @@ fn active_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
 
 fn takes(bond: &Bond, member: InterfaceId) -> Takes {
     match bond.mode {
+        Mode::Lacp if !bond.port(member).is_some_and(Port::is_collecting) => Takes::Nothing,
         Mode::ActiveBackup if bond.active.first() != Some(&member) => Takes::Own,
         _ => Takes::All,
     }
@@ -41,8 +47,9 @@ fn table_of(bonds: &Bonds) -> BondTable {
     table
 }
 
-/// Look anew at a bond's members: tell workers which of them send, and whether the bond has a link.
+/// Look anew at a bond's members: let LACP hear of them, tell workers which of them send, and whether the bond has a link.
 pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) {
+    speak(engine, id);
     let Some(bonds) = engine.get::<Bonds>() else { return };
     let active = bonds.bond(id).map(|bond| active_of(engine, bond)).unwrap_or_default();
     let Some(bonds) = engine.get_mut::<Bonds>() else { return };
@@ -53,7 +60,7 @@ pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) {
         bond.active.clone_from(&active);
     }
     let table = table_of(bonds);
-    bonds.table().publish(table);
+    bonds.publish(table);
     // A bond that is being deleted is gone already.
     let _ = engine.set_link_up(id, !active.is_empty());
     if moved && !active.is_empty() {
@@ -76,6 +83,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     let members: Vec<InterfaceId> = bond.members.iter().map(|member| member.id).collect();
     match change {
         InterfaceChange::Deleted => forget_bond(engine, id),
+        InterfaceChange::State if bond.mode == Mode::Lacp => refresh(engine, id),
         InterfaceChange::Mac | InterfaceChange::Mtu | InterfaceChange::Promiscuous => {
             for member in members {
                 if let Err(error) = follow_bond(engine, id, member) {

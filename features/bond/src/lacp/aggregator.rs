@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use quiver_wire::MacAddress;
-use quiver_wire::lacp::Lacpdu;
+use quiver_wire::lacp::{Lacpdu, PortState};
 
 use super::mux::MuxState;
 use super::port::{Port, PortWish};
+use super::receive::ReceiveState;
 use super::selection::{Lag, select};
 
 /// Steps of a mux machine until it rests at most: once through all its states and back.
@@ -32,9 +33,14 @@ impl Aggregator {
         self.ports.insert(number, Port::new(self.system, self.key, number, wish));
     }
 
-    /// A port leaves.
-    pub fn remove(&mut self, number: u16) {
-        self.ports.remove(&number);
+    /// A port leaves. Returns what its partner should be told, so that it sends nothing more by it.
+    pub fn remove(&mut self, number: u16) -> Option<Lacpdu> {
+        let mut port = self.ports.remove(&number)?;
+        for bits in [PortState::SYNCHRONIZATION, PortState::COLLECTING, PortState::DISTRIBUTING] {
+            port.set_actor(bits, false);
+        }
+        let is_known = port.enabled && port.receive == ReceiveState::Current;
+        is_known.then_some(Lacpdu { actor: port.actor, partner: port.partner, max_delay: 0 })
     }
 
     /// A port.

@@ -324,7 +324,7 @@ fn a_system_with_another_address_is_selected_anew() {
 fn a_port_that_leaves_and_comes_back_carries_again() {
     let mut world = World::pair([ACTIVE, SLOW], 2);
     world.run(5.0);
-    world.systems[0].remove(2);
+    let _ = world.systems[0].remove(2);
     world.run(5.0);
     assert_eq!(world.carrying(0), [1]);
     world.systems[0].add(2, ACTIVE);
