@@ -4,6 +4,7 @@
 mod commands;
 mod cross;
 mod input;
+mod mac_control;
 mod state;
 mod vlan;
 
@@ -21,6 +22,8 @@ pub fn register(registry: &mut Registry) {
     registry.feature("ethernet", "Ethernet frames, VLANs, layer 2 patch and cross-connect");
     let crosses = CrossConnects::new(registry.graph.epochs());
     registry.graph.node(input::spec());
+    registry.graph.node(mac_control::spec());
+    registry.graph.claim("ethertype", mac_control::ETHER_TYPE, mac_control::NODE);
     registry.graph.node(cross::spec::<true>(&crosses));
     registry.graph.node(cross::spec::<false>(&crosses));
     registry.graph.feature(FeatureSpec { arc: "device-input", node: "l2-patch", before: &[], after: &[] });
