@@ -150,6 +150,49 @@ NEIGHBOUR_CHANGES = [
     ),
 ]
 
+VLANS = [
+    Change(
+        "sub-interfaces of a loaded interface",
+        cycle=(
+            "create sub-interfaces memif1/0 {n}",
+            "set interface state memif1/0.{n} up",
+            "set interface ip address memif1/0.{n} 203.0.113.1/24",
+            "delete sub-interface memif1/0.{n}",
+        ),
+    ),
+    Change(
+        "sub-interfaces for all frames, and for two tags, of a loaded interface",
+        cycle=(
+            "create sub-interfaces memif1/0 5000 dot1ad 7 inner-dot1q {n} exact-match",
+            "create sub-interfaces memif1/0 5001 dot1q any",
+            "set interface state memif1/0.5000 up",
+            "delete sub-interface memif1/0.5001",
+            "delete sub-interface memif1/0.5000",
+        ),
+    ),
+    Change(
+        "hundreds of sub-interfaces of a loaded interface",
+        cycle=("create sub-interfaces memif1/1 1000-1199", "exec {folder}/delete.cli"),
+        files={
+            "delete.cli": "".join(
+                f"delete sub-interface memif1/1.{number}\n" for number in range(1000, 1200)
+            )
+        },
+    ),
+    Change(
+        "sub-interfaces cross-connected, their tags rewritten, beside the load",
+        cycle=(
+            "set interface l2 xconnect memif1/0.8 pg1",
+            "set interface l2 tag-rewrite memif1/0.8 pop 1",
+            "set interface l2 tag-rewrite memif1/0.8 translate 1-2 dot1ad 9 10",
+            "set interface l2 tag-rewrite memif1/0.8 disable",
+            "set interface l3 memif1/0.8",
+        ),
+        setup=("create sub-interfaces memif1/0 8", "set interface state memif1/0.8 up"),
+        teardown=("delete sub-interface memif1/0.8",),
+    ),
+]
+
 INTERFACES = [
     Change(
         "addresses of another interface",

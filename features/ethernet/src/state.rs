@@ -10,6 +10,7 @@ use quiver_core::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::cross::Kind;
+use crate::vlan;
 
 /// What workers see, replaced whole.
 pub type Published = quiver_core::epoch::Published<Peers>;
@@ -70,6 +71,11 @@ impl CrossConnects {
         }
     }
 
+    /// Do frames of another interface leave by `id`?
+    pub(crate) fn leads_to(&self, id: InterfaceId) -> bool {
+        self.patch.values().chain(self.xconnect.values()).any(|to| *to == id)
+    }
+
     fn all_mut(&mut self, kind: Kind) -> &mut BTreeMap<InterfaceId, InterfaceId> {
         match kind {
             Kind::Patch => &mut self.patch,
@@ -87,10 +93,14 @@ pub fn connect(engine: &mut Engine, kind: Kind, from: InterfaceId, to: Interface
     if from == to {
         return Err(Refusal::new(format!("{} cannot be connected to itself", engine.interface_name(from))));
     }
-    engine.with(|_, crosses: &mut CrossConnects| {
-        crosses.all_mut(kind).insert(from, to);
+    let before = engine.with(|_, crosses: &mut CrossConnects| {
+        let before = crosses.all_mut(kind).insert(from, to);
         crosses.publish();
+        before
     });
+    for end in [Some(to), before].into_iter().flatten() {
+        vlan::refresh(engine, end)?;
+    }
     match kind {
         Kind::Patch => engine.set_feature(from, "device-input", kind.node(), true)?,
         Kind::Xconnect => {
@@ -108,18 +118,19 @@ pub fn connect(engine: &mut Engine, kind: Kind, from: InterfaceId, to: Interface
 
 /// End what [`connect`] began; of a cross-connect, what [`modes::leave`] leaves to be done.
 pub fn disconnect(engine: &mut Engine, kind: Kind, from: InterfaceId) -> Result<(), Refusal> {
-    engine.with(|engine, crosses: &mut CrossConnects| {
-        if crosses.all_mut(kind).remove(&from).is_none() {
+    let to = engine.with(|engine, crosses: &mut CrossConnects| {
+        let Some(to) = crosses.all_mut(kind).remove(&from) else {
             let name = engine.interface_name(from);
             let refusal = Refusal::new(format!("{name} is not connected by {}", kind.node()));
             return Err(refusal.remedy("`show l2patch` lists what is"));
-        }
+        };
         if kind == Kind::Patch {
             engine.set_feature(from, "device-input", kind.node(), false)?;
         }
         crosses.publish();
-        Ok(())
-    })
+        Ok(to)
+    })?;
+    vlan::refresh(engine, to)
 }
 
 /// An interface that goes takes its connections along.

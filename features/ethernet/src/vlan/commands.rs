@@ -1,4 +1,6 @@
-//! The commands of sub-interfaces.
+//! The commands of sub-interfaces and tag rewrites.
+
+use std::collections::BTreeMap;
 
 use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
@@ -6,9 +8,12 @@ use quiver_wire::vlan::VlanId;
 
 use super::frame::TagType;
 use super::matching::{Matching, Vid};
+use super::rewrite::{Rewrite, Tag};
+use super::rewrites::{self, Rewrites};
 use super::sub_interfaces::{self, SubInterfaces};
 
 const GROUP: &str = "Interfaces";
+const GROUP_LAYER_2: &str = "Layer 2";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -43,8 +48,25 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show vlan")
             .group(GROUP)
-            .help("Show which frames each sub-interface takes")
+            .help("Show which frames each sub-interface takes, and which tags are rewritten")
             .run(|engine: &mut Engine, _| Ok(show(engine))),
+    );
+    registry.command(
+        Command::new(
+            "set interface l2 tag-rewrite <interface> (disable | pop <count:1-2> \
+             | push (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>] \
+             | translate (1-1|2-1|1-2|2-2) (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>])",
+        )
+        .group(GROUP_LAYER_2)
+        .help("Change the VLAN tags of frames that an interface receives, and change them back when it sends")
+        .details(
+            "In force while the interface is cross-connected or bridged. What comes off on the way in must be \
+             tags that the sub-interface names, for they are put back on the way out. A new tag has the priority \
+             of the one in whose place it comes. With two tags, dot1ad is the kind of the outer one.",
+        )
+        .example("set interface l2 tag-rewrite memif0/0.100 pop 1")
+        .example("set interface l2 tag-rewrite memif0/0.100 translate 1-2 dot1ad 200 100")
+        .run(set_rewrite),
     );
 }
 
@@ -134,21 +156,57 @@ fn create_all(
     Ok(made)
 }
 
+/// The tags that are put in front: the kind goes with the outer one, the inner one is a customer tag.
+fn tags(args: &Args<'_>) -> Result<Vec<Tag>, Refusal> {
+    let outer = if args.has("dot1ad") { TagType::Dot1ad } else { TagType::Dot1q };
+    let mut tags = Vec::new();
+    for (name, kind) in [("tag1", outer), ("tag2", TagType::Dot1q)] {
+        let Some(vlan) = args.optional::<u16>(name)? else { continue };
+        let vlan = VlanId::new(vlan).ok_or_else(|| args.refuse(name, "a VLAN is a number from 1 to 4094"))?;
+        tags.push(Tag { kind, vlan });
+    }
+    Ok(tags)
+}
+
+fn set_rewrite(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let translations = [("1-1", 1, 1), ("2-1", 2, 1), ("1-2", 1, 2), ("2-2", 2, 2)];
+    let translation = translations.into_iter().find(|(words, ..)| args.has(words));
+    let push = tags(args)?;
+    if let Some((words, _, count)) = translation
+        && push.len() != count
+    {
+        let refusal = Refusal::new(format!("translate {words} puts {count} in front, {} named", push.len()));
+        return Err(refusal.remedy("one VLAN for each"));
+    }
+    let pop = translation.map_or(args.or("count", 0u8)?.into(), |(_, pop, _)| pop);
+    rewrites::set(engine, id, Rewrite { pop, push })?;
+    Ok(Output::none())
+}
+
 fn show(engine: &Engine) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Parent"),
         Column::left("Takes"),
         Column::left("Input"),
+        Column::left("Tag rewrite"),
     ]);
-    for (id, sub) in engine.get::<SubInterfaces>().iter().flat_map(|subs| subs.all()) {
-        let input = engine.interface(*id).map(|interface| engine.node_name(interface.row().input));
+    let none = (BTreeMap::new(), BTreeMap::new());
+    let subs = engine.get::<SubInterfaces>().map_or(&none.0, SubInterfaces::all);
+    let rewrites = engine.get::<Rewrites>().map_or(&none.1, Rewrites::all);
+    for interface in engine.all_interfaces() {
+        let (sub, rewrite) = (subs.get(&interface.id), rewrites.get(&interface.id));
+        if sub.is_none() && rewrite.is_none() {
+            continue;
+        }
         table
             .row()
-            .cell(engine.interface_name(*id))
-            .cell(engine.interface_name(sub.parent))
-            .cell(sub.matching.to_string())
-            .cell(input.unwrap_or_default());
+            .cell(interface.name.clone())
+            .cell(sub.map_or(String::new(), |sub| engine.interface_name(sub.parent)))
+            .cell(sub.map_or("what no sub-interface takes".to_owned(), |sub| sub.matching.to_string()))
+            .cell(engine.node_name(interface.row().input))
+            .cell(rewrite.map_or(String::new(), Rewrite::to_string));
     }
-    Output::none().table("sub_interfaces", table)
+    Output::none().table("interfaces", table)
 }

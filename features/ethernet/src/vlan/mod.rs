@@ -1,37 +1,53 @@
-//! VLANs (IEEE 802.1Q): sub-interfaces by tags.
+//! VLANs (IEEE 802.1Q): sub-interfaces by tags, and tags rewritten.
 
 mod commands;
 mod frame;
 mod input;
 mod map;
 mod matching;
+mod rewrite;
+mod rewrites;
 mod sub_interfaces;
 mod table;
+mod tag_rewrite;
 
 use quiver_control::{Registry, order};
 use quiver_core::arc::FeatureSpec;
 
 pub use input::VlanInput;
 
+use rewrites::Rewrites;
 use sub_interfaces::SubInterfaces;
+use tag_rewrite::{FILTER, IN, OUT};
+
+pub(crate) use rewrites::refresh;
 
 /// The node's name.
 pub(crate) const INPUT: &str = "vlan-input";
 
-/// Register node and commands.
+/// Register nodes and commands.
 pub(crate) fn register(registry: &mut Registry) {
-    let sub_interfaces = SubInterfaces::new();
-    registry.graph.node(input::spec(&sub_interfaces));
-    registry.graph.feature(FeatureSpec {
-        arc: "device-input",
-        node: INPUT,
-        before: &[],
-        after: &["l2-patch"],
-    });
+    let (sub_interfaces, rewrites) = (SubInterfaces::new(), Rewrites::new());
+    let graph = &mut registry.graph;
+    graph.node(input::spec(&sub_interfaces));
+    graph.node(tag_rewrite::spec::<false>(rewrites.words().0));
+    graph.node(tag_rewrite::spec::<true>(rewrites.words().1));
+    graph.node(tag_rewrite::filter_spec(sub_interfaces.table()));
+    for (arc, node, after) in [
+        ("device-input", INPUT, &["l2-patch"][..]),
+        ("device-input", IN, &["l2-patch", INPUT]),
+        ("interface-output", OUT, &[]),
+        ("interface-output", FILTER, &[OUT]),
+    ] {
+        graph.feature(FeatureSpec { arc, node, before: &[], after });
+    }
     registry.running_config(order::INTERFACES + 50, sub_interfaces::write_config);
+    registry.running_config(order::FEATURES, rewrites::write_config);
     registry.on_start(move |engine| {
         engine.insert(sub_interfaces);
+        engine.insert(rewrites);
         engine.on_interface_change(sub_interfaces::follow_interface);
+        engine.on_interface_change(rewrites::follow_interface);
     });
     commands::register(registry);
 }
