@@ -174,9 +174,7 @@ VLANS = [
         "hundreds of sub-interfaces of a loaded interface",
         cycle=("create sub-interfaces memif1/1 1000-1199", "exec {folder}/delete.cli"),
         files={
-            "delete.cli": "".join(
-                f"delete sub-interface memif1/1.{number}\n" for number in range(1000, 1200)
-            )
+            "delete.cli": "".join(f"delete sub-interface memif1/1.{number}\n" for number in range(1000, 1200))
         },
     ),
     Change(
@@ -358,6 +356,7 @@ READING = [
             "show memif memif1/0",
             "show ip fib",
             "show adj",
+            "show vlan",
             "show load-balance",
             "show node",
             "show graph",
@@ -380,4 +379,4 @@ READING = [
     ),
 ]
 
-CHANGES = [*ROUTES, *NEXT_HOPS, *NEIGHBOUR_CHANGES, *INTERFACES, *TABLES, *FEATURES, *READING]
+CHANGES = [*ROUTES, *NEXT_HOPS, *NEIGHBOUR_CHANGES, *VLANS, *INTERFACES, *TABLES, *FEATURES, *READING]
