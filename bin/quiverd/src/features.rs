@@ -1,6 +1,6 @@
 //! The one list of what is built in. A feature that is not here does not exist.
 
-use quiver_control::Registry;
+use quiver_control::{Registry, StartupPart};
 
 /// Register everything: drivers, then features.
 pub fn register(registry: &mut Registry) {
@@ -15,5 +15,12 @@ pub fn register(registry: &mut Registry) {
     quiver_ip::register(registry);
     quiver_router_advertisement::register(registry);
     quiver_reassembly::register(registry);
+    quiver_urpf::register(registry);
+    quiver_cop::register(registry);
     quiver_superblocks::register(registry);
+}
+
+/// The sections of the start-up file that features have.
+pub fn startup() -> Vec<StartupPart> {
+    quiver_ip::startup()
 }

@@ -9,9 +9,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use quiver_control::{
-    Commands, Desk, Output, Progress, Refusal, Registry, Server, ServerConfig, Sink, StartupSchema,
-};
+use quiver_control::{Commands, Desk, Output, Progress, Refusal, Registry, Server, ServerConfig, Sink};
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
@@ -19,7 +17,7 @@ use quiver_core::reactor::Interest;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::features;
-use crate::settings::Settings;
+use crate::settings::{Settings, schema};
 
 /// The control loop looks after its workers at least so often.
 const TURN_MS_MAX: u64 = 10;
@@ -34,7 +32,7 @@ pub fn reference(page: &str) -> Result<String> {
     features::register(&mut registry);
     match page {
         "cli" => Ok(registry.commands.reference()),
-        "startup" => Ok(StartupSchema::default().reference()),
+        "startup" => Ok(schema().0.reference()),
         "counters" => {
             let (engine, _) = registry.build()?;
             Ok(quiver_control::commands::counters_reference(&engine))
@@ -58,6 +56,10 @@ pub fn run(settings: Settings) -> Result<()> {
     }
     for complaint in engine.start_threads()? {
         tracing::warn!("{complaint}");
+    }
+    for line in &settings.commands {
+        let done = commands.borrow().execute(&mut engine, line);
+        done.map_err(|refusal| anyhow!("start-up file: {refusal}"))?;
     }
     if let Some(file) = &settings.unix.exec {
         let applied = commands.borrow().execute_file(&mut engine, file, &mut ToLog);

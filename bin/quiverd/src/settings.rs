@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use quiver_control::startup::{Buffers, Cpu, PageSize, Unix, Workers};
-use quiver_control::{StartupFile, StartupSchema};
+use quiver_control::{StartupFile, StartupPart, StartupSchema};
 use quiver_core::graph::EngineConfig;
 use quiver_core::memory;
 
@@ -16,12 +16,14 @@ pub struct Settings {
     pub engine: EngineConfig,
     /// Folder for the sockets.
     pub runtime_dir: PathBuf,
+    /// Commands that the sections of features mean, done before any other.
+    pub commands: Vec<String>,
 }
 
 impl Settings {
     /// Read a start-up file; the defaults without one.
     pub fn read(file: Option<&Path>) -> Result<Settings> {
-        let schema = StartupSchema::default();
+        let (schema, parts) = schema();
         let Some(path) = file else {
             return Settings::complete(Unix::default(), &Cpu::default(), &Buffers::default());
         };
@@ -30,7 +32,10 @@ impl Settings {
         let startup = schema.parse(&file).map_err(refusal)?;
         let unix = startup.unix().map_err(refusal)?;
         let (cpu, buffers) = (startup.cpu().map_err(refusal)?, startup.buffers().map_err(refusal)?);
-        Settings::complete(unix, &cpu, &buffers).with_context(|| path.display().to_string())
+        let commands = startup.commands(&parts).map_err(refusal)?;
+        let settings =
+            Settings::complete(unix, &cpu, &buffers).with_context(|| path.display().to_string())?;
+        Ok(Settings { commands, ..settings })
     }
 
     fn complete(unix: Unix, cpu: &Cpu, buffers: &Buffers) -> Result<Settings> {
@@ -51,7 +56,7 @@ impl Settings {
             variant: cpu.variant.unwrap_or(defaults.variant),
             superblocks: !cpu.no_superblocks,
         };
-        Ok(Settings { unix, engine, runtime_dir })
+        Ok(Settings { unix, engine, runtime_dir, commands: Vec::new() })
     }
 
     /// Socket for plain command lines.
@@ -63,6 +68,13 @@ impl Settings {
     pub fn api_socket(&self) -> PathBuf {
         self.runtime_dir.join("api.sock")
     }
+}
+
+/// The sections of a start-up file, and what those of features mean.
+pub fn schema() -> (StartupSchema, Vec<StartupPart>) {
+    let (mut schema, parts) = (StartupSchema::default(), crate::features::startup());
+    parts.iter().for_each(|part| schema.add(part.section.clone()));
+    (schema, parts)
 }
 
 /// `/run/quiver` for root, else the user's own runtime folder.

@@ -44,6 +44,6 @@ pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed
 pub use running::{ConfigWriter, order};
 pub use script::{Execution, OnRefusal, Started};
 pub use server::{Desk, Limits, Server, ServerConfig};
-pub use startup::{Section, Startup, StartupFile, StartupSchema};
+pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;
 pub use value::{FromValue, IpPrefix, Value};

@@ -50,6 +50,26 @@ impl Section {
     }
 }
 
+/// A section of a feature, and the commands that its entries mean: a start-up file changes nothing that a
+/// command could not.
+pub struct StartupPart {
+    /// The declaration.
+    pub section: Section,
+    lines: Lines,
+}
+
+type Lines = Box<dyn Fn(&Args<'_>) -> Result<Vec<String>, Refusal>>;
+
+impl StartupPart {
+    /// `lines` makes commands of the section's entries.
+    pub fn new(
+        section: Section,
+        lines: impl Fn(&Args<'_>) -> Result<Vec<String>, Refusal> + 'static,
+    ) -> StartupPart {
+        StartupPart { section, lines: Box::new(lines) }
+    }
+}
+
 /// All sections that this router has.
 pub struct StartupSchema {
     types: Types,
@@ -270,6 +290,17 @@ impl Startup<'_> {
         Refusal::new(refusal.what())
             .remedy(refusal.remedy_text())
             .in_file(self.file.name.clone(), line_of(&self.file.text, at))
+    }
+
+    /// The commands that these parts mean, where the file has their sections.
+    pub fn commands(&self, parts: &[StartupPart]) -> Result<Vec<String>, Refusal> {
+        let mut commands = Vec::new();
+        for part in parts {
+            let Some(args) = self.section(part.section.name) else { continue };
+            let lines = (part.lines)(&args);
+            commands.extend(lines.map_err(|refusal| self.refuse_in(part.section.name, refusal))?);
+        }
+        Ok(commands)
     }
 
     /// The section `unix`.

@@ -110,6 +110,12 @@ impl Groups {
         self.words.resident_bytes() + self.buckets.resident_bytes()
     }
 
+    /// The hops of a group, one per bucket.
+    pub fn each_hop(&self, group: GroupId) -> impl Iterator<Item = Hop> + '_ {
+        let word = self.word(group);
+        (0..word.buckets() as u32).map(move |hash| self.choose(word, hash))
+    }
+
     /// All hops of a group, one per bucket; for `show` and tests.
     pub fn hops(&self, group: GroupId) -> Vec<Hop> {
         let word = self.word(group);
@@ -134,6 +140,7 @@ pub struct GroupSlots {
     groups: Slots,
     buckets: Slots,
     epochs: Arc<Epochs>,
+    stores: u64,
 }
 
 impl GroupSlots {
@@ -149,6 +156,7 @@ impl GroupSlots {
             groups: Slots::new(&[1], GROUPS_MAX, 512, 512),
             buckets: Slots::new(&[2, 4, 8, 16, 32, 64, 128, 256], BUCKETS_TOTAL_MAX, 512, 512),
             epochs: epochs.clone(),
+            stores: 0,
         })
     }
 
@@ -198,7 +206,23 @@ impl GroupSlots {
         self.publish(group, GroupWord::single(hop));
     }
 
+    /// Let other fields make a flow of `group`, if it has several paths.
+    pub fn set_fields(&mut self, group: GroupId, fields: FlowFields) {
+        let word = self.table.word(group);
+        if !word.is_single() {
+            let changed = GroupWord(word.0 << 8 >> 8 | u64::from(fields.bits()) << 56);
+            self.table.words.get(group.0 as usize).store(changed.0, Ordering::Release);
+            self.stores += 1;
+        }
+    }
+
+    /// How many stores have changed what a group means.
+    pub fn stores(&self) -> u64 {
+        self.stores
+    }
+
     fn publish(&mut self, group: GroupId, word: GroupWord) {
+        self.stores += 1;
         let old = self.table.words.get(group.0 as usize).swap(word.0, Ordering::AcqRel);
         self.retire_buckets(GroupWord(old));
     }

@@ -63,7 +63,7 @@ fn more_adjacencies_than_the_limit_are_refused() {
 #[test]
 fn more_routes_than_the_limit_are_refused() {
     let fib = router(16);
-    let limits = FibLimits { routes: fib.route_count(Family::Ip4) + 20, ..FibLimits::default() };
+    let limits = FibLimits { ip4_routes: fib.route_count(Family::Ip4) + 20, ..FibLimits::default() };
     hits(fib, limits, 20, |error| matches!(error, FibError::RoutesFull { .. }));
 }
 
@@ -72,9 +72,12 @@ fn a_counted_range_that_does_not_fit_is_taken_back_whole() {
     let mut fib = router(16);
     fib.add_route(0, host(7), Source::Static, &via(9)).expect("room");
     let before = all(&fib);
-    fib.set_limits(FibLimits { routes: 100_000, ..FibLimits::default() });
+    fib.set_limits(FibLimits { ip4_routes: 100_000, ..FibLimits::default() });
     let refused = fib.add_routes(0, host(0), 150_000, Source::Static, &via(2)).expect_err("too many");
-    assert_eq!(refused.to_string(), "there are 100000 IPv4 routes already, in all tables; remove some");
+    assert_eq!(
+        refused.to_string(),
+        "there are 100000 IPv4 routes already, in all tables; remove some, or raise the limit (`show fib limits`)"
+    );
     assert_eq!(all(&fib), before);
     fib.add_routes(0, host(0), 90_000, Source::Static, &via(2)).expect("these fit");
 }

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use quiver_control::{Registry, order};
 use quiver_tables::fib::Fib;
 
+pub use crate::commands::limits::startup;
 pub use crate::error_request::IcmpErrorRequest;
 pub use crate::ip4::{input::Ip4Input, lookup::Ip4Lookup, rewrite::Ip4Rewrite};
 pub use crate::ip6::{input::Ip6Input, lookup::Ip6Lookup, rewrite::Ip6Rewrite};

@@ -132,10 +132,14 @@ pub enum FibError {
     #[error("the table of adjacencies is full ({0}); remove neighbours or routes")]
     AdjacenciesFull(usize),
     /// Too many lists of paths.
-    #[error("there are {0} different lists of paths already; remove routes with paths of their own")]
+    #[error(
+        "there are {0} different lists of paths already; remove routes with paths of their own, or raise the limit (`show fib limits`)"
+    )]
     PathListsFull(usize),
     /// Too many routes.
-    #[error("there are {max} {family} routes already, in all tables; remove some")]
+    #[error(
+        "there are {max} {family} routes already, in all tables; remove some, or raise the limit (`show fib limits`)"
+    )]
     RoutesFull {
         /// Their family.
         family: Family,

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use quiver_core::InterfaceId;
 use quiver_wire::MacAddress;
 
 use super::path::{Family, Path, Source, Target};
+use super::path_list::{ListKey, PathList};
 use super::routes::{is_link_local, is_unicast};
-use super::{Fib, FibError, InterfaceInfo};
+use super::series::{Series, Step};
+use super::{Fib, FibError, InterfaceInfo, Side};
 use crate::next_hop_group::GroupId;
 use crate::prefix::IpPrefix;
 
@@ -146,28 +149,53 @@ impl Fib {
         Ok(())
     }
 
+    /// Routes lose the paths that name the interface: each list of paths is shortened once, and the
+    /// routes that held it are moved together.
     fn remove_paths_on(&mut self, id: InterfaceId) -> Result<(), FibError> {
-        let naming: BTreeMap<GroupId, Vec<Path>> = self
+        let naming = |list: &PathList| list.key.paths.iter().any(|path| path.names(id));
+        let naming: BTreeMap<GroupId, Arc<ListKey>> = self
             .lists
             .iter()
-            .filter(|(_, list)| list.key.paths.iter().any(|path| path.names(id)))
-            .map(|(group, list)| {
-                (group, list.key.paths.iter().filter(|path| !path.names(id)).copied().collect())
-            })
+            .filter(|(_, list)| naming(list))
+            .map(|(group, list)| (group, list.key.clone()))
             .collect();
         if naming.is_empty() {
             return Ok(());
         }
-        let holds = |group| naming.contains_key(&group);
-        let ip4 = self.families.ip4.holders(holds).into_iter().map(|(t, p, s)| (t, IpPrefix::V4(p), s));
-        let ip6 = self.families.ip6.holders(holds).into_iter().map(|(t, p, s)| (t, IpPrefix::V6(p), s));
-        let held: Vec<_> = ip4.chain(ip6).collect();
-        for (table, prefix, source) in held {
-            let left = self.said(table, prefix, source).and_then(|group| naming.get(&group));
-            match left {
-                Some(paths) if !paths.is_empty() => self.replace_route(table, prefix, source, paths)?,
-                _ => self.remove_route(table, prefix, source)?,
+        let mut shortened = BTreeMap::new();
+        for (group, key) in &naming {
+            let left: Vec<Path> = key.paths.iter().filter(|path| !path.names(id)).copied().collect();
+            if !left.is_empty() {
+                let now = self.list(key.payload, key.table, &left, key.of_default)?;
+                shortened.insert(*group, now);
             }
+        }
+        self.move_routes::<u32>(&naming, &shortened)?;
+        self.move_routes::<u128>(&naming, &shortened)?;
+        self.sweep();
+        Ok(())
+    }
+
+    /// Let every route of a family that holds one of `from` hold what it became, or go.
+    fn move_routes<A: Side>(
+        &mut self,
+        from: &BTreeMap<GroupId, Arc<ListKey>>,
+        to: &BTreeMap<GroupId, GroupId>,
+    ) -> Result<(), FibError> {
+        let mut held = A::tables(&self.families).holders(|group| from.contains_key(&group));
+        held.sort_unstable_by_key(|(table, prefix, source)| (*table, *source, *prefix));
+        for alike in held.chunk_by(|a, b| (a.0, a.2) == (b.0, b.2)) {
+            let (table, _, source) = alike[0];
+            let steps: Vec<_> = alike
+                .iter()
+                .map(|(_, prefix, _)| {
+                    let said = A::tables(&self.families).says(table, *prefix, source);
+                    (*prefix, Step::PutBack(said.and_then(|group| to.get(&group).copied())))
+                })
+                .collect();
+            let series = Series { table, source, path_sets: &[] };
+            let outcomes = self.plan(series, &steps)?;
+            self.make_within(series, &outcomes)?;
         }
         Ok(())
     }

@@ -11,8 +11,10 @@ use crate::prefix::Address;
 /// stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FibLimits {
-    /// Routes of each family, over all tables and sources.
-    pub routes: usize,
+    /// IPv4 routes, over all tables and sources.
+    pub ip4_routes: usize,
+    /// IPv6 routes, over all tables and sources.
+    pub ip6_routes: usize,
     /// Different lists of paths, each with a next-hop group.
     pub path_lists: usize,
     /// Adjacencies.
@@ -23,8 +25,32 @@ impl Default for FibLimits {
     fn default() -> Self {
         // A hundred million routes are the most that a command can count; the group of a wrong
         // index and of no route in each family are not the user's.
-        FibLimits { routes: 100_000_000, path_lists: GROUPS_MAX - 3, adjacencies: ADJACENCIES_MAX - 1 }
+        FibLimits {
+            ip4_routes: 100_000_000,
+            ip6_routes: 100_000_000,
+            path_lists: GROUPS_MAX - 3,
+            adjacencies: ADJACENCIES_MAX - 1,
+        }
     }
+}
+
+impl FibLimits {
+    /// Routes of a family.
+    pub fn routes(&self, family: Family) -> usize {
+        match family {
+            Family::Ip4 => self.ip4_routes,
+            Family::Ip6 => self.ip6_routes,
+        }
+    }
+}
+
+/// How often the FIB has changed what workers read, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FibStores {
+    /// Prefixes that were given a group, or none.
+    pub prefixes: u64,
+    /// Groups that were given other hops: each moves all routes that share it.
+    pub groups: u64,
 }
 
 /// What the FIB weighs, in bytes of memory.
@@ -52,6 +78,16 @@ impl Fib {
         self.limits
     }
 
+    /// How often what workers read was changed.
+    pub fn stores(&self) -> FibStores {
+        FibStores { prefixes: self.prefix_stores, groups: self.groups.stores() }
+    }
+
+    /// How many adjacencies there are.
+    pub fn adjacency_count(&self) -> usize {
+        self.adjacencies.iter().count()
+    }
+
     /// Routes of a family, over all tables and sources.
     pub fn route_count(&self, family: Family) -> usize {
         self.route_counts[family as usize]
@@ -70,7 +106,7 @@ impl Fib {
     /// Is there room for the routes that `outcomes` add?
     pub(super) fn check_routes<A: Side>(&self, outcomes: &[Outcome<A>]) -> Result<(), FibError> {
         let (added, gone) = added_and_gone(outcomes);
-        let (count, max) = (self.route_count(A::FAMILY), self.limits.routes);
+        let (count, max) = (self.route_count(A::FAMILY), self.limits.routes(A::FAMILY));
         if added > gone && count + added - gone > max {
             return Err(FibError::RoutesFull { family: A::FAMILY, max });
         }

@@ -12,6 +12,7 @@
 
 mod adjacencies;
 mod error;
+mod explain;
 mod interfaces;
 mod limits;
 mod neighbours;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_wire::MacAddress;
+use quiver_wire::flow::FlowFields;
 
 use crate::adjacency::Adjacencies;
 use crate::ip4_lpm::Ip4Tables;
@@ -47,8 +49,9 @@ use tables::FamilyTables;
 
 pub use adjacencies::AdjacencyKey;
 pub use error::FibError;
-pub use limits::{FibLimits, FibWeight};
-pub use path::{Family, Path, Source, Target};
+pub use explain::{PathState, Unusable};
+pub use limits::{FibLimits, FibStores, FibWeight};
+pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
 pub use resolve::RECURSION_MAX;
 pub use series::{Change, RouteChange, SeriesRefused};
@@ -128,10 +131,11 @@ pub(crate) struct Families {
 }
 
 impl Families {
-    fn cover(&self, table: u32, address: IpAddr) -> Option<GroupId> {
+    /// The route of the longest prefix that holds `address`.
+    fn cover(&self, table: u32, address: IpAddr) -> Option<Cover> {
         match address {
-            IpAddr::V4(address) => self.ip4.cover(table, address.to_bits()).map(|(_, route)| route.group),
-            IpAddr::V6(address) => self.ip6.cover(table, address.to_bits()).map(|(_, route)| route.group),
+            IpAddr::V4(address) => self.ip4.cover(table, address.to_bits()).map(Cover::of),
+            IpAddr::V6(address) => self.ip6.cover(table, address.to_bits()).map(Cover::of),
         }
     }
 
@@ -140,6 +144,21 @@ impl Families {
             Family::Ip4 => self.ip4.exists(table),
             Family::Ip6 => self.ip6.exists(table),
         }
+    }
+}
+
+/// The route that covers an address.
+struct Cover {
+    group: GroupId,
+    source: Source,
+    /// Is it for that address alone?
+    is_host: bool,
+}
+
+impl Cover {
+    fn of<A: Address>((prefix, route): (crate::prefix::Prefix<A>, crate::lpm::Route)) -> Cover {
+        let is_host = u32::from(prefix.len()) == A::BITS;
+        Cover { group: route.group, source: tables::source_of(route), is_host }
     }
 }
 
@@ -188,6 +207,11 @@ pub struct Fib {
     neighbours: Neighbours,
     limits: FibLimits,
     route_counts: [usize; 2],
+    /// Which tables features name, and who they are.
+    table_holders: Vec<(Family, u32, &'static str)>,
+    /// What makes a flow in tables where that is not the default.
+    flow_fields: BTreeMap<(Family, u32), FlowFields>,
+    prefix_stores: u64,
 }
 
 impl Fib {
@@ -210,6 +234,9 @@ impl Fib {
             neighbours: Neighbours::default(),
             limits: FibLimits::default(),
             route_counts: [0; 2],
+            table_holders: Vec::new(),
+            flow_fields: BTreeMap::new(),
+            prefix_stores: 0,
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;
@@ -297,11 +324,53 @@ impl Fib {
         if let Some(on) = self.interfaces.values().find(bound) {
             return Err(in_use(format!("interface number {}", on.info.id.0)));
         }
-        let here = Target::LookupIn { family, table: index };
-        if self.lists.iter().any(|(_, list)| list.key.paths.iter().any(|path| path.target == here)) {
+        if self.lists.iter().any(|(_, list)| list.key.paths.iter().any(|path| path.looks_in(family, index))) {
             return Err(in_use("a route that looks up in it".into()));
         }
+        if let Some((.., holder)) = self.table_holders.iter().find(|held| (held.0, held.1) == (family, index))
+        {
+            return Err(in_use((*holder).into()));
+        }
         self.drop_table(family, index);
+        Ok(())
+    }
+
+    /// A feature names this table (its small number): until it is released, it is not deleted. `holder`
+    /// says who, in the refusal.
+    pub fn hold_table(&mut self, family: Family, index: u32, holder: &'static str) {
+        self.table_holders.push((family, index, holder));
+    }
+
+    /// A feature names this table no more; once for each hold.
+    pub fn release_table(&mut self, family: Family, index: u32, holder: &'static str) {
+        if let Some(at) = self.table_holders.iter().position(|held| *held == (family, index, holder)) {
+            self.table_holders.swap_remove(at);
+        }
+    }
+
+    /// What makes a flow where routes of this table have several paths.
+    pub fn flow_fields(&self, family: Family, table: u32) -> FlowFields {
+        self.flow_fields.get(&(family, table)).copied().unwrap_or_default()
+    }
+
+    /// Let these fields make a flow, from now on: one store for each group of the table.
+    pub fn set_flow_fields(
+        &mut self,
+        family: Family,
+        table: u32,
+        fields: FlowFields,
+    ) -> Result<(), FibError> {
+        if !self.families.exists(family, table) {
+            return Err(FibError::NoTableIndex { family, index: table });
+        }
+        match fields.is_default() {
+            true => self.flow_fields.remove(&(family, table)),
+            false => self.flow_fields.insert((family, table), fields),
+        };
+        let here = |list: &path_list::PathList| (list.key.payload, list.key.table) == (family, table);
+        for (group, _) in self.lists.iter().filter(|(_, list)| here(list)) {
+            self.groups.set_fields(group, fields);
+        }
         Ok(())
     }
 
@@ -311,6 +380,7 @@ impl Fib {
             Family::Ip6 => self.families.ip6.delete(index),
         };
         self.route_counts[family as usize] -= held.len();
+        self.flow_fields.remove(&(family, index));
         held.into_iter().for_each(|group| self.lists.release(group));
         self.sweep();
     }
@@ -341,12 +411,18 @@ impl Fib {
 
     /// The group for these paths, made if there is none yet. A new one lives until the next
     /// [`sweep`](Self::sweep) unless a route takes it.
-    fn list(&mut self, payload: Family, table: u32, paths: &[Path]) -> Result<GroupId, FibError> {
+    fn list(
+        &mut self,
+        payload: Family,
+        table: u32,
+        paths: &[Path],
+        of_default: bool,
+    ) -> Result<GroupId, FibError> {
         let mut paths = paths.to_vec();
         paths.sort_unstable();
         paths.dedup_by_key(|path| (path.preference, path.target));
-        let recursive = paths.iter().any(Path::is_recursive);
-        let key = ListKey { payload, table: if recursive { table } else { 0 }, paths };
+        let of_table = paths.len() > 1 || paths.iter().any(|path| path.is_recursive() || path.unfolds());
+        let key = ListKey { payload, table: if of_table { table } else { 0 }, of_default, paths };
         if let Some(group) = self.lists.find(&key) {
             return Ok(group);
         }
@@ -359,7 +435,8 @@ impl Fib {
         let (mut resolver, _) = self.resolver();
         let hops = resolver.hops(&key, None);
         let dependencies = resolver.dependencies;
-        let group = match self.groups.add(&hops) {
+        let fields = self.flow_fields(payload, key.table);
+        let group = match self.groups.add_by(fields, &hops) {
             Ok(group) => group,
             Err(error) => {
                 dependencies.adjacencies.iter().for_each(|key| self.adjacencies.drop_unused(*key));
@@ -372,7 +449,7 @@ impl Fib {
     }
 
     /// A resolver, and beside it the groups, which it does not touch.
-    fn resolver(&mut self) -> (Resolver<'_>, &mut GroupSlots) {
+    fn resolver(&mut self) -> (Resolver<'_, AdjacencyBook>, &mut GroupSlots) {
         let around =
             Surroundings { nodes: &self.nodes, interfaces: &self.interfaces, neighbours: &self.neighbours };
         let resolver = Resolver::new(around, &self.families, &self.lists, &mut self.adjacencies);
@@ -403,9 +480,10 @@ impl Fib {
             let (mut resolver, _) = self.resolver();
             let hops = resolver.hops(&key, Some(group));
             let dependencies = resolver.dependencies;
+            let fields = self.flow_fields(key.payload, key.table);
             let Some(list) = self.lists.get_mut(group) else { continue };
             if list.hops != hops {
-                if self.groups.replace(group, &hops).is_err() {
+                if self.groups.replace_by(fields, group, &hops).is_err() {
                     // No buckets left: better one of the paths than an old one that is gone.
                     self.groups.replace_single(group, hops[0].0);
                 }

@@ -74,6 +74,16 @@ pub enum Target {
         /// The interface, if given.
         interface: Option<InterfaceId>,
     },
+    /// To a next hop that the FIB says how to reach, of another table or under a condition;
+    /// [`Path::resolved`] makes it.
+    Through {
+        /// The next hop's address, of either family.
+        next_hop: IpAddr,
+        /// Small number of the table that says; without, the route's own.
+        table: Option<u32>,
+        /// What the route that covers the next hop must be.
+        only: Option<Only>,
+    },
     /// To hosts on this interface directly.
     Attached(InterfaceId),
     /// To the router itself.
@@ -91,6 +101,16 @@ pub enum Target {
     },
     /// A feature's own node, with what it needs.
     Feature(Hop),
+}
+
+/// What the route that covers a next hop must be, for the next hop to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Only {
+    /// A route for that address alone (VPP: `resolve-via-host`): a less specific one, as the default
+    /// route, does not count.
+    Host,
+    /// Attached: the next hop is a neighbour's address (VPP: `resolve-via-attached`).
+    Attached,
 }
 
 /// One path of a route.
@@ -115,6 +135,16 @@ impl Path {
         Path::new(Target::Via { next_hop: next_hop.into(), interface })
     }
 
+    /// A path to a next hop that the FIB says how to reach: that of table `table` (a small number) if
+    /// given, and only if the route that says so is what `only` asks for.
+    pub fn resolved(next_hop: impl Into<IpAddr>, table: Option<u32>, only: Option<Only>) -> Path {
+        let next_hop = next_hop.into();
+        match (table, only) {
+            (None, None) => Path::via(next_hop, None),
+            _ => Path::new(Target::Through { next_hop, table, only }),
+        }
+    }
+
     /// With another weight.
     pub fn weight(self, weight: u32) -> Path {
         Path { weight, ..self }
@@ -134,7 +164,22 @@ impl Path {
         }
     }
 
+    /// May it become several hops, though it is one path?
+    pub(super) fn unfolds(&self) -> bool {
+        matches!(self.target, Target::Through { .. })
+    }
+
+    /// Does it look something up in this table?
+    pub(super) fn looks_in(&self, of: Family, index: u32) -> bool {
+        match self.target {
+            Target::LookupIn { family, table } => (family, table) == (of, index),
+            Target::Through { next_hop, table, .. } => table == Some(index) && Family::of(next_hop) == of,
+            _ => false,
+        }
+    }
+
+    /// Is its next hop looked up in the table that it belongs to?
     pub(super) fn is_recursive(&self) -> bool {
-        matches!(self.target, Target::Via { interface: None, .. })
+        matches!(self.target, Target::Via { interface: None, .. } | Target::Through { table: None, .. })
     }
 }

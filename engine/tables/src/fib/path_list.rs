@@ -16,8 +16,12 @@ use crate::prefix::{Address, Prefix};
 pub(super) struct ListKey {
     /// The family of the packets.
     pub payload: Family,
-    /// Where next hops without an interface are looked up; 0 if there are none.
+    /// The table that the list belongs to, where that matters: next hops without an interface are
+    /// looked up in it, and it says what makes a flow when there are several paths; 0 elsewhere.
     pub table: u32,
+    /// Is it a default route's? Then no other route shares it, so that who finds its group knows that
+    /// nothing but the default route matched.
+    pub of_default: bool,
     /// Sorted, each once.
     pub paths: Vec<Path>,
 }

@@ -6,7 +6,8 @@ use quiver_core::InterfaceId;
 
 use super::Families;
 use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
-use super::path::{Family, Path, Target};
+use super::explain::Unusable;
+use super::path::{Family, Only, Path, Source, Target};
 use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
 use crate::next_hop_group::{GroupId, Hop, PATHS_MAX};
 
@@ -15,19 +16,33 @@ pub const RECURSION_MAX: usize = 8;
 /// Weights are kept in fractions of this while next hops unfold.
 const WEIGHT_ONE: u64 = 1 << 20;
 
-pub(super) struct Resolver<'a> {
+/// Gives hops for adjacencies: the book makes them, a look alone does not.
+pub(super) trait Hops {
+    /// The hop for `key`; none if the interface cannot send, or there is no room.
+    fn hop(&mut self, key: AdjacencyKey, around: &Surroundings<'_>) -> Option<Hop>;
+}
+
+impl Hops for AdjacencyBook {
+    fn hop(&mut self, key: AdjacencyKey, around: &Surroundings<'_>) -> Option<Hop> {
+        AdjacencyBook::hop(self, key, around)
+    }
+}
+
+pub(super) struct Resolver<'a, H> {
     pub around: Surroundings<'a>,
     pub families: &'a Families,
     pub lists: &'a PathLists,
-    pub adjacencies: &'a mut AdjacencyBook,
+    pub adjacencies: &'a mut H,
     pub dependencies: Dependencies,
     /// Lists that are being walked, to notice a loop.
     walk: Vec<GroupId>,
+    /// Routes that are being walked through: next hops behind each other.
+    depth: usize,
 }
 
 /// Whose paths are resolved, and for whom.
 #[derive(Clone, Copy)]
-struct Scope {
+pub(super) struct Scope {
     payload: Family,
     /// The table whose paths these are, and its family.
     family: Family,
@@ -36,12 +51,22 @@ struct Scope {
     sought: Option<IpAddr>,
 }
 
-impl<'a> Resolver<'a> {
+impl Scope {
+    /// For the paths of a list themselves.
+    pub fn of(key: &ListKey) -> Scope {
+        Scope { payload: key.payload, family: key.payload, table: key.table, sought: None }
+    }
+}
+
+/// Weighted hops, or why there are none.
+type Found = Result<Vec<(Hop, u64)>, Unusable>;
+
+impl<'a, H: Hops> Resolver<'a, H> {
     pub fn new(
         around: Surroundings<'a>,
         families: &'a Families,
         lists: &'a PathLists,
-        adjacencies: &'a mut AdjacencyBook,
+        adjacencies: &'a mut H,
     ) -> Self {
         Resolver {
             around,
@@ -50,14 +75,19 @@ impl<'a> Resolver<'a> {
             adjacencies,
             dependencies: Dependencies::default(),
             walk: Vec::new(),
+            depth: 0,
         }
+    }
+
+    /// `own` is being walked from now on: whoever comes back to it has gone round.
+    pub fn enter(&mut self, own: Option<GroupId>) {
+        self.walk.extend(own);
     }
 
     /// The weighted hops of `key`, at least one: a drop if nothing can be used.
     pub fn hops(&mut self, key: &ListKey, own: Option<GroupId>) -> Vec<(Hop, u32)> {
-        self.walk.extend(own);
-        let scope = Scope { payload: key.payload, family: key.payload, table: key.table, sought: None };
-        let mut hops = merge(self.usable(&key.paths, scope));
+        self.enter(own);
+        let mut hops = merge(self.usable(&key.paths, Scope::of(key)).unwrap_or_default());
         if hops.is_empty() {
             hops.push((Hop { next: self.around.nodes.of(key.payload).drop, index: 0 }, 1));
         }
@@ -65,11 +95,18 @@ impl<'a> Resolver<'a> {
     }
 
     /// The hops of the most preferred paths that have any.
-    fn usable(&mut self, paths: &[Path], scope: Scope) -> Vec<(Hop, u64)> {
+    fn usable(&mut self, paths: &[Path], scope: Scope) -> Found {
+        let mut why = Unusable::NoPath;
         for level in paths.chunk_by(|a, b| a.preference == b.preference) {
             let mut hops = Vec::new();
             for path in level {
-                let found = self.path(path.target, scope);
+                let found = match self.path(path.target, scope) {
+                    Ok(found) => found,
+                    Err(unusable) => {
+                        why = unusable;
+                        continue;
+                    }
+                };
                 let total: u64 = found.iter().map(|(_, weight)| weight).sum();
                 let share = |weight: u64| {
                     (u128::from(weight) * u128::from(path.weight) * u128::from(WEIGHT_ONE)
@@ -79,66 +116,81 @@ impl<'a> Resolver<'a> {
             }
             if !hops.is_empty() {
                 hops.truncate(PATHS_MAX);
-                return shrink(hops);
+                return Ok(shrink(hops));
             }
         }
-        Vec::new()
+        Err(why)
     }
 
-    fn path(&mut self, target: Target, scope: Scope) -> Vec<(Hop, u64)> {
+    /// What one path comes down to.
+    pub fn path(&mut self, target: Target, scope: Scope) -> Found {
         let nodes = self.around.nodes.of(scope.payload);
-        let own = |next, index| vec![(Hop { next, index }, 1)];
+        let own = |next, index| Ok(vec![(Hop { next, index }, 1)]);
         match target {
             Target::Via { next_hop, interface: Some(interface) } => {
                 self.adjacency(interface, Some(next_hop), scope.payload)
             }
-            Target::Via { next_hop, interface: None } => self.recurse(next_hop, scope),
+            Target::Via { next_hop, interface: None } => self.recurse(next_hop, None, None, scope),
+            Target::Through { next_hop, table, only } => self.recurse(next_hop, table, only, scope),
             Target::Attached(interface) => self.adjacency(interface, scope.sought, scope.payload),
             // A next hop that the router itself has, or that is dropped, forwards nothing.
-            Target::Local | Target::Drop | Target::Punt | Target::LookupIn { .. }
-                if scope.sought.is_some() =>
-            {
-                Vec::new()
+            Target::Local if scope.sought.is_some() => Err(Unusable::NextHopIsOurs),
+            Target::Drop | Target::Punt | Target::LookupIn { .. } if scope.sought.is_some() => {
+                Err(Unusable::NextHopDies)
             }
             Target::Local => own(nodes.local, 0),
             Target::Drop => own(nodes.drop, 0),
             Target::Punt => own(nodes.punt, 0),
             Target::LookupIn { family, table } => own(self.around.nodes.of(family).lookup, table),
-            Target::Feature(hop) => vec![(hop, 1)],
+            Target::Feature(hop) => Ok(vec![(hop, 1)]),
         }
     }
 
-    fn adjacency(
-        &mut self,
-        interface: InterfaceId,
-        next_hop: Option<IpAddr>,
-        payload: Family,
-    ) -> Vec<(Hop, u64)> {
+    fn adjacency(&mut self, interface: InterfaceId, next_hop: Option<IpAddr>, payload: Family) -> Found {
         self.dependencies.interfaces.insert(interface);
-        let has_neighbours = self.around.interfaces.get(&interface).is_some_and(|on| on.info.mac.is_some());
+        let on = self.around.interfaces.get(&interface);
+        let has_neighbours = on.is_some_and(|on| on.info.mac.is_some());
         let key = AdjacencyKey { interface, payload, next_hop: next_hop.filter(|_| has_neighbours) };
-        let Some(hop) = self.adjacencies.hop(key, &self.around) else { return Vec::new() };
+        let Some(hop) = self.adjacencies.hop(key, &self.around) else {
+            let is_up = on.is_some_and(|on| on.info.up);
+            return Err(if is_up { Unusable::NoAdjacency } else { Unusable::InterfaceDown(interface) });
+        };
         self.dependencies.adjacencies.insert(key);
-        vec![(hop, 1)]
+        Ok(vec![(hop, 1)])
     }
 
     /// What the route that covers `next_hop` does with it.
-    fn recurse(&mut self, next_hop: IpAddr, scope: Scope) -> Vec<(Hop, u64)> {
+    fn recurse(&mut self, next_hop: IpAddr, asked: Option<u32>, only: Option<Only>, scope: Scope) -> Found {
         // Tables of the two families have nothing to do with each other but for the first ones.
         let family = Family::of(next_hop);
-        let table = if family == scope.family { scope.table } else { 0 };
+        let table = asked.unwrap_or(if family == scope.family { scope.table } else { 0 });
         let tracked = Tracked { family, table, address: next_hop };
         self.dependencies.tracked.insert(tracked);
-        let Some(cover) = self.families.cover(tracked.table, next_hop) else { return Vec::new() };
-        if self.walk.len() > RECURSION_MAX || self.walk.contains(&cover) {
-            return Vec::new();
+        let cover = self.families.cover(tracked.table, next_hop).ok_or(Unusable::NoRoute(next_hop))?;
+        if self.walk.contains(&cover.group) {
+            return Err(Unusable::Loop(next_hop));
+        }
+        if self.depth >= RECURSION_MAX {
+            return Err(Unusable::TooDeep);
         }
         let lists = self.lists;
-        let Some(list) = lists.get(cover) else { return Vec::new() };
-        self.walk.push(cover);
+        let list = lists.get(cover.group).ok_or(Unusable::NoRoute(next_hop))?;
+        let attached = |path: &Path| matches!(path.target, Target::Attached(_));
+        match only {
+            Some(Only::Host) if !cover.is_host => return Err(Unusable::NotHost(next_hop)),
+            Some(Only::Attached)
+                if cover.source != Source::Neighbour && !list.key.paths.iter().all(attached) =>
+            {
+                return Err(Unusable::NotAttached(next_hop));
+            }
+            _ => {}
+        }
+        self.walk.push(cover.group);
+        self.depth += 1;
         let scope = Scope { payload: scope.payload, family, table: list.key.table, sought: Some(next_hop) };
         let hops = self.usable(&list.key.paths, scope);
         self.walk.pop();
+        self.depth -= 1;
         hops
     }
 }

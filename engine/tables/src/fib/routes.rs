@@ -110,6 +110,31 @@ impl Fib {
         self.change_range(table, first, count, source, RangeAction::Remove)
     }
 
+    /// The group that stands for these paths, for packets of a family that a feature sends there by a
+    /// decision of its own; it follows interfaces, neighbours and routes as a route's does. Next hops
+    /// without an interface are looked up in `table`. It stays until
+    /// [`release_paths`](Self::release_paths); each hold needs one release.
+    pub fn hold_paths(&mut self, family: Family, table: u32, paths: &[Path]) -> Result<GroupId, FibError> {
+        let everything = match family {
+            Family::Ip4 => IpPrefix::V4(Prefix::new(0, 0)),
+            Family::Ip6 => IpPrefix::V6(Prefix::new(0, 0)),
+        };
+        self.check_table(table, everything)?;
+        self.check_paths(None, everything, paths)?;
+        let group = self.list(family, table, paths, false);
+        if let Ok(group) = group {
+            self.lists.hold(group, 1);
+        }
+        self.sweep();
+        group
+    }
+
+    /// The paths of a group that is held are needed no more.
+    pub fn release_paths(&mut self, group: GroupId) {
+        self.lists.release(group);
+        self.sweep();
+    }
+
     /// The group that `source` gives for `prefix`.
     pub(super) fn said(&self, table: u32, prefix: IpPrefix, source: Source) -> Option<GroupId> {
         match prefix {
@@ -129,6 +154,11 @@ impl Fib {
     /// Does the route make sense?
     pub(super) fn check(&self, table: u32, prefix: IpPrefix, paths: &[Path]) -> Result<(), FibError> {
         self.check_table(table, prefix)?;
+        self.check_paths(Some(table), prefix, paths)
+    }
+
+    /// Do the paths make sense?
+    fn check_paths(&self, table: Option<u32>, prefix: IpPrefix, paths: &[Path]) -> Result<(), FibError> {
         if paths.is_empty() {
             return Err(FibError::NoPath(prefix));
         }
@@ -144,7 +174,8 @@ impl Fib {
         Ok(())
     }
 
-    fn check_target(&self, table: u32, prefix: IpPrefix, target: Target) -> Result<(), FibError> {
+    /// `table`: where the route itself stands, if it stands in one.
+    fn check_target(&self, table: Option<u32>, prefix: IpPrefix, target: Target) -> Result<(), FibError> {
         let interface = match target {
             Target::Via { next_hop, interface } => {
                 if !is_unicast(next_hop) {
@@ -155,12 +186,22 @@ impl Fib {
                 }
                 interface
             }
+            Target::Through { next_hop, table, .. } => {
+                if !is_unicast(next_hop) || is_link_local(next_hop) {
+                    return Err(FibError::BadNextHop(prefix, next_hop));
+                }
+                let family = Family::of(next_hop);
+                if let Some(index) = table.filter(|table| !self.families.exists(family, *table)) {
+                    return Err(FibError::NoTableIndex { family, index });
+                }
+                None
+            }
             Target::Attached(interface) => Some(interface),
             Target::LookupIn { family, table: other } => {
                 if !self.families.exists(family, other) {
                     return Err(FibError::NoTableIndex { family, index: other });
                 }
-                if other == table && prefix.is_ip6() == (family == Family::Ip6) {
+                if Some(other) == table && prefix.is_ip6() == (family == Family::Ip6) {
                     return Err(FibError::LookupInItself(prefix));
                 }
                 None

@@ -189,12 +189,15 @@ impl Fib {
         let (Some(paths), Some(memory)) = (series.path_sets.get(set), known.get_mut(set)) else {
             return Err(FibError::NoPath(A::ip_prefix(prefix)));
         };
-        match (change, now) {
+        if prefix.len() == 0 {
+            *memory = Known::default(); // the default route shares no list
+        }
+        let group = match (change, now) {
             (Change::Add(_), None) | (Change::Replace(_), _) => match memory.alone {
                 Some(group) => Ok(Some(group)),
                 None => {
                     self.check(series.table, A::ip_prefix(prefix), paths)?;
-                    memory.alone = Some(self.list(A::FAMILY, series.table, paths)?);
+                    memory.alone = Some(self.list_for(series.table, prefix, paths)?);
                     Ok(memory.alone)
                 }
             },
@@ -214,13 +217,26 @@ impl Fib {
                     let left = self.left(A::ip_prefix(prefix), old, paths)?;
                     let to = match left.is_empty() {
                         true => None,
-                        false => Some(self.list(A::FAMILY, series.table, &left)?),
+                        false => Some(self.list_for(series.table, prefix, &left)?),
                     };
                     memory.removed = Some((old, to));
                     Ok(to)
                 }
             },
+        };
+        if prefix.len() == 0 {
+            *memory = Known::default();
         }
+        group
+    }
+
+    fn list_for<A: Side>(
+        &mut self,
+        table: u32,
+        prefix: Prefix<A>,
+        paths: &[Path],
+    ) -> Result<GroupId, FibError> {
+        self.list(A::FAMILY, table, paths, prefix.len() == 0)
     }
 
     fn joined<A: Side>(
@@ -234,7 +250,7 @@ impl Fib {
         if union.len() > PATHS_MAX {
             return Err(FibError::TooManyPaths(A::ip_prefix(prefix), union.len()));
         }
-        self.list(A::FAMILY, table, &union)
+        self.list_for(table, prefix, &union)
     }
 
     /// The paths of `group` without `gone`, all of which it must have. Weights do not matter.
@@ -281,6 +297,8 @@ impl Fib {
 
     fn write<A: Side>(&mut self, series: Series<'_>, outcomes: &[Outcome<A>]) -> Result<(), LpmError> {
         let Series { table, source, .. } = series;
+        self.prefix_stores +=
+            outcomes.iter().filter(|outcome| outcome.before != outcome.after).count() as u64;
         let mut edit = A::tables_mut(&mut self.families).edit(table);
         let mut add = |outcome: &Outcome<A>| match outcome.after {
             Some(group) if outcome.before != outcome.after => {

@@ -91,6 +91,12 @@ impl<A: Address> Lpm<A> {
         self.big.get().map_or(0, |root| root.resident_bytes())
     }
 
+    /// The group that answers where nothing but the default route matches, if there is one.
+    #[inline(always)]
+    pub fn miss_group(&self) -> GroupId {
+        GroupId(self.miss.load(Ordering::Relaxed))
+    }
+
     #[inline(always)]
     fn root(&self) -> Root {
         let pointer = self.root.load(Ordering::Acquire);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use quiver_control::{Args, Cell, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 use quiver_tables::Hop;
-use quiver_tables::fib::{Family, Fib, RouteView, Source};
+use quiver_tables::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
 use quiver_tables::prefix::IpPrefix;
 use serde_json::json;
 
@@ -94,7 +94,11 @@ fn all(engine: &Engine, fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Out
                 .cell(Cell::new(paths.join(" "), paths.clone()));
         }
     }
-    let output = Output::none().table("routes", table);
+    let mut output = Output::none();
+    for (id, index) in tables {
+        output = output.line(format!("{family} table {id}, flow hash: {}", fib.flow_fields(family, *index)));
+    }
+    let output = output.table("routes", table);
     if left == 0 {
         return output;
     }
@@ -108,8 +112,9 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
     for route in routes {
         let best = if route.best { "" } else { ", not followed" };
         text += &format!("{} in table {table}, {}{best}\n", route.prefix, source_word(route.source));
-        for path in route.paths {
-            text += &format!("  {}\n", path_words(engine, fib, path));
+        let states = fib.path_states(route.group);
+        for (path, state) in &states {
+            text += &format!("  {}{}\n", path_words(engine, fib, path), state_words(engine, state, ": "));
         }
         let hops: Vec<_> =
             route.hops.iter().map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight)).collect();
@@ -124,10 +129,24 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
             "best": route.best,
             "load-balance": route.group.0,
             "paths": route.paths.iter().map(|path| path_words(engine, fib, path)).collect::<Vec<_>>(),
+            "states": states.iter().map(|(_, state)| state_words(engine, state, "")).collect::<Vec<_>>(),
             "hops": hops.iter().map(|(words, weight)| json!({"weight": weight, "hop": words})).collect::<Vec<_>>(),
         }));
     }
     Output::both(text, json!(sources))
+}
+
+/// What a path is doing, in words behind `before`; in a text nothing where all is as it should be.
+fn state_words(engine: &Engine, state: &PathState, before: &str) -> String {
+    match state {
+        PathState::Used if before.is_empty() => "used".to_owned(),
+        PathState::Used => String::new(),
+        PathState::Waits => format!("{before}waits, a path with a lower preference is used"),
+        PathState::Unusable(Unusable::InterfaceDown(on)) => {
+            format!("{before}cannot be used: {} is down", engine.interface_name(*on))
+        }
+        PathState::Unusable(why) => format!("{before}cannot be used: {why}"),
+    }
 }
 
 /// What workers do with a hop, in words.

@@ -2,7 +2,9 @@
 
 pub(crate) mod addresses;
 mod fib;
+mod flow_hash;
 mod groups;
+pub(crate) mod limits;
 pub(crate) mod memory;
 mod neighbour_config;
 pub(crate) mod neighbours;
@@ -25,6 +27,8 @@ pub(crate) fn register(registry: &mut Registry) {
     routes::register(registry);
     neighbours::register(registry);
     fib::register(registry);
+    flow_hash::register(registry);
+    limits::register(registry);
     groups::register(registry);
     ping::register(registry);
 }

@@ -7,7 +7,7 @@ use quiver_control::{
     Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, Path, RangeAction, RouteView, Source, Target};
+use quiver_tables::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 
 use super::route_range::RangeJob;
@@ -21,7 +21,8 @@ pub(crate) fn register(registry: &mut Registry) {
     let syntax = "ip route add|del <prefix> {[table <:u32>] [count <:1-100000000>]} \
         [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | local | punt \
         | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32>) \
-        {[weight <:1-65535>] [preference <:u8>]})...]";
+        {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>] [resolve-via-host] \
+        [resolve-via-attached]})...]";
     debug_assert!(syntax.contains(COUNT));
     registry.command(
         Command::new(syntax)
@@ -30,7 +31,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .details(
                 "Several `via` share the traffic by their weights, flow by flow; those with the lowest \
                  preference that can be used do. A path that is added to a route that is there already \
-                 joins the others. `del` without `via` takes the whole route away. `count` does the same \
+                 joins the others. A next hop without an interface is looked up, through up to 8 routes behind each \
+                 other; `show ip fib PREFIX` says why a path cannot be used. `del` without `via` takes the whole route away. `count` does the same \
                  for so many consecutive prefixes, all or none; other sessions go on while it works.",
             )
             .word("next-hop", "the neighbour's address; without an interface it is looked up itself")
@@ -40,10 +42,15 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("punt", "packets are for the host")
             .word("count", "how many consecutive prefixes")
             .word("weight", "share of the traffic, relative to the other paths")
+            .word("next-hop-table", "the table in which the next hop is looked up, instead of the route's own")
+            .word("resolve-via-host", "use the path only while there is a route for the next hop alone")
+            .word("resolve-via-attached", "use the path only while the next hop is a neighbour's address")
             .word("preference", "paths with the lowest that can be used share the traffic")
             .example("ip route add 198.51.100.0/24 via 192.0.2.2")
             .example("ip route add 2001:db8:1::/48 table 10 via 2001:db8::2 weight 3 via 2001:db8::3")
             .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
+            .example("ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host")
+            .example("ip route add 203.0.113.0/24 via 198.51.100.1 next-hop-table 10")
             .example("ip route del 198.51.100.0/24")
             .run_or_begin(change)
             .run_many("prefix", route_batch::change_many),
@@ -100,8 +107,13 @@ fn next(prefix: IpPrefix) -> Option<IpPrefix> {
 
 /// One `via` as the FIB takes it.
 fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
+    let interface = via.optional_interface(engine, "interface")?;
     let target = if let Some(next_hop) = via.optional::<IpAddr>("next-hop")? {
-        Target::Via { next_hop, interface: via.optional_interface(engine, "interface")? }
+        if interface.is_none() {
+            looked_up(engine, via, next_hop)?
+        } else {
+            Target::Via { next_hop, interface }
+        }
     } else if via.has("table4") {
         Target::LookupIn { family: Family::Ip4, table: table_of(engine, via, Family::Ip4, "table4")? }
     } else if via.has("table6") {
@@ -115,7 +127,32 @@ fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
     } else {
         Target::Attached(via.interface(engine, "out")?)
     };
+    let is_looked_up = matches!(target, Target::Via { interface: None, .. } | Target::Through { .. });
+    for word in ["next-hop-table", "resolve-via-host", "resolve-via-attached"] {
+        if via.has(word) && !is_looked_up {
+            let what = format!("`{word}` says how a next hop is looked up, but this path needs no look-up");
+            return Err(via.refuse(word, what).remedy("leave it out, or the interface"));
+        }
+    }
     Ok(Path::new(target).weight(via.or("weight", 1u32)?).preference(via.or("preference", 0u8)?))
+}
+
+/// A next hop that the FIB says how to reach.
+fn looked_up(engine: &Engine, via: &Args<'_>, next_hop: IpAddr) -> Result<Target, Refusal> {
+    let table = match via.has("next-hop-table") {
+        true => Some(table_of(engine, via, Family::of(next_hop), "next-hop-table")?),
+        false => None,
+    };
+    let only = match (via.has("resolve-via-host"), via.has("resolve-via-attached")) {
+        (true, true) => {
+            let what = "a path is resolved via a host or via what is attached, not both";
+            return Err(via.refuse("resolve-via-attached", what).remedy("leave one out"));
+        }
+        (true, false) => Some(Only::Host),
+        (false, true) => Some(Only::Attached),
+        (false, false) => None,
+    };
+    Ok(Path::resolved(next_hop, table, only).target)
 }
 
 /// A path in the words of the command.
@@ -125,6 +162,17 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, path: &Path) -> String {
             format!("via {next_hop} {}", engine.interface_name(interface))
         }
         Target::Via { next_hop, interface: None } => format!("via {next_hop}"),
+        Target::Through { next_hop, table, only } => {
+            let family = Family::of(next_hop);
+            let table = table.map(|index| fib.table_id(family, index).unwrap_or(index));
+            let table = table.map_or(String::new(), |id| format!(" next-hop-table {id}"));
+            let only = match only {
+                None => "",
+                Some(Only::Host) => " resolve-via-host",
+                Some(Only::Attached) => " resolve-via-attached",
+            };
+            format!("via {next_hop}{table}{only}")
+        }
         Target::Attached(interface) => format!("via {}", engine.interface_name(interface)),
         Target::Local => "via local".to_owned(),
         Target::Drop => "via drop".to_owned(),

@@ -27,10 +27,15 @@ pub(crate) fn register(registry: &mut Registry) {
             Command::new(show).group(GROUP).help("Show the tables and how many routes they have").run(
                 move |engine: &mut Engine, _| {
                     let fib = fib(engine)?;
-                    let mut table = Table::new([Column::right("Table"), Column::right("Routes")]);
+                    let mut table = Table::new([
+                        Column::right("Table"),
+                        Column::right("Routes"),
+                        Column::left("Flow hash"),
+                    ]);
                     for (id, index) in fib.tables(family) {
                         let routes: u64 = fib.count_by_len(family, index).into_iter().map(u64::from).sum();
-                        table.row().cell(id).cell(routes);
+                        let hash = fib.flow_fields(family, index).to_string();
+                        table.row().cell(id).cell(routes).cell(hash);
                     }
                     Ok(Output::none().table("tables", table))
                 },
@@ -49,9 +54,16 @@ fn change_table(engine: &mut Engine, family: Family, id: u32, delete: bool) -> R
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
+    super::limits::write_config(fib, config);
     for (family, word) in [(Family::Ip4, "ip"), (Family::Ip6, "ip6")] {
         for (id, _) in fib.tables(family).into_iter().filter(|(id, _)| *id != 0) {
             config.command(format_args!("{word} table add {id}"));
+        }
+        for (id, index) in fib.tables(family) {
+            let fields = fib.flow_fields(family, index);
+            if !fields.is_default() {
+                config.command(format_args!("set {word} flow-hash table {id} {fields}"));
+            }
         }
     }
 }

@@ -1,0 +1,147 @@
+//! What is configured, on the control thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use quiver_control::Refusal;
+use quiver_core::interfaces::{InterfaceChange, InterfaceError};
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::{Family, Fib};
+
+use crate::tables::{Published, Whitelists};
+
+/// Who holds a table, in refusals to delete it.
+const HOLDER: &str = "COP (`show cop`)";
+
+/// The state of COP.
+pub(crate) struct Cop {
+    /// Interfaces where it is switched on.
+    enabled: BTreeSet<InterfaceId>,
+    /// Small numbers of the tables that list sources.
+    lists: BTreeMap<(InterfaceId, Family), u32>,
+    published: Arc<Published>,
+}
+
+/// The arc and the node of a family.
+fn node(family: Family) -> (&'static str, &'static str) {
+    match family {
+        Family::Ip4 => ("ip4-unicast", "ip4-cop-whitelist"),
+        Family::Ip6 => ("ip6-unicast", "ip6-cop-whitelist"),
+    }
+}
+
+impl Cop {
+    pub fn new(published: Arc<Published>) -> Cop {
+        Cop { enabled: BTreeSet::new(), lists: BTreeMap::new(), published }
+    }
+
+    /// Is it switched on there?
+    pub fn is_enabled(&self, interface: InterfaceId) -> bool {
+        self.enabled.contains(&interface)
+    }
+
+    /// The table that lists an interface's sources.
+    pub fn list(&self, interface: InterfaceId, family: Family) -> Option<u32> {
+        self.lists.get(&(interface, family)).copied()
+    }
+
+    fn publish(&self) {
+        let mut lists = Whitelists::default();
+        for ((interface, family), table) in &self.lists {
+            lists.set(*family, *interface, *table);
+        }
+        self.published.publish(lists);
+    }
+}
+
+/// Let a family's node stand on the interface's way where COP is on and there is a list.
+fn direct(engine: &mut Engine, id: InterfaceId, family: Family, on: bool) -> Result<(), InterfaceError> {
+    let (arc, node) = node(family);
+    engine.set_feature(id, arc, node, on)
+}
+
+/// Switch COP on or off on an interface. Its lists stay.
+pub(crate) fn enable(engine: &mut Engine, id: InterfaceId, on: bool) -> Result<(), Refusal> {
+    engine.with(|engine, cop: &mut Cop| {
+        let listed = [Family::Ip4, Family::Ip6].into_iter().filter(|family| cop.list(id, *family).is_some());
+        for (done, family) in listed.clone().enumerate() {
+            if let Err(error) = direct(engine, id, family, on) {
+                for family in listed.take(done) {
+                    direct(engine, id, family, !on)?;
+                }
+                return Err(error.into());
+            }
+        }
+        if on {
+            cop.enabled.insert(id);
+        } else {
+            cop.enabled.remove(&id);
+        }
+        Ok(())
+    })
+}
+
+/// Let a table list the sources that may come by an interface, or none.
+pub(crate) fn set_list(
+    engine: &mut Engine,
+    id: InterfaceId,
+    family: Family,
+    table: Option<u32>,
+) -> Result<(), Refusal> {
+    engine.with(|engine, cop: &mut Cop| {
+        let before = cop.list(id, family);
+        let on = cop.is_enabled(id);
+        match table {
+            Some(table) => {
+                cop.lists.insert((id, family), table);
+                cop.publish();
+                if on && let Err(error) = direct(engine, id, family, true) {
+                    match before {
+                        Some(before) => cop.lists.insert((id, family), before),
+                        None => cop.lists.remove(&(id, family)),
+                    };
+                    cop.publish();
+                    return Err(error.into());
+                }
+            }
+            None if before.is_none() => {
+                let name = engine.interface_name(id);
+                return Err(Refusal::new(format!("{name} has no {family} whitelist"))
+                    .remedy("`show cop` lists what is"));
+            }
+            None => {
+                direct(engine, id, family, false)?;
+                cop.lists.remove(&(id, family));
+                cop.publish();
+            }
+        }
+        hold(engine, family, before, table);
+        Ok(())
+    })
+}
+
+/// A table that a list names must not be deleted.
+fn hold(engine: &mut Engine, family: Family, before: Option<u32>, now: Option<u32>) {
+    let Some(fib) = engine.get_mut::<Fib>() else { return };
+    if let Some(table) = now {
+        fib.hold_table(family, table, HOLDER);
+    }
+    if let Some(table) = before {
+        fib.release_table(family, table, HOLDER);
+    }
+}
+
+/// An interface that goes takes its lists along.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change != InterfaceChange::Deleted {
+        return;
+    }
+    engine.with(|engine, cop: &mut Cop| {
+        cop.enabled.remove(&id);
+        for family in [Family::Ip4, Family::Ip6] {
+            let before = cop.lists.remove(&(id, family));
+            hold(engine, family, before, None);
+        }
+        cop.publish();
+    });
+}

@@ -1,0 +1,244 @@
+//! Routes by command: how next hops are looked up, why paths wait, what makes a flow, and limits.
+
+use quiver_testkit::Router;
+
+fn router() -> Router {
+    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    for (name, net) in [("e0", 0), ("e1", 1), ("e2", 2)] {
+        router.interface(name);
+        router.cli(&format!("set interface ip address {name} 10.0.{net}.1/24"));
+        router.cli(&format!("set interface ip address {name} 2001:db8:{net}::1/64"));
+        router.cli(&format!("ip neighbor {name} 10.0.{net}.2 02:00:00:00:00:0{net}"));
+        router.cli(&format!("ip neighbor {name} 2001:db8:{net}::2 02:00:00:00:00:0{net}"));
+    }
+    router
+}
+
+/// The lines of a running configuration that are about routes and their tables.
+fn config(router: &mut Router) -> Vec<String> {
+    let text = router.cli("show running-config");
+    let ours = |line: &&str| {
+        ["ip route", "flow-hash", "fib limit", "table add"].iter().any(|word| line.contains(word))
+    };
+    text.lines().filter(ours).map(str::to_owned).collect()
+}
+
+/// A UDP packet in a frame for `e0`.
+fn frame(source: [u8; 4], destination: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 0];
+    let mut header = vec![0x45, 0, 0, 36, 0, 0, 0, 0, 64, 17, 0, 0];
+    header.extend(source.iter().chain(&destination));
+    let sum: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(header);
+    frame.extend([sport.to_be_bytes(), dport.to_be_bytes(), 16u16.to_be_bytes(), [0, 0]].concat());
+    frame.extend([0; 8]);
+    frame
+}
+
+/// Which of e1 and e2 a frame from e0 leaves by.
+fn way(router: &mut Router, frame: &[u8]) -> &'static str {
+    router.send("e0", frame);
+    match (router.sent("e1").len(), router.sent("e2").len()) {
+        (1, 0) => "e1",
+        (0, 1) => "e2",
+        other => panic!("it left as {other:?}"),
+    }
+}
+
+#[test]
+fn conditions_on_next_hops_are_kept_in_the_running_configuration() {
+    let mut router = router();
+    for line in [
+        "ip table add 10",
+        "ip6 table add 10",
+        "ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host",
+        "ip route add 203.0.114.0/24 via 198.51.100.1 resolve-via-attached preference 3",
+        "ip route add 203.0.115.0/24 via 198.51.100.1 weight 2 next-hop-table 10",
+        "ip route add 203.0.116.0/24 via 2001:db8:f::1 next-hop-table 10 resolve-via-host",
+        "ip route add 2001:db8:e::/48 via 2001:db8:f::1 resolve-via-attached",
+        "set ip flow-hash table 10 src dst",
+        "set ip6 flow-hash table 0 symmetric",
+        "set fib limit ip4-routes 5000",
+    ] {
+        router.cli(line);
+    }
+    let before = config(&mut router);
+    for line in [
+        "ip route add 203.0.115.0/24 via 198.51.100.1 next-hop-table 10 weight 2",
+        "set ip6 flow-hash table 0 src dst sport dport proto symmetric",
+        "set fib limit ip4-routes 5000",
+    ] {
+        let words = |text: &str| {
+            let mut words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+            words.sort();
+            words
+        };
+        assert!(before.iter().any(|known| words(known) == words(line)), "{line} in {before:#?}");
+    }
+    let mut again = self::router();
+    again.script("again", &before.join("\n")).expect("what it wrote itself");
+    assert_eq!(config(&mut again), before);
+    for line in ["ip route del 203.0.115.0/24 via 198.51.100.1 next-hop-table 10", "ip table del 10"] {
+        again.cli(line);
+    }
+}
+
+#[test]
+fn why_a_path_is_not_used_stands_beside_it() {
+    let mut router = router();
+    for (line, prefix, says) in [
+        ("ip route add 203.0.113.0/24 via 203.0.113.1", "203.0.113.0/24", "leads back to this one: a loop"),
+        ("ip route add 203.0.114.0/24 via 192.0.2.1", "203.0.114.0/24", "no route to 192.0.2.1"),
+        ("ip route add 203.0.115.0/24 via 10.0.0.1", "203.0.115.0/24", "the router's own address"),
+        (
+            "ip route add 203.0.116.0/24 via 10.0.0.9 resolve-via-host",
+            "203.0.116.0/24",
+            "no route for 10.0.0.9 alone",
+        ),
+        ("ip route add 2001:db8:e::/48 via 2001:db8:e::1", "2001:db8:e::/48", "a loop"),
+    ] {
+        router.cli(line);
+        let show = if prefix.contains(':') { "show ip6 fib" } else { "show ip fib" };
+        let text = router.cli(&format!("{show} {prefix}"));
+        assert!(text.contains(says), "{says} in {text}");
+    }
+    router.cli("ip route add 198.18.0.0/15 via 10.0.1.2 e1 via 10.0.2.2 e2 preference 1");
+    let states = router.json("show ip fib 198.18.0.0/15")[0]["states"].clone();
+    assert_eq!(states[0], "used");
+    assert!(states[1].as_str().unwrap().contains("waits"), "{states}");
+    router.cli("set interface state e1 down");
+    let states = router.json("show ip fib 198.18.0.0/15")[0]["states"].clone();
+    assert!(states[0].as_str().unwrap().contains("e1 is down"), "{states}");
+    assert_eq!(states[1], "used");
+}
+
+#[test]
+fn all_sources_of_a_prefix_are_shown_and_which_one_won() {
+    let mut router = router();
+    router.cli("ip route add 10.0.0.0/24 via drop");
+    router.cli("ip route add 10.0.0.2/32 via 10.0.1.2");
+    let shown = router.json("show ip fib 10.0.0.0/24");
+    let sources: Vec<_> = shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|view| (view["source"].as_str().unwrap(), view["best"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(sources, [("interface", true), ("static", false)]);
+    let shown = router.json("show ip fib 10.0.0.2/32");
+    let sources: Vec<_> =
+        shown.as_array().unwrap().iter().map(|view| view["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["static", "neighbor"]);
+    assert!(router.cli("show ip fib 10.0.0.2/32").contains("neighbor, not followed"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_remedy_and_changes_nothing() {
+    let mut router = router();
+    let before = router.cli("show running-config");
+    for (line, says) in [
+        ("ip route add 203.0.113.0/24 via 10.0.0.2 e0 resolve-via-host", "needs no look-up"),
+        ("ip route add 203.0.113.0/24 via drop next-hop-table 0", "needs no look-up"),
+        ("ip route add 203.0.113.0/24 via e0 resolve-via-attached", "needs no look-up"),
+        ("ip route add 203.0.113.0/24 via 10.0.0.2 resolve-via-host resolve-via-attached", "not both"),
+        ("ip route add 203.0.113.0/24 via 10.0.0.2 next-hop-table 7", "ip table add 7"),
+        ("set ip flow-hash table 7 src", "table 7"),
+        ("set ip flow-hash table 0 src symmetric", "both src and dst"),
+        ("set ip flow-hash table 0 src dst sport symmetric", "both sport and dport"),
+        ("set ip flow-hash table 0 flowlabel", "flowlabel"),
+        ("set ip6 flow-hash src dst symmetric flowlabel", "exclude each other"),
+        ("set fib limit adjacencies 99999999", "at most"),
+        ("set fib limit ip4-routes 0", "0"),
+    ] {
+        let refusal = router.refused(line);
+        assert!(refusal.contains(says), "`{line}`: {refusal}");
+    }
+    assert_eq!(router.cli("show running-config"), before);
+}
+
+#[test]
+fn a_limit_refuses_more_and_says_how_much_there_is() {
+    let mut router = router();
+    let used = |router: &mut Router| router.json("show fib limits")[0]["used"].as_u64().unwrap();
+    let now = used(&mut router);
+    router.cli(&format!("set fib limit ip4-routes {}", now + 2));
+    router.cli("ip route add 203.0.113.0/24 via 10.0.0.2");
+    router.cli("ip route add 203.0.114.0/24 via 10.0.0.2");
+    assert!(router.refused("ip route add 203.0.115.0/24 via 10.0.0.2").contains("show fib limits"));
+    assert!(router.refused("ip route add 16.0.0.0/32 count 1000 via 10.0.0.2").contains("show fib limits"));
+    assert_eq!(used(&mut router), now + 2);
+    router.cli("ip route add 2001:db8:e::/48 via 2001:db8::2"); // the other family has a limit of its own
+    router.cli("set fib limit ip4-routes 1");
+    assert_eq!(used(&mut router), now + 2, "what is there stays");
+    router.cli("ip route del 203.0.113.0/24");
+}
+
+#[test]
+fn the_flow_hash_of_a_table_is_shown() {
+    let mut router = router();
+    router.cli("set ip flow-hash table 0 src dst symmetric");
+    assert_eq!(router.json("show ip table")[0]["flow-hash"], "src dst symmetric");
+    assert!(router.cli("show ip fib").contains("flow hash: src dst symmetric"));
+    router.cli("set ip flow-hash table 0");
+    assert_eq!(router.json("show ip table")[0]["flow-hash"], "src dst sport dport proto");
+}
+
+#[test]
+fn both_directions_of_each_flow_go_the_same_way_when_the_hash_is_symmetric() {
+    let mut router = router();
+    router.cli("ip route add 0.0.0.0/0 via 10.0.1.2 e1 via 10.0.2.2 e2");
+    let mut seen = [0, 0];
+    for symmetric in [true, false] {
+        router.cli(if symmetric { "set ip flow-hash symmetric" } else { "set ip flow-hash" });
+        let mut differ = 0;
+        for n in 0..64u16 {
+            let (a, b) = ([198, 51, 100, n as u8], [203, 0, 113, 255 - n as u8]);
+            let there = way(&mut router, &frame(a, b, 1000 + n, 80));
+            let back = way(&mut router, &frame(b, a, 80, 1000 + n));
+            differ += usize::from(there != back);
+            seen[usize::from(there == "e1")] += 1;
+        }
+        assert_eq!(differ == 0, symmetric, "{differ} of 64 differ");
+    }
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
+}
+
+#[test]
+fn a_hash_of_addresses_keeps_all_ports_of_two_hosts_together() {
+    let mut router = router();
+    router.cli("ip route add 0.0.0.0/0 via 10.0.1.2 e1 via 10.0.2.2 e2");
+    let ways = |router: &mut Router| {
+        let mut ways: Vec<_> =
+            (0..32).map(|port| way(router, &frame([198, 51, 100, 1], [203, 0, 113, 1], port, 80))).collect();
+        ways.sort_unstable();
+        ways.dedup();
+        ways.len()
+    };
+    assert_eq!(ways(&mut router), 2);
+    router.cli("set ip flow-hash src dst");
+    assert_eq!(ways(&mut router), 1);
+}
+
+#[test]
+fn options_do_not_hide_the_ports_from_the_hash() {
+    let mut router = router();
+    router.cli("ip route add 0.0.0.0/0 via 10.0.1.2 e1 via 10.0.2.2 e2");
+    for port in 0..32u16 {
+        let plain = frame([198, 51, 100, 1], [203, 0, 113, 1], port, 80);
+        // The same packet with a no-operation option of four bytes.
+        let mut with = plain.clone();
+        with[14] = 0x46;
+        with[17] += 4;
+        with.splice(34..34, [1, 1, 1, 1]);
+        let sum = |header: &[u8]| {
+            let all: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+            !((all & 0xffff) + (all >> 16)) as u16
+        };
+        with[24..26].copy_from_slice(&[0, 0]);
+        let checksum = sum(&with[14..38]);
+        with[24..26].copy_from_slice(&checksum.to_be_bytes());
+        assert_eq!(way(&mut router, &plain), way(&mut router, &with), "port {port}");
+    }
+}

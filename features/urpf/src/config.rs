@@ -1,0 +1,147 @@
+//! What is configured, on the control thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use quiver_control::Refusal;
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::{Family, Fib};
+use quiver_tables::prefix::IpPrefix;
+
+use crate::tables::{Check, Checks, Direction, Published};
+
+/// Prefixes whose sources are exempt, at most: they are looked through one by one for packets that fail.
+pub const EXEMPT_PREFIXES_MAX: usize = 256;
+
+/// Who holds a table, in refusals to delete it.
+const HOLDER: &str = "uRPF (`show urpf`)";
+
+type Place = (InterfaceId, Family, Direction);
+
+/// The state of uRPF.
+pub(crate) struct Urpf {
+    checks: BTreeMap<Place, Check>,
+    /// By family and small number of the table.
+    exempt: BTreeSet<(Family, u32, IpPrefix)>,
+    published: Arc<Published>,
+}
+
+/// The node that makes a check.
+pub(crate) fn node(family: Family, direction: Direction) -> (&'static str, &'static str) {
+    match (family, direction) {
+        (Family::Ip4, Direction::Rx) => ("ip4-unicast", "ip4-rx-urpf"),
+        (Family::Ip6, Direction::Rx) => ("ip6-unicast", "ip6-rx-urpf"),
+        (Family::Ip4, Direction::Tx) => ("interface-output", "ip4-tx-urpf"),
+        (Family::Ip6, Direction::Tx) => ("interface-output", "ip6-tx-urpf"),
+    }
+}
+
+impl Urpf {
+    pub fn new(published: Arc<Published>) -> Urpf {
+        Urpf { checks: BTreeMap::new(), exempt: BTreeSet::new(), published }
+    }
+
+    /// All checks, by interface.
+    pub fn checks(&self) -> impl Iterator<Item = (&Place, &Check)> {
+        self.checks.iter()
+    }
+
+    /// All exempt prefixes, with the small numbers of their tables.
+    pub fn exempt(&self) -> impl Iterator<Item = &(Family, u32, IpPrefix)> {
+        self.exempt.iter()
+    }
+
+    fn publish(&self) {
+        let mut checks = Checks::default();
+        for ((interface, family, direction), check) in &self.checks {
+            checks.set(*family, *direction, *interface, *check);
+        }
+        checks.set_exempt(self.exempt.iter().map(|(_, table, prefix)| (*table, *prefix)).collect());
+        self.published.publish(checks);
+    }
+}
+
+/// Let an interface's packets be checked, or no more. The check is there before its node is asked, and goes
+/// after it.
+pub(crate) fn set(engine: &mut Engine, place: Place, check: Option<Check>) -> Result<(), Refusal> {
+    let (interface, family, direction) = place;
+    let (arc, node) = node(family, direction);
+    engine.with(|engine, urpf: &mut Urpf| {
+        let before = urpf.checks.get(&place).copied();
+        match check {
+            Some(check) => {
+                urpf.checks.insert(place, check);
+                urpf.publish();
+                if let Err(error) = engine.set_feature(interface, arc, node, true) {
+                    match before {
+                        Some(before) => urpf.checks.insert(place, before),
+                        None => urpf.checks.remove(&place),
+                    };
+                    urpf.publish();
+                    return Err(error.into());
+                }
+            }
+            None => {
+                engine.set_feature(interface, arc, node, false)?;
+                urpf.checks.remove(&place);
+                urpf.publish();
+            }
+        }
+        hold(engine, family, before, check);
+        Ok(())
+    })
+}
+
+/// A table that a check names must not be deleted.
+fn hold(engine: &mut Engine, family: Family, before: Option<Check>, now: Option<Check>) {
+    let Some(fib) = engine.get_mut::<Fib>() else { return };
+    if let Some(table) = now.and_then(|check| check.table) {
+        fib.hold_table(family, table, HOLDER);
+    }
+    if let Some(table) = before.and_then(|check| check.table) {
+        fib.release_table(family, table, HOLDER);
+    }
+}
+
+/// Let sources of a prefix pass, or no more.
+pub(crate) fn set_exempt(
+    engine: &mut Engine,
+    exempt: (Family, u32, IpPrefix),
+    on: bool,
+) -> Result<(), Refusal> {
+    engine.with(|engine, urpf: &mut Urpf| {
+        let (family, table, prefix) = exempt;
+        if on && urpf.exempt.len() >= EXEMPT_PREFIXES_MAX && !urpf.exempt.contains(&exempt) {
+            let what = format!("{EXEMPT_PREFIXES_MAX} prefixes are exempt already");
+            return Err(Refusal::new(what).remedy("delete one, or join some into a shorter prefix"));
+        }
+        let changed = if on { urpf.exempt.insert(exempt) } else { urpf.exempt.remove(&exempt) };
+        if !changed && !on {
+            return Err(Refusal::new(format!("{prefix} is not exempt in that table"))
+                .remedy("`show urpf` lists what is"));
+        }
+        urpf.publish();
+        if let (true, Some(fib)) = (changed, engine.get_mut::<Fib>()) {
+            if on { fib.hold_table(family, table, HOLDER) } else { fib.release_table(family, table, HOLDER) }
+        }
+        Ok(())
+    })
+}
+
+/// An interface that goes takes its checks along.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change != InterfaceChange::Deleted {
+        return;
+    }
+    engine.with(|engine, urpf: &mut Urpf| {
+        let gone: Vec<Place> = urpf.checks.keys().filter(|(on, ..)| *on == id).copied().collect();
+        for place in &gone {
+            let before = urpf.checks.remove(place);
+            hold(engine, place.1, before, None);
+        }
+        if !gone.is_empty() {
+            urpf.publish();
+        }
+    });
+}
