@@ -10,8 +10,11 @@ use quiver_tables::fib::{Family, Fib, FibLimits};
 use super::{GROUP, fib};
 use crate::state::with_ip;
 
+/// Where a limit stands.
+type Place = fn(&mut FibLimits) -> &mut usize;
+
 /// What is limited: its word, and where it stands in the limits.
-const LIMITED: [(&str, fn(&mut FibLimits) -> &mut usize); 4] = [
+const LIMITED: [(&str, Place); 4] = [
     ("ip4-routes", |limits| &mut limits.ip4_routes),
     ("ip6-routes", |limits| &mut limits.ip6_routes),
     ("path-lists", |limits| &mut limits.path_lists),
