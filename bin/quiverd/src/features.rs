@@ -11,6 +11,7 @@ pub fn register(registry: &mut Registry) {
     quiver_pcap::register(registry);
     quiver_tap::register(registry);
     quiver_bond::register(registry);
+    quiver_bridge::register(registry);
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
     quiver_router_advertisement::register(registry);

@@ -2,6 +2,7 @@
 //! ageing, in any order; and readers beside the writer.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -122,8 +123,8 @@ impl Pair {
     fn act(&mut self, act: Act) -> Result<(), TestCaseError> {
         match act {
             Act::Join { port, domain } => {
-                if !self.model.domain_of.contains_key(&port) {
-                    self.model.domain_of.insert(port, domain);
+                if let Entry::Vacant(place) = self.model.domain_of.entry(port) {
+                    place.insert(domain);
                     self.writer.join(InterfaceId(port), self.domains[domain], NodeId(port as u16 + 1), 0);
                 }
             }

@@ -307,6 +307,11 @@ impl MacWriter {
         all.filter(|(key, entry)| self.holds(*key, *entry))
     }
 
+    /// A part of [`iter`](Self::iter): as [`ShortWriter::scan`], what holds and what does not.
+    pub fn scan(&self, from: u32, mut each: impl FnMut(MacKey, MacEntry)) -> Option<u32> {
+        self.entries.scan(from, |key, entry| each(MacKey::of_word(key), entry))
+    }
+
     /// Use again what no worker sees any more. To be called now and then.
     pub fn collect(&mut self) {
         self.entries.collect();

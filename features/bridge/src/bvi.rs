@@ -1,0 +1,107 @@
+//! The bridge's own routed interface: frames to it leave the bridge by `bvi-input` and are received on the
+//! loopback; what the router sends by the loopback comes into the bridge by `bvi-output`.
+
+use quiver_core::arc::DEVICE_INPUT;
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+
+quiver_core::reasons! {
+    /// Why frames to the routed interface die.
+    pub enum BviDrop {
+        /// Down.
+        Down = "interface-down", "the bridge's routed interface is down (`set interface state IF up`)";
+        /// Round and round.
+        Loop = "loop", "the packet came by bridges' routed interfaces too often: routes send it in a circle";
+    }
+}
+
+/// All packets came for one interface, in [`Packet::tx`]: that one.
+fn common_tx(frame: &Frame) -> Option<InterfaceId> {
+    let first = frame.packets().first()?.tx;
+    let differing = frame.packets().iter().fold(0, |all, packet| all | (packet.tx.0 ^ first.0));
+    (differing == 0).then_some(first)
+}
+
+/// Received on the routed interface, as from a device.
+fn receive(cx: &Context<'_>, id: InterfaceId, packet: &mut Packet) -> Result<NodeId, BviDrop> {
+    packet.rx = id;
+    packet.l2_bytes = 0;
+    packet.clear(PacketFlags::L2_GROUP);
+    if !packet.turn() {
+        return Err(BviDrop::Loop);
+    }
+    match cx.interface(id) {
+        Some(row) if row.up => Ok(cx.enter_arc(DEVICE_INPUT, id, packet, row.input)),
+        _ => Err(BviDrop::Down),
+    }
+}
+
+fn count(cx: &Context<'_>, id: InterfaceId, packets: &[Packet]) {
+    let counters = cx.interface_counters(id);
+    counters.rx_packets.add(packets.len() as u64);
+    counters.rx_bytes.add(packets.iter().map(|packet| packet.length() as u64).sum());
+}
+
+/// `bvi-input`.
+struct BviInput;
+
+impl Node for BviInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        match common_tx(frame) {
+            Some(id) => {
+                count(cx, id, frame.packets());
+                frame.route(|packet| receive(cx, id, packet));
+                frame.set_same_rx(true);
+            }
+            None => {
+                frame.set_same_rx(false);
+                frame.route(|packet| {
+                    let id = packet.tx;
+                    count(cx, id, std::slice::from_ref(packet));
+                    receive(cx, id, packet)
+                });
+            }
+        }
+    }
+}
+
+/// `bvi-output`, a feature at `interface-output`, behind all others.
+struct BviOutput {
+    bridge: NodeId,
+}
+
+impl Node for BviOutput {
+    fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+        let same = common_tx(frame).is_some();
+        for packet in frame.packets_mut() {
+            packet.rx = packet.tx;
+            packet.clear(PacketFlags::L2_GROUP);
+        }
+        frame.set_same_rx(same);
+        frame.set_all_next(self.bridge);
+    }
+}
+
+pub(crate) fn input_spec() -> NodeSpec {
+    NodeSpec::new("bvi-input", "Frames to a bridge's routed interface are received on it", |_| {
+        Box::new(BviInput)
+    })
+    .reasons::<BviDrop>()
+    .describe(|record, names| {
+        let (rx, frame) = (names.interface(record.rx), crate::words::frame(record));
+        format!("{frame}: received on {rx}, the bridge's routed interface; to {}", names.node(record.next))
+    })
+}
+
+pub(crate) fn output_spec() -> NodeSpec {
+    NodeSpec::new(
+        "bvi-output",
+        "What is sent by a bridge's routed interface comes into the bridge",
+        |wiring| Box::new(BviOutput { bridge: wiring.node("l2-input") }),
+    )
+    .describe(|record, names| {
+        let (rx, frame) = (names.interface(record.rx), crate::words::frame(record));
+        format!("{frame}: comes into the bridge from {rx}")
+    })
+}

@@ -1,0 +1,152 @@
+//! Bridge domains: made, changed, deleted.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_core::Engine;
+use quiver_wire::MacAddress;
+
+use super::{GROUP, bridges_mut};
+use crate::state::{Bridges, STATIONS_MAX, Switches};
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "create bridge-domain <domain:1-16777215> {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] [mac-age <:0-255>]} [del]",
+        )
+        .group(GROUP)
+        .help("Create a bridge domain, or delete one")
+        .details("All is on but arp-term, and what is learned is never forgotten, unless said otherwise. mac-age is in minutes. A domain that has interfaces is not deleted.")
+        .example("create bridge-domain 10 learn 1 forward 1 flood 1 uu-flood 1 arp-term 0 mac-age 5")
+        .example("create bridge-domain 10 del")
+        .run(create),
+    );
+    registry.command(
+        Command::new("set bridge-domain mac-age <domain:1-16777215> <minutes:0-255>")
+            .group(GROUP)
+            .help("Say after how many minutes without a frame an address is forgotten; 0 is never")
+            .example("set bridge-domain mac-age 10 5")
+            .run(|engine: &mut Engine, args| {
+                let (number, minutes) = (args.get("domain")?, args.get("minutes")?);
+                let bridges = bridges_mut(engine)?;
+                bridges.domain_mut(number)?.mac_age_minutes = minutes;
+                bridges.macs.want_sweep();
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set bridge-domain learn-limit <domain:1-16777215> <limit:0-16777216>")
+            .group(GROUP)
+            .help("Say how many addresses a bridge domain learns at most")
+            .example("set bridge-domain learn-limit 10 1000")
+            .run(|engine: &mut Engine, args| {
+                let (number, limit) = (args.get("domain")?, args.get::<u64>("limit")? as usize);
+                let bridges = bridges_mut(engine)?;
+                let domain = bridges.domain_mut(number)?;
+                domain.learn_limit = Some(limit);
+                let index = domain.index;
+                bridges.macs.set_domain_learn_limit(index, limit);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set l2 learn limit <limit:0-16777216>")
+            .group(GROUP)
+            .help("Say how many addresses all bridge domains together learn at most")
+            .example("set l2 learn limit 1000000")
+            .run(|engine: &mut Engine, args| {
+                let limit = args.get::<u64>("limit")? as usize;
+                let bridges = bridges_mut(engine)?;
+                let most = bridges.macs.entries_max();
+                if limit > most {
+                    return Err(args
+                        .refuse("limit", format!("the MAC table has room for {most} entries"))
+                        .remedy("raise it with \"l2fib { entries-max N }\" in the start-up file"));
+                }
+                bridges.macs.set_learn_limit(limit);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set bridge-domain arp entry <domain:1-16777215> <address:ip> <mac> [del]")
+            .group(GROUP)
+            .help("Say who has an address, so that the bridge domain answers who asks for it")
+            .details("Answers are given when arp-term is on for the domain.")
+            .example("set bridge-domain arp entry 10 192.0.2.7 02:fe:00:00:00:07")
+            .example("set bridge-domain arp entry 10 2001:db8::7 02:fe:00:00:00:07 del")
+            .run(station),
+    );
+}
+
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let number = args.get("domain")?;
+    let bridges = bridges_mut(engine)?;
+    if args.has("del") {
+        bridges.close(number)?;
+        return Ok(Output::none());
+    }
+    let on = |name: &str, default: bool| Ok::<bool, Refusal>(args.or::<u8>(name, u8::from(default))? == 1);
+    let switches = Switches {
+        learn: on("learn", true)?,
+        forward: on("forward", true)?,
+        flood: on("flood", true)?,
+        uu_flood: on("uu-flood", true)?,
+        arp_term: on("arp-term", false)?,
+    };
+    bridges.open(number, switches, args.or("mac-age", 0)?)?;
+    Ok(Output::none())
+}
+
+fn station(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let (number, address): (u32, IpAddr) = (args.get("domain")?, args.get("address")?);
+    let mac = MacAddress(args.get("mac")?);
+    if !mac.is_unicast() {
+        return Err(args.refuse("mac", format!("no station can have {mac}")));
+    }
+    let bridges = bridges_mut(engine)?;
+    let domain = bridges.domain_mut(number)?;
+    if args.has("del") {
+        if domain.stations.get(&address) != Some(&mac) {
+            let what = format!("bridge domain {number} does not know {address} at {mac}");
+            return Err(args
+                .refuse("address", what)
+                .remedy(format!("`show bridge-domain {number} arp` lists what it does")));
+        }
+        Arc::make_mut(&mut domain.stations).remove(&address);
+    } else {
+        if domain.stations.len() >= STATIONS_MAX && !domain.stations.contains_key(&address) {
+            let refusal =
+                Refusal::new(format!("bridge domain {number} answers for {STATIONS_MAX} addresses already"));
+            return Err(refusal.remedy("remove some"));
+        }
+        Arc::make_mut(&mut domain.stations).insert(address, mac);
+    }
+    bridges.publish(number);
+    Ok(Output::none())
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(bridges) = engine.get::<Bridges>() else { return };
+    if bridges.macs.learn_limit() != bridges.macs.entries_max() {
+        config.command(format_args!("set l2 learn limit {}", bridges.macs.learn_limit()));
+    }
+    for (number, domain) in bridges.domains() {
+        let (on, age) = (domain.switches, domain.mac_age_minutes);
+        config.command(format_args!(
+            "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} mac-age {age}",
+            u8::from(on.learn),
+            u8::from(on.forward),
+            u8::from(on.flood),
+            u8::from(on.uu_flood),
+            u8::from(on.arp_term),
+        ));
+        if let Some(limit) = domain.learn_limit {
+            config.command(format_args!("set bridge-domain learn-limit {number} {limit}"));
+        }
+        for (address, mac) in domain.stations.iter() {
+            config.command(format_args!("set bridge-domain arp entry {number} {address} {mac}"));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Commands about more entries than one turn of the control loop should take.
+
+use quiver_control::{Job, Output, Progress, Refusal, Sink, Step};
+use quiver_core::Engine;
+use quiver_tables::mac::{Configured, MacKey, StampMinutes};
+
+use super::bridges_mut;
+use crate::state::Bridges;
+
+/// Entries of one turn.
+const SLICE: u64 = 20_000;
+/// Segments of the table of one turn.
+const SEGMENTS: usize = 32;
+
+/// `l2fib add … count N`.
+pub(super) struct Add {
+    pub first: MacKey,
+    pub count: u64,
+    pub entry: Configured,
+    pub done: u64,
+}
+
+/// `l2fib del … count N`.
+pub(super) struct Remove {
+    pub first: MacKey,
+    pub count: u64,
+    pub done: u64,
+    pub removed: u64,
+}
+
+/// `clear l2fib`.
+pub(super) struct Clear {
+    pub at: Option<u32>,
+}
+
+fn nth(first: MacKey, n: u64) -> MacKey {
+    MacKey::new(first.domain(), first.mac().offset(n))
+}
+
+impl Job<Engine> for Add {
+    fn step(&mut self, engine: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        let now = StampMinutes::from_ns(engine.now_ns());
+        let bridges = bridges_mut(engine)?;
+        let until = self.count.min(self.done + SLICE);
+        while self.done < until {
+            let done = bridges.macs.configure(nth(self.first, self.done), self.entry, now);
+            done.map_err(|error| Refusal::new(error.to_string()).after(self.done))?;
+            self.done += 1;
+        }
+        if self.done == self.count {
+            return Ok(Step::Done(Output::none()));
+        }
+        sink.progress(Progress { what: "MAC entries".to_owned(), done: self.done, total: self.count });
+        Ok(Step::Again)
+    }
+
+    fn must_end(&self) -> bool {
+        true
+    }
+}
+
+impl Job<Engine> for Remove {
+    fn step(&mut self, engine: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        let bridges = bridges_mut(engine)?;
+        let until = self.count.min(self.done + SLICE);
+        while self.done < until {
+            let key = nth(self.first, self.done);
+            let mine = bridges.macs.get(key).is_some_and(|entry| !entry.is_bvi());
+            self.removed += u64::from(mine && bridges.macs.remove(key).is_some());
+            self.done += 1;
+        }
+        if self.done == self.count {
+            let text = format!("{} entries removed", self.removed);
+            return Ok(Step::Done(Output::default().line(text).json("removed", self.removed.into())));
+        }
+        sink.progress(Progress { what: "MAC entries".to_owned(), done: self.done, total: self.count });
+        Ok(Step::Again)
+    }
+
+    fn must_end(&self) -> bool {
+        true
+    }
+}
+
+impl Job<Engine> for Clear {
+    fn step(&mut self, engine: &mut Engine, _: &mut dyn Sink) -> Result<Step, Refusal> {
+        let bridges: &mut Bridges = bridges_mut(engine)?;
+        for _ in 0..SEGMENTS {
+            let Some(at) = self.at else { return Ok(Step::Done(Output::none())) };
+            let mut keys = Vec::new();
+            self.at = bridges.macs.scan(at, |key, entry| {
+                if !entry.is_bvi() {
+                    keys.push(key);
+                }
+            });
+            for key in keys {
+                bridges.macs.remove(key);
+            }
+        }
+        Ok(Step::Again)
+    }
+
+    fn must_end(&self) -> bool {
+        true
+    }
+}

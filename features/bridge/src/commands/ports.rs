@@ -1,0 +1,42 @@
+//! Interfaces of bridge domains.
+
+use quiver_control::{Command, ConfigWriter, Output, Registry};
+use quiver_core::Engine;
+
+use super::GROUP;
+use crate::membership::{Join, join};
+use crate::state::Bridges;
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface l2 bridge <interface> <domain:1-16777215> [bvi] [<group:0-255>]")
+            .group(GROUP)
+            .help("Put an interface into a bridge domain")
+            .details("A domain that does not exist is made. With bvi, a loopback becomes the domain's own routed interface. Between interfaces of the same split-horizon group other than 0 no frame passes. `set interface l3` takes it out again.")
+            .example("set interface l2 bridge memif0/0 10")
+            .example("set interface l2 bridge loop0 10 bvi")
+            .example("set interface l2 bridge memif0/1 10 1")
+            .run(|engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                let (domain, group) = (args.get("domain")?, args.or("group", 0)?);
+                join(engine, id, Join { domain, is_bvi: args.has("bvi"), group })?;
+                Ok(Output::none())
+            }),
+    );
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(bridges) = engine.get::<Bridges>() else { return };
+    for (id, port) in bridges.ports() {
+        let name = engine.interface_name(*id);
+        let bvi = if port.is_bvi { " bvi" } else { "" };
+        let group = if port.group > 0 { format!(" {}", port.group) } else { String::new() };
+        config.command(format_args!("set interface l2 bridge {name} {}{bvi}{group}", port.domain));
+        for (word, on) in [("learn", port.learn), ("forward", port.forward), ("flood", port.flood)] {
+            if !on {
+                config.command(format_args!("set interface l2 {word} {name} disable"));
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `l2-flood` and `l2-uu-flood`: a copy for each port of the domain, but for the one that the frame came in by and
+//! those of its split-horizon group.
+//!
+//! Copies are bounded: a vector makes so many, and what is left comes back to the node after they were
+//! sent; and some buffers are always left to frames that go one way.
+
+use std::sync::Arc;
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+
+use crate::tables::{Member, Published};
+
+/// Copies that one call of the node makes at most; a frame for more ports goes on in the next.
+pub(crate) const COPIES_PER_CALL_MAX: usize = 512;
+/// Copies that one frame gets in one call at most: each may want a vector of its own.
+const COPIES_PER_FRAME_MAX: usize = 64;
+/// One buffer in so many is not for copies.
+const BUFFERS_KEPT_PARTS: usize = 8;
+
+quiver_core::reasons! {
+    /// What becomes of flooded frames.
+    pub enum FloodDrop {
+        /// The port left its domain.
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        /// Alone.
+        NoPort = "no-port", "no other port that is up and outside of the split-horizon group";
+        /// No buffers.
+        NoBuffer = "no-buffer", "copies not made: too few buffers are free (`buffers { buffers-per-numa N }`)";
+        /// Copies made.
+        Copied = info "copied", "copies made";
+        /// Many ports.
+        Resumed = info "resumed", "frames that went on to further ports later";
+    }
+}
+
+/// The node. `UNKNOWN`: for destinations that are not known, `l2-uu-flood`.
+struct Flood<const UNKNOWN: bool> {
+    published: Arc<Published>,
+    id: NodeId,
+    copies_left: usize,
+}
+
+impl<const UNKNOWN: bool> Flood<UNKNOWN> {
+    /// [`Packet::index`] says at which port to go on.
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, FloodDrop> {
+        let view = self.published.read(cx.pass);
+        let port = view.port(packet.rx).ok_or(FloodDrop::NotBridged)?;
+        let domain = view.domain(port.domain).ok_or(FloodDrop::NotBridged)?;
+        let first = packet.index as usize;
+        let split = |member: &Member| port.group != 0 && member.group == port.group;
+        let (mut last, mut copies) = (None::<Member>, 0);
+        for (place, member) in domain.members.iter().enumerate().skip(first) {
+            let is_up = || cx.interface(member.interface).is_some_and(|row| row.up);
+            if member.interface == packet.rx || split(member) || !is_up() {
+                continue;
+            }
+            let Some(earlier) = last.replace(*member) else { continue };
+            if copies == COPIES_PER_FRAME_MAX || self.copies_left == 0 {
+                // The earlier one and this one are yet to come: from the earlier one on.
+                let before =
+                    domain.members[first..place].iter().rposition(|m| m.interface == earlier.interface);
+                packet.index = (first + before.unwrap_or(0)) as u32;
+                cx.count(FloodDrop::Resumed, 1);
+                return Ok(self.id);
+            }
+            if !self.copy(cx, packet, earlier) {
+                cx.count(FloodDrop::NoBuffer, 1);
+            }
+            copies += 1;
+        }
+        let last = last.ok_or(FloodDrop::NoPort)?;
+        packet.tx = last.interface;
+        packet.index = 0;
+        Ok(last.output)
+    }
+
+    /// A copy goes to a port. False when there is no buffer for it.
+    fn copy(&mut self, cx: &mut Context<'_>, packet: &Packet, to: Member) -> bool {
+        let pool = cx.buffers.pool();
+        if pool.free() < pool.total() / BUFFERS_KEPT_PARTS {
+            return false;
+        }
+        let Some(mut copy) = packet.duplicate(cx.buffers) else { return false };
+        self.copies_left -= 1;
+        copy.tx = to.interface;
+        copy.index = 0;
+        cx.emit(copy, to.output);
+        cx.count(FloodDrop::Copied, 1);
+        true
+    }
+}
+
+impl<const UNKNOWN: bool> Node for Flood<UNKNOWN> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        self.copies_left = COPIES_PER_CALL_MAX;
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>) -> NodeSpec {
+    let published = published.clone();
+    let (name, help) = match UNKNOWN {
+        true => ("l2-uu-flood", "Sends frames to unknown stations by all ports of the domain"),
+        false => ("l2-flood", "Sends frames to groups by all ports of the domain"),
+    };
+    NodeSpec::new(name, help, move |wiring| {
+        Box::new(Flood::<UNKNOWN> { published: published.clone(), id: wiring.id, copies_left: 0 })
+    })
+    .reasons::<FloodDrop>()
+    .describe(|record, names| {
+        let frame = crate::words::frame(record);
+        match record.next == record.node {
+            true => format!("{frame}: flooded, and goes on at port {} of the domain", record.index),
+            false => format!("{frame}: flooded, the last copy by {}", names.interface(record.tx)),
+        }
+    })
+}

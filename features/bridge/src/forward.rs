@@ -1,0 +1,144 @@
+//! `l2-fwd`: the destination is known behind a port; or it is not, and the frame is flooded
+//! (IEEE 802.1Q §8.6).
+
+use std::sync::Arc;
+
+use quiver_core::cpu::Variant;
+use quiver_core::node::{DROP, NodeSpec};
+use quiver_core::stage::{Inquiry, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable};
+
+use crate::address::Addresses;
+use crate::tables::Published;
+
+quiver_core::reasons! {
+    /// Why `l2-fwd` drops.
+    pub enum L2ForwardDrop {
+        /// The port left its domain.
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        /// A filter.
+        Filtered = "destination-filtered", "frame to an address with a filter entry (`show l2fib`)";
+        /// It is there already.
+        OwnPort = "own-port", "the destination is behind the port that the frame came in by";
+        /// Both ports are in one group.
+        SplitHorizon = "split-horizon", "the destination is behind a port of the same split-horizon group";
+        /// Switched off.
+        UnknownUnicast = "unknown-unicast", "unknown destination, and flooding of those is off (`set bridge-domain uu-flood`)";
+    }
+}
+
+/// `l2-fwd`, a packet's part of it.
+pub struct L2Forward {
+    published: Arc<Published>,
+    table: MacTable,
+    flood: NodeId,
+}
+
+/// What holds for a port.
+#[derive(Clone, Copy)]
+pub struct Common {
+    /// 0 when it is no port any more.
+    domain: DomainIndex,
+    /// The port.
+    rx: InterfaceId,
+    /// Its split-horizon group.
+    group: u8,
+    /// Where frames to unknown destinations go.
+    unknown: NodeId,
+}
+
+impl L2Forward {
+    #[cold]
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        common: Common,
+        found: MacEntry,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2ForwardDrop> {
+        let port = self.table.ports().word(found.port());
+        if common.domain.0 == 0 {
+            Err(L2ForwardDrop::NotBridged)
+        } else if !found.holds(port) {
+            packet.index = 0; // flooding begins at the first port
+            if common.unknown == DROP { Err(L2ForwardDrop::UnknownUnicast) } else { Ok(common.unknown) }
+        } else if found.is_filter() {
+            Err(L2ForwardDrop::Filtered)
+        } else if found.port() == common.rx {
+            Err(L2ForwardDrop::OwnPort)
+        } else {
+            Err(L2ForwardDrop::SplitHorizon)
+        }
+    }
+}
+
+impl Inquiry for L2Forward {
+    const NAME: &'static str = "l2-fwd";
+    type Reason = L2ForwardDrop;
+    type Key = u64;
+    type Found = MacEntry;
+    type Common = Common;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+        match self.published.read(cx.pass).port(rx) {
+            Some(port) => {
+                let unknown = if port.flood_unknown { self.flood } else { DROP };
+                Common { domain: port.domain, rx, group: port.group, unknown }
+            }
+            None => Common { domain: DomainIndex(0), rx, group: 0, unknown: DROP },
+        }
+    }
+
+    #[inline(always)]
+    fn key(&self, common: Common, packet: &Packet) -> u64 {
+        let destination = Addresses::of(packet).map_or(0, Addresses::destination);
+        MacKey::from_wire(common.domain, destination).word()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, keys: &[u64], found: &mut [MacEntry]) {
+        self.table.lookup_slice(variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        _: Tally<'_>,
+        common: Common,
+        found: MacEntry,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2ForwardDrop> {
+        let tx = found.port();
+        let port = self.table.ports().word(tx);
+        let same_group = (port.group() == common.group) & (common.group != 0);
+        if !found.holds(port) | found.is_filter() | (tx == common.rx) | same_group {
+            return self.look_closer(common, found, packet);
+        }
+        packet.tx = tx;
+        Ok(port.output())
+    }
+}
+
+pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
+    let (published, table) = (published.clone(), table.clone());
+    NodeSpec::inquiry("Finds the port that a station is behind", move |wiring| L2Forward {
+        published: published.clone(),
+        table: table.clone(),
+        flood: wiring.node("l2-uu-flood"),
+    })
+    .describe(|record, names| {
+        let frame = crate::words::frame(record);
+        match record.next {
+            DROP => format!("{frame}: dropped"),
+            next if names.node(next) == "l2-uu-flood" => {
+                format!("{frame}: the destination is not known; to l2-uu-flood")
+            }
+            next => format!(
+                "{frame}: the destination is behind {}; to {}",
+                names.interface(record.tx),
+                names.node(next)
+            ),
+        }
+    })
+}

@@ -1,0 +1,151 @@
+//! `l2-input`: is this a frame that a bridge may forward, and what does its domain do with it?
+
+use std::sync::Arc;
+
+use quiver_core::node::{DROP, NodeSpec};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+
+use crate::address::Addresses;
+use crate::tables::{Port, Published};
+
+quiver_core::reasons! {
+    /// Why `l2-input` drops.
+    pub enum L2InputDrop {
+        /// Shorter than its header.
+        Truncated = "truncated", "frame shorter than an Ethernet header";
+        /// The port left its domain.
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        /// No station's.
+        BadSource = "bad-source", "source address that no station can have: a group, or zero";
+        /// IEEE 802.1Q §8.6.3.
+        LinkLocal = "link-local-group", "destination 01:80:c2:00:00:01 to 0f, which no bridge forwards";
+        /// Switched off.
+        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set bridge-domain forward`)";
+        /// Switched off.
+        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
+    }
+}
+
+/// The nodes behind learning.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways {
+    pub forward: NodeId,
+    pub flood: NodeId,
+    pub answer: NodeId,
+}
+
+/// Where frames of a port go once their source is dealt with; [`DROP`] when the switch is off.
+#[derive(Clone, Copy)]
+pub struct Onward {
+    /// To one station.
+    unicast: NodeId,
+    /// To a group.
+    group: NodeId,
+}
+
+impl Onward {
+    pub(crate) fn of(port: &Port, ways: Ways) -> Onward {
+        let group = match port {
+            Port { answer: true, .. } => ways.answer,
+            Port { flood: true, .. } => ways.flood,
+            _ => DROP,
+        };
+        Onward { unicast: if port.forward { ways.forward } else { DROP }, group }
+    }
+
+    /// Where a frame goes; `None` when that is switched off.
+    #[inline(always)]
+    pub(crate) fn next(self, to_group: bool, packet: &mut Packet) -> Option<NodeId> {
+        let next = if to_group {
+            packet.index = 0; // flooding begins at the first port
+            self.group
+        } else {
+            self.unicast
+        };
+        (next != DROP).then_some(next)
+    }
+}
+
+/// `l2-input`, a packet's part of it.
+pub struct L2Input {
+    published: Arc<Published>,
+    learn: NodeId,
+    ways: Ways,
+}
+
+/// What holds for a port.
+#[derive(Clone, Copy)]
+pub struct Common {
+    /// Is it one?
+    bridged: bool,
+    /// [`DROP`] when nothing is learned here.
+    learn: NodeId,
+    onward: Onward,
+}
+
+impl L2Input {
+    #[cold]
+    fn refuse(addresses: Addresses, common: Common) -> L2InputDrop {
+        if !common.bridged {
+            L2InputDrop::NotBridged
+        } else if !addresses.has_station_source() {
+            L2InputDrop::BadSource
+        } else {
+            L2InputDrop::LinkLocal
+        }
+    }
+}
+
+impl Stage for L2Input {
+    const NAME: &'static str = "l2-input";
+    const LOOKS_FIRST: bool = true;
+    type Reason = L2InputDrop;
+    type Common = Common;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+        match self.published.read(cx.pass).port(rx) {
+            Some(port) => Common {
+                bridged: true,
+                learn: if port.learn { self.learn } else { DROP },
+                onward: Onward::of(port, self.ways),
+            },
+            None => Common { bridged: false, learn: DROP, onward: Onward { unicast: DROP, group: DROP } },
+        }
+    }
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, common: Common, packet: &mut Packet) -> Result<NodeId, L2InputDrop> {
+        let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
+        if !(addresses.has_station_source() & !addresses.is_to_link() & common.bridged) {
+            return Err(L2Input::refuse(addresses, common));
+        }
+        if common.learn != DROP {
+            return Ok(common.learn);
+        }
+        let to_group = addresses.is_to_group();
+        let off = if to_group { L2InputDrop::FloodOff } else { L2InputDrop::ForwardOff };
+        common.onward.next(to_group, packet).ok_or(off)
+    }
+}
+
+pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
+    let published = published.clone();
+    NodeSpec::stage("Checks frames that come into a bridge domain", move |wiring| L2Input {
+        published: published.clone(),
+        learn: wiring.node("l2-learn"),
+        ways: ways(wiring),
+    })
+    .describe(|record, names| {
+        let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));
+        format!("{} of {bytes} bytes from {rx}, to {}", crate::words::frame(record), names.node(record.next))
+    })
+}
+
+pub(crate) fn ways(wiring: &quiver_core::node::Wiring<'_>) -> Ways {
+    Ways {
+        forward: wiring.node("l2-fwd"),
+        flood: wiring.node("l2-flood"),
+        answer: wiring.node("arp-term-l2bd"),
+    }
+}

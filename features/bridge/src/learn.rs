@@ -1,0 +1,165 @@
+//! `l2-learn`: who is behind the port that the frame came in by (IEEE 802.1Q §8.7)? Known sources are
+//! stamped once a minute; unknown and moved ones are told to the control thread, which knows for all workers.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use quiver_core::cpu::Variant;
+use quiver_core::node::{DROP, NodeSpec};
+use quiver_core::stage::{Inquiry, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
+
+use crate::address::Addresses;
+use crate::input::{Onward, Ways, ways};
+use crate::requests::{Asked, Asker, Offices, Request};
+use crate::tables::Published;
+
+quiver_core::reasons! {
+    /// What `l2-learn` does about sources.
+    pub enum L2LearnDrop {
+        /// Switched off.
+        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set bridge-domain forward`)";
+        /// Switched off.
+        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
+        /// A filter.
+        Filtered = "source-filtered", "frame from an address with a filter entry (`show l2fib`)";
+        /// Not where it should be.
+        StaticMoved = "static-moved", "frame from an address that has a static entry behind another port";
+        /// The port left its domain.
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        /// Told.
+        New = info "new", "unknown sources told to the control thread";
+        /// Told.
+        Moved = info "moved", "sources behind another port than before, told to the control thread";
+        /// Told before.
+        KnownAlready = info "asked-already", "frames from sources that were told a moment ago";
+        /// Too many.
+        QueueFull = info "queue-full", "sources not told: too many wait to be learned";
+        /// At the limit.
+        Full = info "table-full", "sources not told: the domain or the table has as many addresses as it may";
+        /// Once a minute.
+        Stamped = info "stamped", "entries whose time was noted";
+    }
+}
+
+/// `l2-learn`, a packet's part of it.
+pub struct L2Learn {
+    published: Arc<Published>,
+    table: MacTable,
+    ways: Ways,
+    asker: RefCell<Asker>,
+}
+
+/// What holds for a port.
+#[derive(Clone, Copy)]
+pub struct Common {
+    /// 0 when it is no port any more.
+    domain: DomainIndex,
+    /// What a known source looks like.
+    seen: Seen,
+    onward: Option<Onward>,
+    now_ns: u64,
+}
+
+impl L2Learn {
+    /// A source that is not known here, or not seen for a minute.
+    #[cold]
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        tally: Tally<'_>,
+        common: Common,
+        found: MacEntry,
+        packet: &Packet,
+    ) -> Result<(), L2LearnDrop> {
+        let Some(addresses) = Addresses::of(packet) else { return Ok(()) };
+        let key = MacKey::from_wire(common.domain, addresses.source());
+        let holds = found.holds(self.table.ports().word(found.port()));
+        if holds && found.is_filter() {
+            return Err(L2LearnDrop::Filtered);
+        }
+        if holds && found.port() == common.seen.entry().port() {
+            if self.table.refresh(key, found, common.seen) {
+                tally.count(L2LearnDrop::Stamped, 1);
+            }
+            return Ok(());
+        }
+        if holds && found.is_static() {
+            return Err(L2LearnDrop::StaticMoved);
+        }
+        let event = if !holds && self.table.ports().is_full(common.domain) {
+            L2LearnDrop::Full
+        } else {
+            match self.asker.borrow_mut().ask(Request { key, seen: common.seen }, common.now_ns) {
+                Asked::KnownAlready => L2LearnDrop::KnownAlready,
+                Asked::QueueFull => L2LearnDrop::QueueFull,
+                Asked::Told if holds => L2LearnDrop::Moved,
+                Asked::Told => L2LearnDrop::New,
+            }
+        };
+        tally.count(event, 1);
+        Ok(())
+    }
+}
+
+impl Inquiry for L2Learn {
+    const NAME: &'static str = "l2-learn";
+    type Reason = L2LearnDrop;
+    type Key = u64;
+    type Found = MacEntry;
+    type Common = Common;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+        let port = self.published.read(cx.pass).port(rx);
+        Common {
+            domain: port.map_or(DomainIndex(0), |port| port.domain),
+            seen: self.table.expected(rx, StampMinutes::from_ns(cx.now_ns)),
+            onward: port.map(|port| Onward::of(port, self.ways)),
+            now_ns: cx.now_ns,
+        }
+    }
+
+    #[inline(always)]
+    fn key(&self, common: Common, packet: &Packet) -> u64 {
+        let source = Addresses::of(packet).map_or(0, Addresses::source);
+        MacKey::from_wire(common.domain, source).word()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, keys: &[u64], found: &mut [MacEntry]) {
+        self.table.lookup_slice(variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        common: Common,
+        found: MacEntry,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2LearnDrop> {
+        let Some(onward) = common.onward else { return Err(L2LearnDrop::NotBridged) };
+        if !found.is_settled(common.seen) {
+            self.look_closer(tally, common, found, packet)?;
+        }
+        let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
+        let off = if to_group { L2LearnDrop::FloodOff } else { L2LearnDrop::ForwardOff };
+        onward.next(to_group, packet).ok_or(off)
+    }
+}
+
+pub(crate) fn spec(published: &Arc<Published>, table: &MacTable, offices: &Offices) -> NodeSpec {
+    let (published, table, offices) = (published.clone(), table.clone(), offices.clone());
+    NodeSpec::inquiry("Learns which port a station is behind", move |wiring| L2Learn {
+        published: published.clone(),
+        table: table.clone(),
+        ways: ways(wiring),
+        asker: RefCell::new(offices.open()),
+    })
+    .describe(|record, names| {
+        let (rx, frame) = (names.interface(record.rx), crate::words::frame(record));
+        let next = if record.next == DROP { "nowhere".to_owned() } else { names.node(record.next) };
+        format!("{frame}: the source is behind {rx}; to {next}")
+    })
+}

@@ -1,0 +1,89 @@
+//! The control thread learns what workers ask for, and forgets what is too old.
+
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::mac::{DomainIndex, Gone, Learned, StampMinutes};
+
+use crate::events::Happened;
+use crate::requests::Request;
+use crate::state::Bridges;
+
+/// Requests of one worker's node that are served in one turn of the control loop at most.
+const REQUESTS_PER_TURN: usize = 4096;
+/// How often a slice of the table is swept while there is something to sweep.
+const SWEEP_NS: u64 = 5_000_000;
+/// Segments in a slice: some hundred microseconds.
+const SEGMENTS_PER_SLICE: usize = 8;
+/// How often memory that no worker sees any more is made free.
+const COLLECT_NS: u64 = 20_000_000;
+
+pub(crate) fn start(engine: &mut Engine) {
+    engine.on_turn(serve);
+    engine.every(SWEEP_NS, sweep);
+    let collect = |engine: &mut Engine| {
+        if let Some(bridges) = engine.get_mut::<Bridges>() {
+            bridges.macs.collect();
+        }
+    };
+    engine.every(COLLECT_NS, collect);
+    engine.on_reclaim(collect);
+}
+
+/// Learn what workers ask for.
+fn serve(engine: &mut Engine) {
+    let now_ns = engine.now_ns();
+    let Some(bridges) = engine.get_mut::<Bridges>() else { return };
+    let offices = bridges.offices.clone();
+    let more = offices.take(REQUESTS_PER_TURN, |request| bridges.learn(request, now_ns));
+    if more {
+        engine.after(0, |_| {}); // the next turn comes at once
+    }
+}
+
+impl Bridges {
+    fn learn(&mut self, Request { key, seen }: Request, now_ns: u64) {
+        let (port, number) = (seen.entry().port(), self.number(key.domain()));
+        match self.macs.learn(key, seen) {
+            Learned::New => self.events.add(now_ns, Happened::Learned, key, number, port),
+            Learned::Moved { from } => self.events.add(now_ns, Happened::Moved { from }, key, number, port),
+            Learned::TableFull | Learned::DomainFull => self.events.refused += 1,
+            Learned::Known | Learned::Stands | Learned::TooLate => {}
+        }
+    }
+
+    /// Forget what was learned by a port.
+    pub(crate) fn flush_port(&mut self, id: InterfaceId) {
+        self.macs.flush(id);
+    }
+}
+
+/// A slice of what was flushed or is too old.
+fn sweep(engine: &mut Engine) {
+    let now_ns = engine.now_ns();
+    let now = StampMinutes::from_ns(now_ns);
+    let Some(bridges) = engine.get_mut::<Bridges>() else { return };
+    if bridges.swept_minute != now.0 {
+        bridges.swept_minute = now.0;
+        if bridges.domains.values().any(|domain| domain.mac_age_minutes > 0) {
+            bridges.macs.want_sweep();
+        }
+    }
+    if !bridges.macs.is_sweeping() {
+        return;
+    }
+    let mut ages =
+        vec![None; bridges.domains.values().map(|d| usize::from(d.index.0) + 1).max().unwrap_or(0)];
+    for domain in bridges.domains.values().filter(|domain| domain.mac_age_minutes > 0) {
+        ages[usize::from(domain.index.0)] = Some(domain.mac_age_minutes);
+    }
+    let age = |index: DomainIndex| ages.get(usize::from(index.0)).copied().flatten();
+    let mut aged = Vec::new();
+    bridges.macs.sweep(now, SEGMENTS_PER_SLICE, age, |key, entry, why| {
+        if why == Gone::Aged {
+            aged.push((key, entry.port()));
+        }
+    });
+    for (key, port) in aged {
+        let number = bridges.number(key.domain());
+        bridges.events.add(now_ns, Happened::Aged, key, number, port);
+    }
+}

@@ -1,0 +1,94 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod address;
+mod answer;
+mod bvi;
+mod commands;
+mod events;
+mod flood;
+mod forward;
+mod input;
+mod learn;
+mod learning;
+mod membership;
+mod requests;
+mod state;
+mod tables;
+mod words;
+
+use std::sync::Arc;
+
+use quiver_control::{Registry, order};
+use quiver_core::arc::{ALL, FeatureSpec};
+use quiver_tables::exact::Seed;
+use quiver_tables::mac::{MAC_ENTRIES_MAX, MacWriter};
+
+pub use crate::events::{EVENTS_KEPT, EventLog, Happened, MacEvent};
+pub use crate::forward::L2Forward;
+pub use crate::input::L2Input;
+pub use crate::learn::L2Learn;
+pub use crate::membership::{Join, join};
+pub use crate::state::{BridgeDomain, BridgePort, Bridges, DOMAIN_NUMBER_MAX, Switches};
+
+use crate::requests::Offices;
+use crate::tables::{Published, View};
+
+/// How large tables may become; the section `l2fib` of the start-up file.
+#[derive(Clone, Copy, Debug)]
+pub struct BridgeLimits {
+    /// Entries of the MAC table at most.
+    pub entries_max: usize,
+    /// Events that are kept.
+    pub events_kept: usize,
+}
+
+impl Default for BridgeLimits {
+    fn default() -> BridgeLimits {
+        BridgeLimits { entries_max: MAC_ENTRIES_MAX, events_kept: EVENTS_KEPT }
+    }
+}
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    register_with(registry, BridgeLimits::default());
+}
+
+/// As [`register`], with limits of the start-up file.
+///
+/// # Panics
+/// When the system has no address space for the MAC table: a router cannot start without.
+pub fn register_with(registry: &mut Registry, limits: BridgeLimits) {
+    registry.feature(
+        "bridge",
+        "Bridge domains: learning, forwarding, flooding, and a routed interface of their own",
+    );
+    let epochs = registry.graph.epochs().clone();
+    let macs =
+        MacWriter::new(&epochs, limits.entries_max, Seed::random()).expect("address space for the MAC table");
+    let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), Offices::default());
+    let table = macs.table();
+    registry.graph.node(input::spec(&published));
+    registry.graph.node(learn::spec(&published, &table, &offices));
+    registry.graph.node(forward::spec(&published, &table));
+    registry.graph.node(flood::spec::<false>(&published));
+    registry.graph.node(flood::spec::<true>(&published));
+    registry.graph.node(answer::spec(&published));
+    registry.graph.node(bvi::input_spec());
+    registry.graph.node(bvi::output_spec());
+    let output = FeatureSpec { arc: "interface-output", node: "bvi-output", before: &[], after: &[ALL] };
+    registry.graph.feature(output);
+    commands::register(registry);
+    registry.running_config(order::TABLES, commands::domains::write_config);
+    registry.running_config(order::INTERFACE_SETTINGS, commands::ports::write_config);
+    registry.running_config(order::NEIGHBORS, commands::l2fib::write_config);
+    registry.memory(|engine| {
+        let bytes = engine.get::<Bridges>().map_or(0, |bridges| bridges.macs.usage().resident_bytes as u64);
+        vec![("MAC table", bytes)]
+    });
+    registry.on_start(move |engine| {
+        engine.insert(Bridges::new(macs, published, offices, limits.events_kept));
+        engine.on_interface_change(membership::follow_interface);
+        learning::start(engine);
+    });
+}

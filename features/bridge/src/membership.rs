@@ -1,0 +1,176 @@
+//! Interfaces join and leave bridge domains.
+
+use quiver_control::Refusal;
+use quiver_control::modes::{self, LayerTwo};
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::mac::{Configured, MacKey, StampMinutes};
+use quiver_wire::MacAddress;
+
+use crate::state::{BridgePort, Bridges, Switches};
+
+/// The mode's name.
+const MODE: &str = "l2 bridge";
+
+/// How an interface joins.
+#[derive(Clone, Copy, Debug)]
+pub struct Join {
+    /// The domain's number.
+    pub domain: u32,
+    /// Is it the domain's own routed interface?
+    pub is_bvi: bool,
+    /// Its split-horizon group; 0 is none.
+    pub group: u8,
+}
+
+/// Put an interface into a bridge domain, which is made when there is none of the number.
+pub fn join(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
+    check(engine, id, join)?;
+    let now = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied());
+    match now {
+        Some(port) if port.domain == join.domain && port.is_bvi == join.is_bvi => {
+            engine.with(|_, bridges: &mut Bridges| regroup(bridges, id, join));
+            return enter_mode(engine, id, join);
+        }
+        Some(_) => {
+            modes::leave(engine, id)?;
+        }
+        None => {}
+    }
+    engine.with(|engine, bridges: &mut Bridges| {
+        if !bridges.domains.contains_key(&join.domain) {
+            bridges.open(join.domain, Switches::default(), 0)?;
+        }
+        enroll(engine, bridges, id, join)
+    })?;
+    let entered = enter_mode(engine, id, join);
+    if entered.is_err() {
+        leave(engine, id)?;
+    }
+    entered
+}
+
+/// All that can be wrong, before anything is done.
+fn check(engine: &Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
+    let name = engine.interface_name(id);
+    let interface = engine.interface(id).ok_or_else(|| Refusal::new(format!("{name} is gone")))?;
+    if join.is_bvi && interface.device.kind() != "loopback" {
+        let refusal = Refusal::new(format!("{name} cannot be the routed interface of a bridge"));
+        return Err(refusal.remedy("make a loopback for it: `create loopback interface`"));
+    }
+    if !join.is_bvi && interface.device.kind() == "loopback" {
+        let refusal = Refusal::new(format!("{name} is a loopback, which bridges nothing but its own frames"));
+        return Err(
+            refusal.remedy(format!("`set interface l2 bridge {name} {} bvi` routes by it", join.domain))
+        );
+    }
+    let other = engine.get::<Bridges>().and_then(|bridges| bridges.domains.get(&join.domain)?.bvi);
+    if let Some(other) = other.filter(|other| join.is_bvi && *other != id) {
+        let other = engine.interface_name(other);
+        let refusal =
+            Refusal::new(format!("bridge domain {} has {other} as its routed interface", join.domain));
+        return Err(refusal.remedy(format!("take it out first: `set interface l3 {other}`")));
+    }
+    Ok(())
+}
+
+fn regroup(bridges: &mut Bridges, id: InterfaceId, join: Join) {
+    if let Some(port) = bridges.ports.get_mut(&id) {
+        port.group = join.group;
+    }
+    bridges.macs.set_group(id, join.group);
+    bridges.publish(join.domain);
+}
+
+fn enter_mode(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
+    let mut with = format!("bridge-domain {}", join.domain);
+    if join.is_bvi {
+        with += " bvi";
+    }
+    if join.group > 0 {
+        with += &format!(" split-horizon group {}", join.group);
+    }
+    let input = (!join.is_bvi).then_some("l2-input");
+    modes::enter(engine, id, LayerTwo { mode: MODE, with, input, end: leave })
+}
+
+fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Join) -> Result<(), Refusal> {
+    let Join { domain: number, is_bvi, group } = join;
+    let index = bridges.domain(number)?.index;
+    let gone = || Refusal::new("a node of the bridge is gone");
+    let output = match is_bvi {
+        true => engine.node_id("bvi-input").ok_or_else(gone)?,
+        false => engine.interface(id).ok_or_else(gone)?.row().output,
+    };
+    if is_bvi {
+        engine.set_feature(id, "interface-output", "bvi-output", true)?;
+    }
+    bridges.macs.join(id, index, output, group);
+    let port = BridgePort { domain: number, group, output, is_bvi, learn: true, forward: true, flood: true };
+    bridges.ports.insert(id, port);
+    if is_bvi {
+        if let Err(refusal) = own_address(engine, bridges, id, number) {
+            withdraw(engine, bridges, id)?;
+            return Err(refusal);
+        }
+        bridges.domain_mut(number)?.bvi = Some(id);
+    }
+    bridges.publish(number);
+    Ok(())
+}
+
+/// The address of a domain's routed interface is known.
+fn own_address(engine: &Engine, bridges: &mut Bridges, id: InterfaceId, number: u32) -> Result<(), Refusal> {
+    let Some(mac) = engine.interface(id).map(|interface| interface.row().mac) else { return Ok(()) };
+    let key = MacKey::new(bridges.domain(number)?.index, MacAddress(mac));
+    let entry = Configured { port: Some(id), is_static: true, is_filter: false, is_bvi: true };
+    bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()))?;
+    Ok(())
+}
+
+/// What [`modes::leave`] leaves to be done.
+fn leave(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
+    engine.with(|engine, bridges: &mut Bridges| withdraw(engine, bridges, id))
+}
+
+fn withdraw(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId) -> Result<(), Refusal> {
+    let Some(port) = bridges.ports.remove(&id) else { return Ok(()) };
+    bridges.macs.leave(id);
+    if port.is_bvi
+        && let Ok(domain) = bridges.domain_mut(port.domain)
+    {
+        domain.bvi = None;
+    }
+    bridges.publish_without(id, port.domain);
+    if port.is_bvi {
+        engine.set_feature(id, "interface-output", "bvi-output", false)?;
+    }
+    Ok(())
+}
+
+/// What is learned by a port without a link does not hold, and a routed interface's address is that of the
+/// interface.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let Some(port) = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied()) else {
+        return;
+    };
+    let is_up = engine.interface(id).is_some_and(|interface| interface.row().up);
+    engine.with(|engine, bridges: &mut Bridges| match change {
+        InterfaceChange::State if !is_up => bridges.macs.flush(id),
+        InterfaceChange::Mac if port.is_bvi => {
+            let own = |bridges: &Bridges| {
+                let of_port = |(_, entry): &(MacKey, quiver_tables::mac::MacEntry)| {
+                    entry.is_bvi() && entry.port() == id
+                };
+                bridges.macs.iter().filter(of_port).map(|(key, _)| key).collect::<Vec<_>>()
+            };
+            for key in own(bridges) {
+                bridges.macs.remove(key);
+            }
+            if let Err(refusal) = own_address(engine, bridges, id, port.domain) {
+                tracing::warn!("the bridge does not know its routed interface's new address: {refusal}");
+            }
+        }
+        _ => {}
+    });
+}
