@@ -17,6 +17,7 @@ from conftest import scenario
 from quiver_lab.forwarders import quiver
 from quiver_lab.forwarders.json_rpc import RpcError
 from quiver_lab.forwarders.quiver import Quiver
+from quiver_lab.generators.profile import Run
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.processes import ProcessError, find_binary
 from quiver_lab.results import Results, ScenarioResult
@@ -219,6 +220,16 @@ def test_layer_2_needs_no_addresses(tmp_path: Path, path: str) -> None:
         "l2xc": "set interface l2 xconnect memif1/0 memif1/1",
         "l2patch": "test l2patch rx memif1/0 tx memif1/1",
     }[path] in plan.forwarder.commands
+
+
+def test_stations_behind_a_bridge_talk_to_those_behind_the_other_port(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, path="l2bd", table={"kind": "stations", "count": 5000})
+    assert "set interface l2 bridge memif1/1 1" in plan.forwarder.commands
+    ethernet = plan.profile.streams[0].layers.ethernet
+    assert isinstance(ethernet.src, Run)
+    assert isinstance(ethernet.dst, Run)
+    assert (ethernet.src.first, ethernet.dst.first) == ("02:01:00:00:00:00", "02:01:01:00:00:00")
+    assert ethernet.src.count == ethernet.dst.count == 5000
 
 
 def test_one_direction_sends_one_stream(tmp_path: Path) -> None:

@@ -36,10 +36,11 @@ def problems_of(text: str) -> list[str]:
     return caught.value.problems
 
 
-def test_the_demo_asks_the_five_questions() -> None:
+def test_the_demo_asks_the_six_questions() -> None:
     names = [str(read_scenario(path).name) for path in demo_scenario_paths()]
     assert names == [
         "64b-1t1c-memif-eth-l2xcbase-ndrpdr",
+        "64b-1t1c-memif-eth-l2bdbasemaclrn-ndrpdr",
         "64b-1t1c-memif-ethip4-ip4base-ndrpdr",
         "64b-1t1c-memif-ethip4-ip4scale1m-inet-zipf-ndrpdr",
         "78b-1t1c-memif-ethip6-ip6base-ndrpdr",

@@ -132,7 +132,8 @@ impl<S: Surroundings> Generator<S> {
         let port = &profile.ports[number].value;
         let of_port = || profile.streams.iter().map(|s| &s.value).filter(|s| s.from == number);
         let made_up = MacAddress([2, 0, 0, 0, 0, number as u8]);
-        let mac = port.mac.or(of_port().next().map(|s| s.layers.ethernet.src)).unwrap_or(made_up);
+        let mac =
+            port.mac.or(of_port().next().and_then(|s| s.layers.ethernet.src.first())).unwrap_or(made_up);
         let neighbours = Neighbours::new(mac, &port.ip4, &port.ip6);
         let announcements = neighbours.announcements();
         let (replies_put, replies) = ring(REPLIES_MAX);

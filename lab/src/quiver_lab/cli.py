@@ -71,7 +71,7 @@ def _report(results_path: Path, page_path: Path) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and results.json.")] = Path("out/demo"),
 ) -> None:
-    """Route real traffic in five scenarios, measure it, and draw the report."""
+    """Route real traffic in six scenarios, measure it, and draw the report."""
     results = _measure(_read(demo_scenario_paths()), DEMO_TITLE, out / "results.json")
     _report(out / "results.json", out / "report.html")
     if any(result.status == "failed" for result in results.scenarios):

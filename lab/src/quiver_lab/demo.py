@@ -1,4 +1,4 @@
-"""The demo: five scenarios one after the other, results first, then the report from them."""
+"""The demo: six scenarios one after the other, results first, then the report from them."""
 
 from __future__ import annotations
 

@@ -11,11 +11,13 @@ Search = Literal["mrr", "ndrpdr", "soak", "reconf"]
 
 _FORM = re.compile(
     r"(?P<frame>\d+b|imix)-(?P<threads>\d+)t(?P<cores>\d+)c-(?P<link>[a-z]+)-(?P<encapsulation>[a-z0-9]+)-"
-    r"(?P<function>l2xc|l2patch|l2bd|ip4|ip6)(?:base|scale(?P<scale>\d+[km]?))(?P<inet>-inet)?"
+    r"(?P<function>l2xc|l2patch|l2bd|ip4|ip6)(?:base|scale(?P<scale>\d+[km]?))(?P<learning>maclrn)?(?P<inet>-inet)?"
     r"(?:-(?P<order>rnd|zipf))?-(?P<search>mrr|ndrpdr|soak|reconf)"
 )
 
 ENCAPSULATION = {"l2xc": "eth", "l2patch": "eth", "l2bd": "eth", "ip4": "ethip4", "ip6": "ethip6"}
+LEARNING = {"l2bd": "maclrn"}
+"""Bridges learn MAC addresses, and their names say so."""
 
 
 def scale_text(count: int) -> str:
@@ -56,20 +58,25 @@ class TestName:
         frame = "imix" if self.frame_bytes is None else f"{self.frame_bytes}b"
         scale = "base" if self.scale == 1 else f"scale{scale_text(self.scale)}"
         inet = "-inet" if self.internet else ""
+        learning = LEARNING.get(self.function, "")
         order = "" if self.order == "seq" else f"-{self.order}"
         return (
             f"{frame}-{self.threads}t{self.cores}c-{self.link}-{ENCAPSULATION[self.function]}-"
-            f"{self.function}{scale}{inet}{order}-{self.search}"
+            f"{self.function}{scale}{learning}{inet}{order}-{self.search}"
         )
 
     @staticmethod
     def parse(text: str) -> TestName:
         """The parts of a name, or ValueError with the form that was expected."""
         match = _FORM.fullmatch(text)
-        if match is None or ENCAPSULATION[match["function"]] != match["encapsulation"]:
+        if (
+            match is None
+            or ENCAPSULATION[match["function"]] != match["encapsulation"]
+            or LEARNING.get(match["function"], "") != (match["learning"] or "")
+        ):
             raise ValueError(
                 f"{text!r} is not a test name; the form is FRAMEb-NtNc-LINK-ENCAP-FUNCTION"
-                "(base|scaleN)[-inet][-rnd|-zipf]-(mrr|ndrpdr|soak|reconf), as in"
+                "(base|scaleN)[maclrn][-inet][-rnd|-zipf]-(mrr|ndrpdr|soak|reconf), as in"
                 " 64b-1t1c-memif-ethip4-ip4scale200k-rnd-ndrpdr"
             )
         frame = match["frame"]

@@ -18,6 +18,9 @@ FRAME_BYTES_MIN_IP6_UDP = 78
 """Ethernet 14, IPv6 40, UDP 8, and the generator's 16 bytes of stamp."""
 FRAME_BYTES_MAX = 9_000
 DRAWS_MAX = 4_194_304
+STATIONS_MAX = 4_000_000
+STATIONS_BASE = 254
+"""Stations behind each port that CSIT calls "base"."""
 """The generator takes at most so many lines from a file of destinations."""
 
 
@@ -110,7 +113,17 @@ class PrefixFile(Part):
     seed: int = 1
 
 
-Table = Annotated[NoTable | ConsecutiveRoutes | InternetTable | PrefixFile, Field(discriminator="kind")]
+class Stations(Part):
+    """`count` stations behind each port of a bridge, their MAC addresses one after the other; the bridge
+    learns them from the traffic."""
+
+    kind: Literal["stations"]
+    count: int = Field(default=STATIONS_BASE, ge=1, le=STATIONS_MAX)
+
+
+Table = Annotated[
+    NoTable | ConsecutiveRoutes | InternetTable | PrefixFile | Stations, Field(discriminator="kind")
+]
 
 
 class Traffic(Part):
@@ -212,6 +225,13 @@ class Searches(Part):
     """Traffic before each trial that is not counted."""
 
 
+def _scale(table: Table) -> int:
+    """What a test's name calls the scale; CSIT counts the MAC addresses of both sides."""
+    if isinstance(table, Stations):
+        return 1 if table.count == STATIONS_BASE else table.count * 2
+    return 1 if isinstance(table, NoTable | PrefixFile) else table.count
+
+
 class Scenario(Part):
     """One file: forwarder, path, frames, tables, traffic, searches."""
 
@@ -220,7 +240,7 @@ class Scenario(Part):
     title: str = Field(min_length=2, max_length=40)
     """A short name for tables and plots."""
     forwarder: Annotated[QuiverForwarder | SimulatedForwarder, Field(discriminator="kind")]
-    path: Literal["l2xc", "l2patch", "ip4", "ip6"]
+    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6"]
     link: MemifLink = MemifLink()
     frame: int | Literal["imix"] = 64
     """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX."""
@@ -231,9 +251,11 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         routed = self.path in ("ip4", "ip6")
-        if routed and isinstance(self.table, NoTable):
+        if routed and isinstance(self.table, NoTable | Stations):
             raise ValueError(f"table: the path {self.path} needs a table: kind consecutive or internet")
-        if not routed and not isinstance(self.table, NoTable):
+        if (self.path == "l2bd") is not isinstance(self.table, Stations):
+            raise ValueError("table: the path l2bd needs a table of kind stations, and no other path has one")
+        if not routed and not isinstance(self.table, NoTable | Stations):
             raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
@@ -254,7 +276,7 @@ class Scenario(Part):
             cores=self.forwarder.workers,
             link=self.link.kind,
             function=self.path,
-            scale=1 if isinstance(table, NoTable | PrefixFile) else table.count,
+            scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
             search="mrr" if self.search.ndrpdr is None else "ndrpdr",
@@ -264,7 +286,7 @@ class Scenario(Part):
     def routes(self) -> int:
         """Routes in the table, for those who print it."""
         table = self.table
-        if isinstance(table, NoTable | PrefixFile):
+        if isinstance(table, NoTable | PrefixFile | Stations):
             return 0
         return table.count if isinstance(table, InternetTable) else table.count * self.traffic.directions
 

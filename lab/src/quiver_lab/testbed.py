@@ -26,7 +26,14 @@ from quiver_lab.generators.profile import (
     Udp,
     Value,
 )
-from quiver_lab.scenario import ConsecutiveRoutes, InternetTable, PrefixFile, QuiverForwarder, Scenario
+from quiver_lab.scenario import (
+    ConsecutiveRoutes,
+    InternetTable,
+    PrefixFile,
+    QuiverForwarder,
+    Scenario,
+    Stations,
+)
 from quiver_lab.tables.ip4 import Ip4Table, generate_ip4, ip4_destinations, ip4_from_prefixes, ip4_texts
 from quiver_lab.tables.ip6 import Ip6Table, generate_ip6, ip6_destinations, ip6_from_prefixes, ip6_texts
 from quiver_lab.tables.popularity import Demand
@@ -34,6 +41,7 @@ from quiver_lab.tables.prefix_file import read_prefixes
 
 PORTS = 2
 INTERFACES = ("memif1/0", "memif1/1")
+BRIDGE_DOMAIN = 1
 RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
 
 IP4_FIRST_ROUTE = ("10.0.0.0", "20.0.0.0")
@@ -97,6 +105,8 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
             commands, destinations = _cross_connect(), (None, None)
         case "l2patch":
             commands, destinations = _patch(), (None, None)
+        case "l2bd":
+            commands, destinations = _bridge(), (None, None)
         case "ip4" | "ip6":
             commands, destinations = _routed(scenario, directory)
     config = QuiverConfig(
@@ -130,6 +140,17 @@ def _patch() -> list[str]:
     return [f"test l2patch rx {there} tx {back}", f"test l2patch rx {back} tx {there}"]
 
 
+def _bridge() -> list[str]:
+    return [f"create bridge-domain {BRIDGE_DOMAIN}"] + [
+        f"set interface l2 bridge {interface} {BRIDGE_DOMAIN}" for interface in INTERFACES
+    ]
+
+
+def station_mac(port: int) -> str:
+    """The first station behind a port of a bridge."""
+    return f"02:01:{port:02x}:00:00:00"
+
+
 def _neighbours(path: str, hosts: int) -> list[str]:
     """Interface addresses, and static neighbours behind them."""
     lines = []
@@ -159,12 +180,12 @@ def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value 
             file = directory / f"routes-{port}.cli"
             _write_lines(file, _runs(scenario.path, table, port, first))
             lines.append(f"exec {file}")
-            values.append(_consecutive(first, table.count, scenario))
+            values.append(_run(first, table.count, scenario))
             continue
         count = f" count {table.count}" if table.count > 1 else ""
         hop = host_address(scenario.path, port, 0)
         lines.append(f"ip route add {first}/{bits}{count} via {hop} {INTERFACES[port]}")
-        values.append(_consecutive(first, table.count, scenario))
+        values.append(_run(first, table.count, scenario))
     return lines, values
 
 
@@ -185,7 +206,7 @@ def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterato
         yield f"ip route add {text}/{bits}{count} {ways[hop]}"
 
 
-def _consecutive(first: str, count: int, scenario: Scenario) -> Value:
+def _run(first: str, count: int, scenario: Scenario) -> Value:
     if count == 1:
         return first
     return Run.model_validate(
@@ -284,6 +305,9 @@ def _stream(scenario: Scenario, port: int, to: int, destination: Value | None) -
     source = host_mac(port, 0)
     if destination is None:
         ethernet = Ethernet(src=source, dst=host_mac(to, 0))
+        if isinstance(scenario.table, Stations):
+            first, second = (_run(station_mac(side), scenario.table.count, scenario) for side in (port, to))
+            ethernet = Ethernet(src=first, dst=second)
         layers = Layers(
             ethernet=ethernet,
             ip4=Ip4(src=host_address("ip4", port, 0), dst=host_address("ip4", to, 0)),

@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+use quiver_wire::MacAddress;
+
 /// Values of a run.
 pub const RUN_VALUES_MAX: u64 = 1 << 24;
 /// Lines of a file.
@@ -75,6 +77,27 @@ impl FieldValue for Ipv6Addr {
     }
 }
 
+impl FieldValue for MacAddress {
+    type Word = [u8; 6];
+    const WHAT: &'static str = "a MAC address; one looks like \"02:fe:00:00:00:01\"";
+    fn word(self) -> [u8; 6] {
+        self.0
+    }
+    fn plus(self, k: u64) -> Option<Self> {
+        let sum = self.to_u64().checked_add(k)?;
+        (sum >> 48 == 0).then(|| MacAddress::from_u64(sum))
+    }
+    fn from_number(_: u64) -> Option<Self> {
+        None
+    }
+    fn number(self) -> u128 {
+        u128::from(self.to_u64())
+    }
+    fn word_of(number: u128) -> [u8; 6] {
+        MacAddress::from_u64(number as u64).0
+    }
+}
+
 impl FieldValue for u16 {
     type Word = u16;
     const WHAT: &'static str = "a port from 0 to 65535";
@@ -132,6 +155,17 @@ pub enum Field<T> {
     Run(Run<T>),
     /// A file, one value a line, in its order.
     File(PathBuf),
+}
+
+impl<T: Copy> Field<T> {
+    /// Its first value; `None` when that stands in a file.
+    pub fn first(&self) -> Option<T> {
+        match self {
+            Field::One(value) => Some(*value),
+            Field::Run(run) => Some(run.first),
+            Field::File(_) => None,
+        }
+    }
 }
 
 impl<'de, T: FieldValue> Deserialize<'de> for Field<T> {

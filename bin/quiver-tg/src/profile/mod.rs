@@ -212,11 +212,9 @@ pub struct Layers {
 #[serde(deny_unknown_fields)]
 pub struct Ethernet {
     /// Source.
-    #[serde(deserialize_with = "mac::required")]
-    pub src: MacAddress,
+    pub src: Field<MacAddress>,
     /// Destination.
-    #[serde(deserialize_with = "mac::required")]
-    pub dst: MacAddress,
+    pub dst: Field<MacAddress>,
 }
 
 /// An IPv4 header.

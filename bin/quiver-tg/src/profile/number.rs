@@ -11,11 +11,6 @@ pub mod mac {
         })
     }
 
-    /// One that must be there.
-    pub fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MacAddress, D::Error> {
-        parse(&String::deserialize(deserializer)?)
-    }
-
     /// One that may be left out.
     pub fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MacAddress>, D::Error> {
         Option::<String>::deserialize(deserializer)?.map(|text| parse(&text)).transpose()

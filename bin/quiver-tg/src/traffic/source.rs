@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use quiver_core::Packet;
 use quiver_core::buffer::BufferCache;
+use quiver_wire::MacAddress;
 
 use super::template::{Headers, IP_OFFSET, Ip, PIECE_BYTES, Template, checksum_of};
 use super::values::{Prepared, Values, ValuesError, prepare};
@@ -23,6 +24,12 @@ enum Patch {
     Ip6 { source: Option<Values<Ipv6Addr>>, destination: Option<Values<Ipv6Addr>> },
 }
 
+/// MAC addresses that vary; no checksum is over them.
+struct Macs {
+    source: Option<Values<MacAddress>>,
+    destination: Option<Values<MacAddress>>,
+}
+
 /// A template and what its checksum starts from.
 struct Shape {
     template: Template,
@@ -36,6 +43,7 @@ pub struct Source {
     /// One turn of the mix.
     turn: Box<[u8]>,
     next: usize,
+    macs: Option<Box<Macs>>,
     patch: Patch,
     source_port: Option<Values<u16>>,
     destination_port: Option<Values<u16>>,
@@ -56,7 +64,9 @@ impl Source {
     /// From its description; reads and draws all values. The profile has been checked.
     pub fn new(stream: &Stream) -> Result<Source, ValuesError> {
         let layers = &stream.layers;
-        let ethernet = (layers.ethernet.src, layers.ethernet.dst);
+        let (source_mac, destination_mac) = (prepare(&layers.ethernet.src)?, prepare(&layers.ethernet.dst)?);
+        let ethernet = (source_mac.first, destination_mac.first);
+        let macs = Macs { source: source_mac.varying, destination: destination_mac.varying };
         let (ip, mut patch) = if let Some(header) = &layers.ip4 {
             let (source, destination) = (prepare(&header.src)?, prepare(&header.dst)?);
             let ip = Ip::V4(source.first, destination.first, header.ttl);
@@ -88,6 +98,7 @@ impl Source {
             shapes: Box::default(),
             turn: FrameSizes::turn(&shares).into_boxed_slice(),
             next: 0,
+            macs: (macs.source.is_some() || macs.destination.is_some()).then(|| Box::new(macs)),
             patch,
             source_port,
             destination_port,
@@ -220,6 +231,9 @@ impl Source {
     /// Write the fields that vary, and the checksums over them.
     #[inline(always)]
     fn patch(&mut self, frame: &mut [u8], base: u16) {
+        if let Some(macs) = &mut self.macs {
+            macs.write(frame);
+        }
         match &mut self.patch {
             Patch::None => {}
             Patch::Ports4 => {
@@ -279,6 +293,18 @@ impl Source {
             put(frame, self.ports_at + 2, word.to_ne_bytes());
         }
         sum
+    }
+}
+
+impl Macs {
+    #[inline(always)]
+    fn write(&mut self, frame: &mut [u8]) {
+        if let Some(values) = &mut self.destination {
+            put(frame, 0, values.next_word());
+        }
+        if let Some(values) = &mut self.source {
+            put(frame, 6, values.next_word());
+        }
     }
 }
 

@@ -34,6 +34,19 @@ fn frames(stream: &str, count: usize) -> Vec<Vec<u8>> {
 
 const ETHERNET: &str = r#"ethernet: {src: "02:00:00:00:00:01", dst: "02:fe:00:00:00:01"}"#;
 
+#[test]
+fn mac_addresses_vary_each_by_itself() {
+    let layers = r#"ethernet: {src: {first: "02:00:00:00:00:fe", count: 3}, dst: {first: "02:fe:00:00:00:01", count: 2}}"#;
+    let made = frames(&format!("frame: 64, layers: {{{layers}}}"), 4);
+    let macs: Vec<_> = made
+        .iter()
+        .map(|frame| ethernet::Repr::parse(frame).expect("ethernet").0)
+        .map(|l2| (l2.source.0[4..].to_vec(), l2.destination.0[5]))
+        .collect();
+    let expected = [([0, 0xfe], 1), ([0, 0xff], 2), ([1, 0], 1), ([0, 0xfe], 2)];
+    assert_eq!(macs, expected.map(|(source, destination)| (source.to_vec(), destination)));
+}
+
 /// Parse everything, check every sum; the two addresses and the ports.
 fn check(frame: &[u8]) -> (String, String, u16, u16) {
     let (l2, packet) = ethernet::Repr::parse(frame).expect("ethernet");

@@ -69,8 +69,8 @@ Value = str | int | Run | FromFile
 class Ethernet(ProfilePart):
     """Addresses of layer 2."""
 
-    src: str
-    dst: str
+    src: Value
+    dst: Value
 
 
 class Ip4(ProfilePart):
