@@ -5,6 +5,7 @@ mod flame;
 mod fuzz;
 mod metadata;
 mod reference;
+mod tests_page;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ enum Task {
     Check,
     /// Write docs/reference from the declarations.
     Reference,
+    /// Print the list of test cases by area.
+    Tests,
     /// Run each property test with as many cases as fit into so many seconds.
     Fuzz {
         /// Seconds for each crate.
@@ -38,6 +41,10 @@ fn main() -> anyhow::Result<ExitCode> {
             let faults = checks::all()?;
             faults.iter().for_each(|fault| eprintln!("{fault}"));
             Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Task::Tests => {
+            print!("{}", tests_page::render()?);
+            Ok(ExitCode::SUCCESS)
         }
         Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
         Task::Fuzz { seconds } => fuzz::run(seconds),

@@ -1,4 +1,4 @@
-//! docs/reference, written by the router from its own declarations.
+//! docs/reference, written by the router from its own declarations, and the list of its tests.
 
 use std::fs;
 use std::process::Command;
@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::metadata::root;
+use crate::tests_page;
 
 /// Page, and what `quiverd --reference` calls it.
 const PAGES: [(&str, &str); 3] = [
@@ -13,6 +14,15 @@ const PAGES: [(&str, &str); 3] = [
     ("docs/reference/startup.md", "startup"),
     ("docs/reference/counters.md", "counters"),
 ];
+
+/// The list of test cases.
+const TESTS: &str = "docs/reference/tests.md";
+
+/// Every page and what it should say.
+fn pages() -> impl Iterator<Item = Result<(&'static str, String)>> {
+    let declared = PAGES.into_iter().map(|(file, page)| Ok((file, render(page)?)));
+    declared.chain(std::iter::once_with(|| Ok((TESTS, tests_page::render()?))))
+}
 
 fn render(page: &str) -> Result<String> {
     let output = Command::new(env!("CARGO"))
@@ -28,8 +38,9 @@ fn render(page: &str) -> Result<String> {
 
 /// Write all pages.
 pub fn write() -> Result<()> {
-    for (file, page) in PAGES {
-        fs::write(root().join(file), render(page)?)?;
+    for page in pages() {
+        let (file, text) = page?;
+        fs::write(root().join(file), text)?;
     }
     Ok(())
 }
@@ -37,8 +48,9 @@ pub fn write() -> Result<()> {
 /// Pages that are not what the router would write now.
 pub fn stale() -> Result<Vec<String>> {
     let mut faults = Vec::new();
-    for (file, page) in PAGES {
-        if fs::read_to_string(root().join(file)).ok().as_deref() != Some(render(page)?.as_str()) {
+    for page in pages() {
+        let (file, text) = page?;
+        if fs::read_to_string(root().join(file)).ok().as_deref() != Some(text.as_str()) {
             faults.push(format!("{file} is not up to date: `make reference` writes it"));
         }
     }
