@@ -1,6 +1,6 @@
 //! Addresses and tables of interfaces, and what follows when an interface changes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::{IpPrefix, Refusal};
 use quiver_core::interfaces::InterfaceChange;
@@ -10,6 +10,7 @@ use quiver_tables::neighbour::NeighbourState;
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
+use crate::ownership;
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 
 /// What the FIB must know of an interface; `None` when it is gone, or cannot route.
@@ -50,11 +51,15 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         if change == InterfaceChange::Mac {
             fit_link_local(engine, ip, fib, id)?;
         }
+        ownership::follow(engine, ip, fib, id, change == InterfaceChange::State)?;
         ip.publish(fib);
         Ok(())
     });
     if let Err(error) = result {
         tracing::warn!("{}: {}", engine.interface_name(id), refusal(engine, error));
+    }
+    if matches!(change, InterfaceChange::Mac | InterfaceChange::Moved) {
+        ownership::announce(engine, id, None);
     }
 }
 
@@ -90,7 +95,8 @@ fn fit_link_local(engine: &Engine, ip: &mut IpState, fib: &mut Fib, id: Interfac
         fib.enable_ip6(id)?;
         fib.add_address(id, wanted.address().into(), 128)?;
     }
-    if let Some(old) = std::mem::replace(&mut interface.link_local, wanted) {
+    let old = std::mem::replace(&mut interface.link_local, wanted);
+    if let Some(old) = old.filter(|old| !interface.is_withheld(old.address().into())) {
         fib.remove_address(id, old.address().into(), 128)?;
     }
     Ok(())
@@ -137,6 +143,35 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
     done.map_err(|error| refusal(engine, error))
 }
 
+/// Let an interface have this link-local address instead of the one that it has.
+pub(crate) fn choose_link_local(
+    engine: &mut Engine,
+    id: InterfaceId,
+    address: Ipv6Addr,
+) -> Result<(), Refusal> {
+    let own = Ip6InterfaceAddress::new(address, 128).map_err(bad_length)?;
+    change(engine, id, |changed| changed.chosen_link_local = Some(own))
+}
+
+/// Let an interface speak IPv6 without an address of its own choice, or no more.
+pub(crate) fn enable_ip6(engine: &mut Engine, id: InterfaceId, enabled: bool) -> Result<(), Refusal> {
+    change(engine, id, |changed| changed.enabled6 = enabled)
+}
+
+fn change(
+    engine: &mut Engine,
+    id: InterfaceId,
+    change: impl FnOnce(&mut InterfaceIp),
+) -> Result<(), Refusal> {
+    check_routes(engine, id)?;
+    let done = with_ip(engine, |engine, ip, fib| {
+        let mut changed = ip.interface(id).clone();
+        change(&mut changed);
+        apply(engine, ip, fib, id, changed, None)
+    });
+    done.map_err(|error| refusal(engine, error))
+}
+
 /// Take an address from an interface.
 pub(crate) fn remove(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Result<(), Refusal> {
     let done = with_ip(engine, |engine, ip, fib| {
@@ -168,6 +203,7 @@ fn apply(
         address.filter(|(prefix, _)| prefix.as_ip6().is_none_or(|(address, _)| !is_link_local(address)));
     match own {
         Some((prefix, true)) => fib.add_address(id, prefix.address, prefix.length)?,
+        Some((prefix, false)) if ip.interface(id).is_withheld(prefix.address) => {}
         Some((prefix, false)) => fib.remove_address(id, prefix.address, prefix.length)?,
         None => {}
     }
@@ -179,8 +215,9 @@ fn apply(
         }
         return Err(error);
     }
+    let followed = ownership::follow(engine, ip, fib, id, false);
     ip.publish(fib);
-    Ok(())
+    followed
 }
 
 /// Let packets of an interface be looked up in a table.

@@ -9,6 +9,7 @@ use quiver_tables::neighbour::Due;
 
 use crate::asked::Next;
 use crate::held::{self, WaitingPacket};
+use crate::ownership;
 use crate::question::Outgoing;
 use crate::state::{IpState, with_ip};
 
@@ -29,6 +30,7 @@ pub(crate) fn look_through(engine: &mut Engine) {
         let mut outgoing = Outgoing::default();
         let unreachable = ask_again(engine, ip, fib, &mut outgoing);
         age(engine, ip, fib, &mut outgoing);
+        ownership::look_through(engine, ip, fib, &mut outgoing);
         match ip.held.forget_old(engine.now_ns()) {
             0 => {}
             count => tracing::debug!("{count} packets are forgotten: no neighbour answered in time"),

@@ -38,6 +38,8 @@ quiver_core::reasons! {
         NoAddress = "no-address", "ARP on an interface without an IPv4 address (`set interface ip address IF ADDR/LEN`)";
         /// Somebody uses our address.
         Conflict = "address-conflict", "another station uses one of our addresses";
+        /// A loop on layer 2.
+        Own = "own", "ARP of the router's own came back";
         /// Gone.
         InterfaceDown = "interface-down", "the interface is down or gone";
         /// Cannot be.
@@ -78,11 +80,16 @@ impl ArpInput {
         if !arp.sender_mac.is_unicast() {
             return Err(ArpDrop::BadSenderMac);
         }
-        let own = self.tables.interfaces.addresses(packet.rx, cx.pass).filter(|own| !own.ip4.is_empty());
+        let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
+        let own = own.filter(|own| !own.ip4.is_empty() || !own.tentative.is_empty());
         let own = own.ok_or(ArpDrop::NoAddress)?;
         let counted = if arp.operation == Operation::Request { ArpDrop::Request } else { ArpDrop::Reply };
         cx.count(counted, 1);
         let probes = arp.sender_ip.is_unspecified() && arp.operation == Operation::Request;
+        if probes && own.is_tentative(arp.target_ip) && !own.has4(arp.target_ip) {
+            // Somebody else asks for it at the same time (RFC 5227 §2.1.1).
+            return self.conflict(cx, packet, arp.target_ip, arp.sender_mac).map(|()| self.done);
+        }
         if !probes {
             self.hear(cx, packet, own, &arp)?;
         }
@@ -104,12 +111,8 @@ impl ArpInput {
         if !is_unicast(address) {
             return Err(ArpDrop::BadSender);
         }
-        if own.has4(address) {
-            let notice = Notice::Conflict { address: IpAddr::V4(address), mac: arp.sender_mac };
-            if self.teller.may(notice_key(packet, address, arp.sender_mac), cx.now_ns) == Tell::Now {
-                notice.send(cx, packet.rx);
-            }
-            return Err(ArpDrop::Conflict);
+        if own.has4(address) || own.is_tentative(address) {
+            return self.conflict(cx, packet, address, arp.sender_mac);
         }
         if own.on_link4(address).is_none() {
             return Err(ArpDrop::NotOnSubnet);
@@ -132,6 +135,23 @@ impl ArpInput {
             };
         cx.count(counted, 1);
         Ok(())
+    }
+
+    /// Tell that somebody else uses an address of ours, unless it was ourselves.
+    fn conflict(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        address: Ipv4Addr,
+        mac: MacAddress,
+    ) -> Result<(), ArpDrop> {
+        if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) == mac) {
+            return Err(ArpDrop::Own);
+        }
+        if self.teller.may(notice_key(packet, address, mac), cx.now_ns) == Tell::Now {
+            Notice::Conflict { address: IpAddr::V4(address), mac }.send(cx, packet.rx);
+        }
+        Err(ArpDrop::Conflict)
     }
 
     /// The request becomes the reply where it lies.

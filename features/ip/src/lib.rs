@@ -19,6 +19,7 @@ mod neighbours;
 mod nodes;
 mod notice;
 mod offload;
+mod ownership;
 mod ping;
 mod pings;
 mod question;

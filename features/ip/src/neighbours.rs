@@ -11,6 +11,7 @@ use quiver_wire::MacAddress;
 use crate::ageing;
 use crate::held;
 use crate::notice::{Heard, Notice};
+use crate::ownership;
 use crate::question::Outgoing;
 use crate::state::{IpState, with_ip};
 
@@ -64,12 +65,7 @@ fn hear(engine: &mut Engine, event: &Event) {
             let now = now_ms(engine);
             with_ip(engine, |_, _, fib| fib.neighbour_used(event.interface, address, now));
         }
-        Notice::Conflict { address, mac } => {
-            let interface = engine.interface_name(event.interface);
-            tracing::warn!(
-                "{interface}: {mac} uses our address {address} too; one of the two must change it"
-            );
-        }
+        Notice::Conflict { address, mac } => ownership::conflict(engine, event.interface, address, mac),
         Notice::Ping { .. } => {
             if let Some(ip) = engine.get_mut::<IpState>() {
                 ip.mailboxes.deliver(notice, event.at_ns);

@@ -78,6 +78,33 @@ impl Frame {
         }
     }
 
+    /// Who has `target`, which shall become ours? Nothing is said of us (RFC 4862 §5.4.2, RFC 5227 §2.1.1).
+    pub fn duplicate_probe(mac: MacAddress, target: IpAddr) -> Option<Frame> {
+        match target {
+            IpAddr::V4(target) => Frame::arp_request(mac, None, Ipv4Addr::UNSPECIFIED, target),
+            IpAddr::V6(target) => {
+                let options = Options::new(&[]).ok()?;
+                let message = nd::Message::NeighborSolicitation { target, options };
+                let group = address::solicited_node(target);
+                let to = MacAddress::for_ip6_multicast(group);
+                Frame::nd(message, mac, to, Ipv6Addr::UNSPECIFIED, group)
+            }
+        }
+    }
+
+    /// `target` is ours: told to all, unasked (RFC 4861 §7.2.6; RFC 5227 §1.1: an announcement is a request
+    /// for one's own address).
+    pub fn announcement(mac: MacAddress, target: IpAddr) -> Option<Frame> {
+        match target {
+            IpAddr::V4(target) => Frame::arp_request(mac, None, target, target),
+            IpAddr::V6(target) => {
+                let flags = NeighborFlags::ROUTER.with(NeighborFlags::OVERRIDE);
+                let to = MacAddress::for_ip6_multicast(address::ALL_NODES);
+                Frame::advertisement(mac, to, flags, target, target, address::ALL_NODES)
+            }
+        }
+    }
+
     /// `target` has this MAC address, told to `destination`.
     pub fn advertisement(
         mac: MacAddress,

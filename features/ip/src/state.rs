@@ -1,6 +1,7 @@
 //! What the control thread keeps of IP beside the FIB.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -10,6 +11,7 @@ use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
 use crate::held::HeldPackets;
+use crate::ownership::Ownerships;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
@@ -27,20 +29,31 @@ pub(crate) struct InterfaceIp {
     pub ip6: Vec<Ip6InterfaceAddress>,
     /// A link-local address that the operator chose.
     pub chosen_link_local: Option<Ip6InterfaceAddress>,
-    /// The link-local address that is in the FIB.
+    /// Speaks IPv6 though it has no address of its own choice.
+    pub enabled6: bool,
+    /// The link-local address that it should have.
     pub link_local: Option<Ip6InterfaceAddress>,
+    /// Addresses of it that are not used, and not in the FIB: others are asked for them first, or have them.
+    pub withheld: Vec<IpAddr>,
+    /// Addresses that others are being asked for.
+    pub tentative: Vec<IpAddr>,
 }
 
 impl InterfaceIp {
     /// Does the interface speak IPv6?
     pub fn speaks_ip6(&self) -> bool {
-        !self.ip6.is_empty() || self.chosen_link_local.is_some()
+        !self.ip6.is_empty() || self.chosen_link_local.is_some() || self.enabled6
     }
 
     /// The addresses as workers see them.
     pub fn addresses(&self) -> Addresses {
-        let link_local = self.link_local.map(|own| own.address());
-        Addresses { ip4: self.ip4.clone(), ip6: self.ip6.clone(), link_local }
+        let used = |address: IpAddr| !self.withheld.contains(&address);
+        Addresses {
+            ip4: self.ip4.iter().copied().filter(|own| used(own.address().into())).collect(),
+            ip6: self.ip6.iter().copied().filter(|own| used(own.address().into())).collect(),
+            link_local: self.link_local.map(|own| own.address()).filter(|own| used((*own).into())),
+            tentative: self.tentative.clone(),
+        }
     }
 
     fn published(&self) -> Option<Arc<Addresses>> {
@@ -57,6 +70,8 @@ pub struct IpState {
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
     /// Neighbours that were asked for.
     pub(crate) asked: Asked,
+    /// How sure it is that our addresses are ours.
+    pub(crate) ownerships: Ownerships,
     /// Packets that wait for neighbours that were asked for.
     pub(crate) held: HeldPackets,
     /// Neighbours that there was no room for, of IPv4 and IPv6.
@@ -71,6 +86,7 @@ impl IpState {
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
             asked: Asked::default(),
+            ownerships: Ownerships::default(),
             held: HeldPackets::default(),
             not_learned: [0; 2],
         }
@@ -106,6 +122,7 @@ impl IpState {
     pub(crate) fn forget(&mut self, id: InterfaceId) {
         self.interfaces.remove(&id);
         self.asked.forget_interface(id);
+        self.ownerships.forget_interface(id);
         self.held.forget_interface(id);
         self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
     }

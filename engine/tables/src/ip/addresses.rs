@@ -1,6 +1,6 @@
 //! The addresses of an interface as workers see them, and which of them to speak with.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_wire::ip6::address;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
@@ -14,6 +14,9 @@ pub struct Addresses {
     pub ip6: Vec<Ip6InterfaceAddress>,
     /// The link-local address, when the interface speaks IPv6.
     pub link_local: Option<Ipv6Addr>,
+    /// Those that others are being asked for (RFC 4862 §5.4). They may stand among the others, and be used,
+    /// or not yet.
+    pub tentative: Vec<IpAddr>,
 }
 
 impl Addresses {
@@ -60,6 +63,12 @@ impl Addresses {
         self.link_local.is_some() && (group == address::ALL_NODES || group == address::ALL_ROUTERS)
             || self.link_local.is_some_and(solicits)
             || self.ip6.iter().any(|own| solicits(own.address()))
+            || self.tentative.iter().any(|own| matches!(own, IpAddr::V6(own) if solicits(*own)))
+    }
+
+    /// Are others being asked for this one?
+    pub fn is_tentative(&self, address: impl Into<IpAddr>) -> bool {
+        !self.tentative.is_empty() && self.tentative.contains(&address.into())
     }
 }
 
@@ -72,6 +81,7 @@ mod tests {
             ip4: vec!["10.0.0.1/24".parse().unwrap(), "10.0.0.129/25".parse().unwrap()],
             ip6: vec!["2001:db8:1::1/64".parse().unwrap(), "2001:db8:2::1/64".parse().unwrap()],
             link_local: Some("fe80::1".parse().unwrap()),
+            tentative: Vec::new(),
         }
     }
 

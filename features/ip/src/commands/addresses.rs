@@ -1,5 +1,7 @@
 //! Addresses of interfaces, and the tables they are bound to.
 
+use std::net::IpAddr;
+
 use quiver_control::{Cell, Column, Command, ConfigWriter, IpPrefix, Output, Registry, Table};
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib};
@@ -77,9 +79,11 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return Output::none() };
     for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
         let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
-        let ip4 = own.ip4.iter().map(ToString::to_string);
-        let ip6 = own.ip6.iter().map(ToString::to_string);
-        let link_local = own.link_local.iter().map(|own| format!("{} (link-local)", own.address()));
+        let said = |address: IpAddr| super::ownership::remark(ip, interface.id, address);
+        let ip4 = own.ip4.iter().map(|own| format!("{own}{}", said(own.address().into())));
+        let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
+        let link_local = own.link_local.map(|own| own.address());
+        let link_local = link_local.map(|own| format!("{own} (link-local){}", said(own.into())));
         let all: Vec<String> = ip4.chain(ip6).chain(link_local).collect();
         table
             .row()
@@ -95,6 +99,7 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
+    super::ownership::write_config(engine, ip, config);
     for interface in engine.all_interfaces() {
         let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { continue };
         if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {
@@ -102,6 +107,9 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         }
         if let Some(id) = fib.table_id(Family::Ip6, own.table6).filter(|id| *id != 0) {
             config.command(format_args!("set interface ip6 table {name} {id}"));
+        }
+        if own.enabled6 {
+            config.command(format_args!("enable ip6 interface {name}"));
         }
         for address in &own.ip4 {
             config.command(format_args!("set interface ip address {name} {address}"));

@@ -4,10 +4,13 @@ pub(crate) mod addresses;
 mod fib;
 mod flow_hash;
 mod groups;
+
+mod ip6_interface;
 pub(crate) mod limits;
 pub(crate) mod memory;
 mod neighbour_config;
 pub(crate) mod neighbours;
+mod ownership;
 mod ping;
 mod route_batch;
 mod route_range;
@@ -26,6 +29,8 @@ pub(crate) fn register(registry: &mut Registry) {
     tables::register(registry);
     routes::register(registry);
     neighbours::register(registry);
+    ownership::register(registry);
+    ip6_interface::register(registry);
     fib::register(registry);
     flow_hash::register(registry);
     limits::register(registry);

@@ -34,7 +34,7 @@ impl Advertisement {
             return Err(NdDrop::BadMac);
         }
         let address = IpAddr::V6(target);
-        if own.has6(target) {
+        if own.has6(target) || own.is_tentative(target) {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
                 if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
                     Notice::Conflict { address, mac }.send(cx, packet.rx);

@@ -29,6 +29,8 @@ quiver_core::reasons! {
         NotOnLink = "not-on-link", "neighbour discovery from or about an address that is on no subnet of the interface";
         /// Somebody uses our address.
         Conflict = "address-conflict", "another station uses one of our addresses";
+        /// A loop on layer 2.
+        Own = "own", "neighbour discovery of the router's own came back";
         /// Gone.
         InterfaceDown = "interface-down", "the interface is down or gone";
         /// Cannot be.

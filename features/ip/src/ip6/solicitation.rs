@@ -30,11 +30,14 @@ impl Solicitation {
         };
         let (asker, asker_mac) = (header.source(), options.source_mac());
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
+        let probes = address::is_unspecified(asker);
         if !own.has6(target) {
+            if probes && own.is_tentative(target) {
+                return Err(self.conflict(cx, packet, target));
+            }
             cx.count(NdDrop::NotOurs, 1);
             return Ok(self.done);
         }
-        let probes = address::is_unspecified(asker);
         if !probes && !own.is_on_link6(asker) {
             return Err(NdDrop::NotOnLink);
         }
@@ -50,21 +53,36 @@ impl Solicitation {
             (false, None) => frame_source(packet).ok_or(NdDrop::BadMac)?,
         };
         let asker = if probes { address::ALL_NODES } else { asker };
-        self.reply(cx, packet, target, asker, to)
+        let overrides = !own.is_tentative(target);
+        self.reply(cx, packet, target, overrides, (asker, to))
     }
 
-    /// Say that `target` is ours.
+    /// Somebody else asks whether an address is free that we ask for, too (RFC 4862 §5.4.3).
+    fn conflict(&mut self, cx: &mut Context<'_>, packet: &mut Packet, target: Ipv6Addr) -> NdDrop {
+        let own = cx.interface(packet.rx).map(|row| MacAddress(row.mac));
+        let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else { return NdDrop::Own };
+        if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
+            Notice::Conflict { address: IpAddr::V6(target), mac }.send(cx, packet.rx);
+        }
+        NdDrop::Conflict
+    }
+
+    /// Say that `target` is ours; as long as that is not sure (`overrides`), nobody is to forget whom he
+    /// knew (RFC 4429 §3.3).
     fn reply(
         &self,
         cx: &mut Context<'_>,
         packet: &mut Packet,
         target: Ipv6Addr,
-        to: Ipv6Addr,
-        to_mac: MacAddress,
+        overrides: bool,
+        (to, to_mac): (Ipv6Addr, MacAddress),
     ) -> Result<NodeId, NdDrop> {
         let row = cx.interface(packet.rx).ok_or(NdDrop::InterfaceDown)?;
         let mac = MacAddress(row.mac);
-        let mut flags = NeighborFlags::ROUTER.with(NeighborFlags::OVERRIDE);
+        let mut flags = NeighborFlags::ROUTER;
+        if overrides {
+            flags = flags.with(NeighborFlags::OVERRIDE);
+        }
         if !address::is_multicast(to) {
             flags = flags.with(NeighborFlags::SOLICITED);
         }
