@@ -14,6 +14,7 @@ use quiver_control::{
 use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
 use quiver_core::clock::Clock;
 use quiver_core::cpu::Variant;
+use quiver_core::engine::Unasked;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::memory::PageSize;
 use quiver_core::node::Severity;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub variant: Variant,
     /// Are superblocks used?
     pub superblocks: bool,
+    /// May features send what nobody asked for, such as announcements of addresses?
+    pub unasked: bool,
 }
 
 impl Default for Settings {
@@ -57,6 +60,7 @@ impl Default for Settings {
             buffer_data_bytes: DATA_BYTES_DEFAULT,
             variant: Variant::best(),
             superblocks: true,
+            unasked: false,
         }
     }
 }
@@ -95,7 +99,8 @@ impl Router {
         wire::register(&mut registry);
         register_clock(&mut registry, &time);
         features.iter().for_each(|register| register(&mut registry));
-        let (engine, commands) = registry.build().unwrap_or_else(|error| panic!("{error}"));
+        let (mut engine, commands) = registry.build().unwrap_or_else(|error| panic!("{error}"));
+        engine.insert(Unasked(settings.unasked));
         Router { engine: Some(engine), commands, time, held: 0 }
     }
 

@@ -52,6 +52,11 @@ impl NodeInfo {
     }
 }
 
+/// May features send what nobody asked for (announcements of addresses, …)? They may unless the engine holds
+/// [`Unasked`] with `false`: a test that counts frames wants only those that follow from what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unasked(pub bool);
+
 /// The control thread's side of one worker.
 pub(crate) struct WorkerHandle {
     pub(crate) shared: Arc<Shared>,
@@ -475,6 +480,11 @@ impl Engine {
     /// Keep a feature's state, one per type.
     pub fn insert<T: 'static>(&mut self, state: T) {
         self.extensions.insert(TypeId::of::<T>(), Box::new(state));
+    }
+
+    /// May features send what nobody asked for?
+    pub fn speaks_unasked(&self) -> bool {
+        self.get::<Unasked>().is_none_or(|unasked| unasked.0)
     }
 
     /// Look at a feature's state.

@@ -135,7 +135,8 @@ impl Ownerships {
 
 /// Can others on a link be asked and told by this interface?
 fn speaks(engine: &Engine, id: InterfaceId) -> bool {
-    engine.interface(id).is_some_and(|interface| {
+    let unasked = engine.speaks_unasked();
+    engine.interface(id).filter(|_| unasked).is_some_and(|interface| {
         interface.row().up && interface.row().mac != [0; 6] && interface.device.kind() != "loopback"
     })
 }

@@ -4,9 +4,9 @@ mod stand;
 
 use std::time::Duration;
 
-use quiver_testkit::Router;
+use quiver_testkit::{Router, Settings};
 use quiver_wire::icmp6::nd::{Message, NeighborFlags, Options};
-use quiver_wire::{MacAddress, arp, ip6::address};
+use quiver_wire::{arp, ip6::address};
 use stand::{advertises, arp_frame, host_mac, host4, host6, nd_frame, ping, port_mac};
 
 const SOLICITATION: u8 = 135;
@@ -14,7 +14,8 @@ const ADVERTISEMENT: u8 = 136;
 
 /// A router with port e1 that is up; nothing is configured.
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    let settings = Settings { unasked: true, ..Settings::default() };
+    let mut router = Router::with(settings, &[quiver_ethernet::register, quiver_ip::register]);
     router.interface("e0");
     router.interface("e1");
     router
@@ -53,7 +54,7 @@ fn an_ip4_address_is_announced_twice() {
     assert!(said(&mut router).is_empty());
     seconds(&mut router, 0.2);
     let announcement = (1, "10.1.0.1".to_owned(), "10.1.0.1".to_owned());
-    assert_eq!(said(&mut router), [announcement.clone()]);
+    assert_eq!(said(&mut router), std::slice::from_ref(&announcement));
     seconds(&mut router, 2.0);
     assert_eq!(said(&mut router), [announcement]);
     seconds(&mut router, 100.0);
@@ -318,5 +319,4 @@ fn an_address_that_waits_goes_with_its_interface() {
     router.interface("e2");
     router.cli("set interface ip address e2 10.1.0.1/24");
     assert_eq!(dad(&mut router, "10.1.0.1")["in-use"], "no");
-    let _ = MacAddress::ZERO;
 }

@@ -60,7 +60,8 @@ impl Addresses {
     /// solicited-node groups of its addresses (RFC 4291 §2.8)?
     pub fn listens_to(&self, group: Ipv6Addr) -> bool {
         let solicits = |own: Ipv6Addr| address::solicited_node(own) == group;
-        self.link_local.is_some() && (group == address::ALL_NODES || group == address::ALL_ROUTERS)
+        let speaks = self.link_local.is_some() || self.tentative.iter().any(IpAddr::is_ipv6);
+        speaks && (group == address::ALL_NODES || group == address::ALL_ROUTERS)
             || self.link_local.is_some_and(solicits)
             || self.ip6.iter().any(|own| solicits(own.address()))
             || self.tentative.iter().any(|own| matches!(own, IpAddr::V6(own) if solicits(*own)))

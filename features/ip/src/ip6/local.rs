@@ -80,7 +80,7 @@ impl Ip6Local {
             Err(UpperBad::Truncated) => return Err(Ip6LocalDrop::Truncated),
             Err(UpperBad::Extension(bad)) => return Err(extension_drop(bad)),
         };
-        self.check_ends(cx, packet, &upper.header)?;
+        self.check_ends(cx, packet, &upper)?;
         if let Some(complaint) = check_extensions(packet, &upper.header)? {
             return Ok(self.complain(cx, packet, complaint));
         }
@@ -131,13 +131,16 @@ impl Ip6Local {
     }
 
     /// Is it really for us, and from somebody else?
-    fn check_ends(&self, cx: &Context<'_>, packet: &Packet, header: &Ip6Header) -> Result<(), Ip6LocalDrop> {
+    fn check_ends(&self, cx: &Context<'_>, packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
+        let header = &upper.header;
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let destination = header.destination();
         if address::is_multicast(destination) && !own.is_some_and(|own| own.listens_to(destination)) {
             return Err(Ip6LocalDrop::NotListening);
         }
-        if packet.has(PacketFlags::OWN) {
+        // Who uses one of our addresses says so with it: neighbour discovery finds out.
+        if packet.has(PacketFlags::OWN) || upper.protocol == IpProtocol::ICMP6 && is_discovery(packet, upper)
+        {
             return Ok(());
         }
         let table = self.tables.ip6.table(self.tables.interfaces.table6(packet.rx));
@@ -155,6 +158,12 @@ fn is_first_fragment(packet: &Packet) -> bool {
     let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return false };
     let mut headers = Walk::new(header.next_header(), behind).flatten();
     headers.find_map(|extension| extension.fragment()).is_some_and(|fragment| !fragment.is_atomic())
+}
+
+/// A solicitation or an advertisement of a neighbour?
+fn is_discovery(packet: &Packet, upper: &Upper) -> bool {
+    let kind = upper.bytes(packet).first().copied();
+    matches!(kind, Some(kind::NEIGHBOR_SOLICITATION | kind::NEIGHBOR_ADVERTISEMENT))
 }
 
 fn extension_drop(bad: ExtensionBad) -> Ip6LocalDrop {

@@ -38,6 +38,9 @@ impl Solicitation {
             cx.count(NdDrop::NotOurs, 1);
             return Ok(self.done);
         }
+        if !probes && (own.has6(asker) || own.is_tentative(asker)) {
+            return Err(self.conflict(cx, packet, asker));
+        }
         if !probes && !own.is_on_link6(asker) {
             return Err(NdDrop::NotOnLink);
         }
@@ -57,7 +60,7 @@ impl Solicitation {
         self.reply(cx, packet, target, overrides, (asker, to))
     }
 
-    /// Somebody else asks whether an address is free that we ask for, too (RFC 4862 §5.4.3).
+    /// Somebody else uses an address of ours, or asks whether it is free when we do, too (RFC 4862 §5.4.3).
     fn conflict(&mut self, cx: &mut Context<'_>, packet: &mut Packet, target: Ipv6Addr) -> NdDrop {
         let own = cx.interface(packet.rx).map(|row| MacAddress(row.mac));
         let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else { return NdDrop::Own };

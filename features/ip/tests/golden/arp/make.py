@@ -32,3 +32,5 @@ wrong = {
 wrpcap("03-in.e0.pcap", list(wrong.values()))
 wrpcap("03-in.e2.pcap", [frame() / ask()])
 json.dump({"drops": {"arp-input": {**{n: 1 for n in wrong}, "no-address": 1}}}, open("03-counters.json", "w"), indent=2)
+# Who claims our address hears that it is ours.
+wrpcap("03-out.e0.pcap", [Ether(src=E0, dst=BCAST) / ARP(op=1, hwsrc=E0, psrc="10.0.0.1", hwdst="00:00:00:00:00:00", pdst="10.0.0.1")])

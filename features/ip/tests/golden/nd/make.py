@@ -63,3 +63,5 @@ wrong = {
 wrong["bad-message"] = eth(E0) / ip(dst=me) / ICMPv6ND_NA(tgt=host, code=1) / tell
 wrpcap("03-in.e0.pcap", list(wrong.values()))
 json.dump({"drops": {"icmp6-neighbor-advertisement": {n: 1 for n in wrong}}}, open("03-counters.json", "w"), indent=2)
+# Who claims our address hears that it is ours.
+wrpcap("03-out.e0.pcap", [out(me, "ff02::1", "33:33:00:00:00:01") / na(s=0)])
