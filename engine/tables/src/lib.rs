@@ -14,6 +14,8 @@ pub mod lpm;
 #[cfg(not(loom))]
 pub mod mac;
 pub mod memory;
+#[cfg(not(loom))]
+pub mod mfib;
 pub mod neighbour;
 pub mod next_hop_group;
 pub mod prefix;
