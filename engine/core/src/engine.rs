@@ -475,6 +475,11 @@ impl Engine {
         self.arcs.iter().position(|a| a.name == name).map(|i| ArcId(i as u8))
     }
 
+    /// What a feature shares ([`GraphBuilder::share`]); `None` when it is not built in.
+    pub fn shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.directory.shared()
+    }
+
     // What features and drivers keep.
 
     /// Keep a feature's state, one per type.

@@ -1,5 +1,6 @@
 //! What workers read: the forwarding tables, and per interface its tables.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -30,12 +31,16 @@ pub struct IpTables {
     pub interfaces: Arc<IpInterfaces>,
 }
 
-/// Per interface: the small numbers of its tables, and its addresses.
+/// The groups that somebody in the router has joined on one interface, in order.
+pub type JoinedGroups = Arc<[IpAddr]>;
+
+/// Per interface: the small numbers of its tables, its addresses, and the groups that were joined.
 pub struct IpInterfaces {
     table4: Box<[AtomicU32]>,
     table6: Box<[AtomicU32]>,
     link_local: Box<[AtomicU32]>,
     addresses: Published<Vec<Option<Arc<Addresses>>>>,
+    groups: Published<Vec<JoinedGroups>>,
 }
 
 fn column() -> Box<[AtomicU32]> {
@@ -56,6 +61,7 @@ impl IpInterfaces {
             table6: column(),
             link_local: column(),
             addresses: Published::new(epochs, Vec::new()),
+            groups: Published::new(epochs, Vec::new()),
         }
     }
 
@@ -83,6 +89,19 @@ impl IpInterfaces {
     #[inline]
     pub fn addresses<'p>(&self, interface: InterfaceId, pass: Pass<'p>) -> Option<&'p Addresses> {
         self.addresses.read(pass).get(interface.index())?.as_deref()
+    }
+
+    /// Has somebody in the router joined `group` on `interface`? Groups that an interface listens to by itself
+    /// are not meant ([`Addresses::listens_to`]).
+    #[inline]
+    pub fn joined(&self, interface: InterfaceId, group: IpAddr, pass: Pass<'_>) -> bool {
+        let groups = self.groups.read(pass).get(interface.index());
+        groups.is_some_and(|groups| groups.binary_search(&group).is_ok())
+    }
+
+    /// Set the groups that were joined, by the number of the interface, each in order (control thread).
+    pub fn publish_groups(&self, groups: Vec<JoinedGroups>) {
+        self.groups.publish(groups);
     }
 
     /// Set the tables of an interface (control thread).

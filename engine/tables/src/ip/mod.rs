@@ -6,7 +6,11 @@ mod choice;
 mod family;
 mod interfaces;
 
+/// Before `ip4-local` and `ip6-local`, in a packet's index: its multicast route leads to the router itself, whether or
+/// not the interface listens to the group.
+pub const GROUP_ACCEPTED: u32 = u32::MAX;
+
 pub use addresses::Addresses;
 pub use choice::{choose4, choose6, destination4, destination6};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
-pub use interfaces::{IpInterfaces, IpTables, NOT_ENABLED};
+pub use interfaces::{IpInterfaces, IpTables, JoinedGroups, NOT_ENABLED};

@@ -160,6 +160,8 @@ pub struct Mfib {
     /// By place of a table's shape.
     census: BTreeMap<usize, Census>,
     shapes: Vec<Shape>,
+    /// Tables that the FIB keeps for us.
+    held: BTreeSet<(Family, u32)>,
     workers: usize,
 }
 
@@ -178,6 +180,7 @@ impl Mfib {
             chunks: vec![Chunk::new(); CHUNKS],
             census: BTreeMap::new(),
             shapes: Vec::new(),
+            held: BTreeSet::new(),
             workers,
         })
     }
@@ -212,9 +215,15 @@ impl Mfib {
         self.book.iter().map(|(key, record)| (key, &record.route, record.counts.totals()))
     }
 
-    /// Is there a route in this table?
-    pub fn uses_table(&self, family: Family, table: u32) -> bool {
-        self.book.keys().any(|key| key.family == family && key.table == table)
+    /// Keep the tables that have routes from being deleted, in `holder`'s name, and let go of the others.
+    pub fn hold_tables(&mut self, fib: &mut Fib, holder: &'static str) {
+        let used = self.census.iter().filter(|(_, census)| census.sources > 0 || !census.lengths.is_empty());
+        let used: BTreeSet<_> = used
+            .map(|(place, _)| (if place & 1 == 1 { Family::Ip6 } else { Family::Ip4 }, (place >> 1) as u32))
+            .collect();
+        used.difference(&self.held).for_each(|(family, table)| fib.hold_table(*family, *table, holder));
+        self.held.difference(&used).for_each(|(family, table)| fib.release_table(*family, *table, holder));
+        self.held = used;
     }
 
     /// Let a route say this, whether or not it was there.

@@ -3,6 +3,9 @@
 
 use core::net::Ipv4Addr;
 
+/// `224.0.0.1`, every host on the link (RFC 1112 §4).
+pub const ALL_HOSTS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
+
 /// Network 0, "this network" (RFC 6890: 0.0.0.0/8).
 #[inline]
 pub const fn is_this_network(address: Ipv4Addr) -> bool {

@@ -1,12 +1,16 @@
 //! `ip4-local`: packets for the router itself, sorted by protocol. What nobody takes is answered
 //! with "protocol unreachable" or "port unreachable" (RFC 1122 §3.2.2.1).
 
+use std::net::Ipv4Addr;
+
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ReassemblyRequest;
+use quiver_tables::ip::GROUP_ACCEPTED;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{kind, unreachable};
+use quiver_wire::ip4::address;
 use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
@@ -24,6 +28,8 @@ quiver_core::reasons! {
         Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
         Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        /// RFC 1112 §4.
+        NotListening = "group-not-joined", "a multicast group that the interface does not listen to";
         /// RFC 7126 §4.3.
         SourceRoute = "source-route", "a source route option; source routing is not done";
         /// RFC 791 §3.1.
@@ -69,6 +75,9 @@ impl Ip4Local {
         if !packet.has(PacketFlags::OWN) && self.is_ours(cx, packet, &header) {
             return Err(Ip4LocalDrop::Spoofed);
         }
+        if address::is_multicast(header.destination()) && !self.listens_to(cx, packet, header.destination()) {
+            return Err(Ip4LocalDrop::NotListening);
+        }
         if header.is_fragment() {
             return self.to_reassembly(packet);
         }
@@ -103,6 +112,12 @@ impl Ip4Local {
         let scope = self.tables.interfaces.table4(packet.rx);
         packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
         Ok(reassembly)
+    }
+
+    /// Is this group all hosts of the link (RFC 1112 §4), or was it joined?
+    fn listens_to(&self, cx: &Context<'_>, packet: &Packet, group: Ipv4Addr) -> bool {
+        let joined = || self.tables.interfaces.joined(packet.rx, group.into(), cx.pass);
+        group == address::ALL_HOSTS || joined() || packet.index == GROUP_ACCEPTED
     }
 
     /// Does the source's route lead to this node?

@@ -5,6 +5,7 @@ use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ReassemblyRequest;
+use quiver_tables::ip::GROUP_ACCEPTED;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, Walk};
@@ -135,7 +136,11 @@ impl Ip6Local {
         let header = &upper.header;
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let destination = header.destination();
-        if address::is_multicast(destination) && !own.is_some_and(|own| own.listens_to(destination)) {
+        if address::is_multicast(destination)
+            && !own.is_some_and(|own| own.listens_to(destination))
+            && !self.tables.interfaces.joined(packet.rx, destination.into(), cx.pass)
+            && packet.index != GROUP_ACCEPTED
+        {
             return Err(Ip6LocalDrop::NotListening);
         }
         // Who uses one of our addresses says so with it: neighbour discovery finds out.

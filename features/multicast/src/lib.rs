@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod ends;
+mod lookup;
+mod replicate;
+mod rpf;
+mod shows;
+mod signal;
+mod state;
+
+use quiver_control::{Registry, order};
+use quiver_tables::mfib::Mfib;
+
+/// Register nodes and commands.
+///
+/// # Panics
+/// When the system has no address space for the routes: a router cannot start without.
+pub fn register(registry: &mut Registry) {
+    registry.feature("multicast", "Forwards packets to groups, IPv4 and IPv6, by multicast routes");
+    let epochs = registry.graph.epochs().clone();
+    let mfib = Mfib::new(&epochs, registry.graph.workers()).expect("address space for multicast routes");
+    for six in [false, true] {
+        registry.graph.node(lookup::spec(six, mfib.tables()));
+        registry.graph.node(rpf::spec(six, mfib.tables()));
+        registry.graph.node(replicate::spec(six, mfib.tables()));
+    }
+    commands::register(registry);
+    shows::register(registry);
+    registry.running_config(order::ROUTES, commands::write_config);
+    registry.memory(shows::memory);
+    registry.on_start(move |engine| state::start(engine, mfib));
+}

@@ -1,0 +1,90 @@
+//! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: which multicast route is for a packet. The small
+//! number of the table is in the packet's index.
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::ip::IpTables;
+use quiver_tables::mfib::MfibTables;
+use quiver_wire::ip6::address;
+
+use crate::ends::{Ends, words};
+use crate::signal::{Signaller, Why};
+
+quiver_core::reasons! {
+    /// Why packets to groups die before they have a route.
+    pub enum MfibLookupDrop {
+        /// Cannot be behind `ip4-input` and `ip6-input`.
+        Truncated = "truncated", "fewer bytes than an IP header";
+        /// Nobody knows the group.
+        NoRoute = "no-route", "no multicast route for the source and the group";
+        /// A storm.
+        TooManySignals = info "too-many-signals", "packets without a route that the control thread was not told of: too many at a time";
+    }
+}
+
+/// The node's name.
+pub(crate) fn name(six: bool) -> &'static str {
+    if six { "ip6-mfib-forward-lookup" } else { "ip4-mfib-forward-lookup" }
+}
+
+struct Lookup {
+    six: bool,
+    mfib: Arc<MfibTables>,
+    ip: Arc<IpTables>,
+    signaller: Signaller,
+    local: NodeId,
+    rpf: NodeId,
+}
+
+impl Lookup {
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, MfibLookupDrop> {
+        let ends = Ends::of(self.six, packet.bytes()).ok_or(MfibLookupDrop::Truncated)?;
+        // Groups of the link or less, whatever their flags: the router's to hear (RFC 4291 §2.7).
+        if self.six && address::multicast_scope(Ipv6Addr::from_bits(ends.group)) <= 2 {
+            return Ok(self.local);
+        }
+        if let Some(number) = self.mfib.find(self.six, packet.index, ends.source, ends.group, cx.pass) {
+            packet.index = number;
+            return Ok(self.rpf);
+        }
+        if self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass) {
+            return Ok(self.local);
+        }
+        if !self.signaller.tell(cx, Why::NoRoute, packet.rx, &ends) {
+            cx.count(MfibLookupDrop::TooManySignals, 1);
+        }
+        Err(MfibLookupDrop::NoRoute)
+    }
+}
+
+impl Node for Lookup {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.decide(cx, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
+    let mfib = mfib.clone();
+    NodeSpec::new(name(six), "Finds the multicast route of a packet", move |wiring| {
+        Box::new(Lookup {
+            six,
+            mfib: mfib.clone(),
+            ip: wiring.shared(),
+            signaller: Signaller::new(six),
+            local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+            rpf: wiring.node(crate::rpf::name(six)),
+        })
+    })
+    .reasons::<MfibLookupDrop>()
+    .describe(move |record, names| {
+        let what = words(six, record.bytes());
+        match names.node(record.next).as_str() {
+            next if next == crate::rpf::name(six) => format!("{what}: multicast route {}", record.index),
+            next => format!("{what}, to {next}"),
+        }
+    })
+}
