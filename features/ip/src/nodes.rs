@@ -15,7 +15,7 @@ use crate::tables::IpTables;
 use crate::{arp_input, confirm, done, ip_input, ip4, ip6};
 
 /// Names in the order of [`declare`].
-const NAMES: [&str; 33] = [
+const NAMES: [&str; 34] = [
     "ip-input",
     "arp-input",
     "ip4-input",
@@ -38,6 +38,7 @@ const NAMES: [&str; 33] = [
     "ip6-lookup-in-table",
     "ip6-link-local",
     "ip6-rewrite",
+    "ip6-frag",
     "ip6-local",
     "ip6-icmp-input",
     "ip6-icmp-echo-request",
@@ -101,6 +102,7 @@ pub(crate) fn declare(
     tables: &IpTables,
     pings: &Arc<WaitingPings>,
 ) {
+    let workers = graph.workers();
     let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
     let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables);
     let specs = [
@@ -126,6 +128,7 @@ pub(crate) fn declare(
         ip6::lookup_in_table::spec(tables),
         ip6::link_local::spec(tables),
         ip6::rewrite::spec(tables),
+        ip6::fragment::spec(tables, workers),
         ip6::local::spec(tables),
         ip6::icmp_input::spec(pings),
         ip6::echo::spec(tables),

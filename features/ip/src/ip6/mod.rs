@@ -4,6 +4,7 @@ pub(crate) mod advertisement;
 pub(crate) mod discovery;
 pub(crate) mod drop;
 pub(crate) mod echo;
+pub(crate) mod fragment;
 pub(crate) mod icmp_error;
 pub(crate) mod icmp_input;
 pub(crate) mod input;

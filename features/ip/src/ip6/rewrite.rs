@@ -28,8 +28,6 @@ quiver_core::reasons! {
         Truncated = "truncated", "fewer bytes than an IPv6 header";
         /// Too many headers in front already.
         NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
-        /// RFC 8200 §5: only the sender fragments.
-        OwnTooBig = "own-too-big", "a packet of the router itself longer than the outgoing MTU";
         /// The sender hears of it.
         TooBig = "too-big", "packets longer than the outgoing MTU";
         /// RFC 4291 §2.5.6.
@@ -41,17 +39,18 @@ quiver_core::reasons! {
 pub struct Ip6Rewrite {
     tables: IpTables,
     error: NodeId,
+    fragment: NodeId,
 }
 
 /// The router's own packets and those in several segments go on, and so does a large one that the device
-/// will cut into segments that fit. The others go no further, and their senders are told why.
+/// will cut into segments that fit; an own one that is too long is cut here. The others go no further, and their senders are told why.
 #[cold]
 #[inline(never)]
 fn look_closer(
     tally: Tally<'_>,
     packet: &mut Packet,
     adjacency: &Adjacency,
-    error: NodeId,
+    (error, fragment): (NodeId, NodeId),
 ) -> Result<NodeId, Ip6RewriteDrop> {
     let own = packet.has(PacketFlags::OWN);
     let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
@@ -66,7 +65,7 @@ fn look_closer(
         return prepend(adjacency, packet);
     }
     if own {
-        return Err(Ip6RewriteDrop::OwnTooBig);
+        return Ok(fragment);
     }
     let request = if local {
         tally.count(Ip6RewriteDrop::LinkLocalSource, 1);
@@ -111,7 +110,7 @@ impl Stage for Ip6Rewrite {
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
         let local = header.source_bits() >> 118 == LINK_LOCAL;
         if !(plain & fits & !local & (header.hop_limit() > 1)) {
-            return look_closer(tally, packet, adjacency, self.error);
+            return look_closer(tally, packet, adjacency, (self.error, self.fragment));
         }
         header.decrement_hop_limit();
         prepend(adjacency, packet)
@@ -124,6 +123,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| Ip6Rewrite {
         tables: tables.clone(),
         error: wiring.node("ip6-icmp-error"),
+        fragment: wiring.node("ip6-frag"),
     })
     .describe(|record, names| {
         format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))

@@ -1,0 +1,211 @@
+//! `ip6-frag`: what the router itself sends is cut into fragments that fit the MTU of their way out. In IPv6 the
+//! source does so, and nobody else (RFC 8200 §4.5).
+
+use std::hash::{BuildHasher, Hasher};
+
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::ip6::extension::Walk;
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use crate::offload::complete_checksum;
+use crate::segments::append_range;
+use crate::tables::IpTables;
+
+/// Bytes of a fragment header.
+const FRAGMENT_HEADER_LEN: usize = 8;
+/// Bytes in front of the fragment header at most: the router puts no more there.
+const FRONT_BYTES_MAX: usize = 256;
+/// Where the next header stands in an IPv6 header.
+const NEXT_HEADER_PLACE: usize = 6;
+/// Odd, so that multiplying by it gives each number once.
+const SPREAD: u32 = 0x9e37_79b1;
+
+quiver_core::reasons! {
+    /// What becomes of the router's own packets that are to be fragmented.
+    pub enum Ip6FragmentDrop {
+        /// Not a whole packet.
+        Truncated = "truncated", "the packet is shorter than its header says";
+        /// Extension headers.
+        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a fragment";
+        /// Nothing fits.
+        MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
+        /// A large packet whose segments do not fit either.
+        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
+        /// None left.
+        NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
+        /// Done.
+        Fragmented = info "fragmented", "packets cut into fragments";
+        /// Made.
+        Made = info "fragments", "fragments made";
+    }
+}
+
+struct Fragment {
+    tables: IpTables,
+    rewrite: NodeId,
+    done: NodeId,
+    identifications: Identifications,
+}
+
+/// Numbers that no two packets of the last four thousand million have, and that are hard to foresee
+/// (RFC 7739 §5.3).
+struct Identifications {
+    count: u32,
+    step: u32,
+    secret: u32,
+}
+
+impl Identifications {
+    /// Those of one worker of so many.
+    fn new(worker: u32, workers: u32, secret: u32) -> Identifications {
+        Identifications { count: worker, step: workers.max(1), secret }
+    }
+
+    fn next(&mut self) -> u32 {
+        self.count = self.count.wrapping_add(self.step);
+        self.count.wrapping_mul(SPREAD) ^ self.secret
+    }
+}
+
+/// A packet's headers that stand in each fragment, with the fragment header behind them.
+struct Front {
+    bytes: [u8; FRONT_BYTES_MAX],
+    length: usize,
+}
+
+impl Front {
+    /// The IPv6 header, hop-by-hop options and everything up to a routing header (RFC 8200 §4.5).
+    fn of(packet: &Packet, identification: u32) -> Result<Front, Ip6FragmentDrop> {
+        let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(Ip6FragmentDrop::Truncated)?;
+        let (mut length, mut next_header, mut place) =
+            (Ip6Header::LEN, header.next_header(), NEXT_HEADER_PLACE);
+        for extension in Walk::new(header.next_header(), behind) {
+            let extension = extension.map_err(|_| Ip6FragmentDrop::BadExtension)?;
+            if matches!(extension.kind, IpProtocol::HOP_BY_HOP | IpProtocol::ROUTING) {
+                place = Ip6Header::LEN + extension.offset;
+                length = place + extension.bytes.len();
+                next_header = extension.next_header;
+            }
+        }
+        let mut front = Front { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
+        let own = packet.bytes().get(..length).ok_or(Ip6FragmentDrop::Truncated)?;
+        let room = front.bytes.get_mut(..front.length).ok_or(Ip6FragmentDrop::BadExtension)?;
+        let (headers, fragment) = room.split_at_mut(length);
+        headers.copy_from_slice(own);
+        if let Some(next) = headers.get_mut(place) {
+            *next = IpProtocol::FRAGMENT.0;
+        }
+        let [a, b, c, d] = identification.to_be_bytes();
+        fragment.copy_from_slice(&[next_header.0, 0, 0, 0, a, b, c, d]);
+        Ok(front)
+    }
+
+    /// Bytes of the packet that stand in front of the fragmentable part.
+    fn unfragmentable(&self) -> usize {
+        self.length - FRAGMENT_HEADER_LEN
+    }
+
+    /// For the fragment with the bytes from `at` on.
+    fn set(&mut self, at: usize, length: usize, more: bool) {
+        let payload = self.length - Ip6Header::LEN + length;
+        let offset_more = at as u16 | u16::from(more);
+        let place = self.unfragmentable() + 2;
+        if let Some(field) = self.bytes.get_mut(place..place + 2) {
+            field.copy_from_slice(&offset_more.to_be_bytes());
+        }
+        if let Some(header) = Ip6Header::overlay_mut(&mut self.bytes) {
+            header.set_payload_length(payload as u16);
+        }
+    }
+}
+
+impl Fragment {
+    fn cut(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip6FragmentDrop> {
+        if !complete_checksum(packet) {
+            return Err(Ip6FragmentDrop::Offload);
+        }
+        let mtu = usize::from(self.tables.adjacencies.get(packet.index).mtu_bytes);
+        let mut front = Front::of(packet, self.identifications.next())?;
+        let step = mtu.saturating_sub(front.length) & !7;
+        if step == 0 {
+            return Err(Ip6FragmentDrop::MtuTooSmall);
+        }
+        let total = packet.length();
+        let mut at = 0;
+        let fragmentable = total - front.unfragmentable();
+        while at < fragmentable {
+            let length = step.min(fragmentable - at);
+            front.set(at, length, at + length < fragmentable);
+            self.emit(cx, packet, &front, at, length)?;
+            at += length;
+        }
+        cx.count(Ip6FragmentDrop::Fragmented, 1);
+        Ok(self.done)
+    }
+
+    /// Send one fragment, with `length` bytes from `at` of what can be cut.
+    fn emit(
+        &self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        front: &Front,
+        at: usize,
+        length: usize,
+    ) -> Result<(), Ip6FragmentDrop> {
+        let mut fragment = cx.buffers.packet().ok_or(Ip6FragmentDrop::NoBuffer)?;
+        let headers = front.bytes.get(..front.length).unwrap_or_default();
+        let from = front.unfragmentable() + at;
+        let whole = fragment.append(headers, cx.buffers)
+            && append_range(packet, from, length, &mut fragment, cx.buffers);
+        if !whole {
+            cx.buffers.free(fragment);
+            return Err(Ip6FragmentDrop::NoBuffer);
+        }
+        fragment.rx = packet.rx;
+        fragment.index = packet.index;
+        fragment.hash = packet.hash;
+        fragment.set(PacketFlags::OWN);
+        cx.count(Ip6FragmentDrop::Made, 1);
+        cx.emit(fragment, self.rewrite);
+        Ok(())
+    }
+}
+
+impl Node for Fragment {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        frame.route(|packet| self.cut(cx, packet));
+    }
+}
+
+/// The declaration; there are so many workers.
+pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
+    let tables = tables.clone();
+    let secret = std::hash::RandomState::new().build_hasher().finish() as u32;
+    NodeSpec::new("ip6-frag", "Cuts the router's own IPv6 packets into fragments", move |wiring| {
+        let worker = u32::from(wiring.worker.0);
+        Box::new(Fragment {
+            tables: tables.clone(),
+            rewrite: wiring.node("ip6-rewrite"),
+            done: wiring.node("ip-done"),
+            identifications: Identifications::new(worker, workers as u32, secret),
+        })
+    })
+    .reasons::<Ip6FragmentDrop>()
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_workers_give_the_same_identification() {
+        let mut seen = std::collections::HashSet::new();
+        for worker in 0..3 {
+            let mut numbers = Identifications::new(worker, 3, 0x1234_5678);
+            assert!((0..10_000).all(|_| seen.insert(numbers.next())));
+        }
+    }
+}
