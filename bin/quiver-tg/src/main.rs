@@ -1,5 +1,6 @@
 //! The command line of the traffic generator.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -87,7 +88,12 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::WARN).init();
+    let is_terminal = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_ansi(is_terminal)
+        .with_writer(std::io::stderr)
+        .with_max_level(LevelFilter::WARN)
+        .init();
     let done = match arguments.command {
         Command::Run { profile, rate, duration, warmup, drain, core, json } => {
             let request =

@@ -1,7 +1,7 @@
 //! The router's life: made, configured, served, ended.
 
 use std::cell::{Cell, RefCell};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -141,7 +141,7 @@ fn log_to(file: Option<&Path>) -> Result<()> {
             let file = file.with_context(|| format!("log {}", path.display()))?;
             subscriber.with_ansi(false).with_writer(file).init();
         }
-        None => subscriber.with_writer(io::stderr).init(),
+        None => subscriber.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).init(),
     }
     Ok(())
 }

@@ -141,7 +141,7 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
         exempt.row().cell(Cell::display(prefix)).cell(fib.table_id(*family, *index));
     }
     let output = Output::none().table("checks", checks);
-    if exempt.len() == 0 { output } else { output.table("exempt", exempt) }
+    if exempt.is_empty() { output } else { output.table("exempt", exempt) }
 }
 
 /// The part of `show running-config`.
