@@ -10,7 +10,7 @@ from quiver_lab.compare.samples import Measured, ratio
 from quiver_lab.compare.sides import kernel_side, open_vswitch_side, quiver_side, testpmd_side
 from quiver_lab.compare.tables import Table, number, percent, verdict
 from quiver_lab.forwarders.linux_kernel import KernelPath
-from quiver_lab.forwarders.open_vswitch import Flows, cross_connect_flows, route_flow
+from quiver_lab.forwarders.open_vswitch import Flows, bridge_flows, cross_connect_flows, route_flow
 from quiver_lab.scenario import Scenario
 from quiver_lab.testbed import IP4_FIRST_ROUTE, IP6_FIRST_ROUTE, PORTS, host_mac, interface_mac
 from quiver_lab.words import mpps
@@ -23,6 +23,7 @@ LINUX = "Linux kernel"
 
 GROUPS: tuple[tuple[str, str, KernelPath], ...] = (
     ("L2 cross-connect", "l2xc", "bridge"),
+    ("L2 bridge, 508 MACs", "l2bd", "bridge"),
     ("IPv4, 1 route", "ip4", "ip4"),
     ("IPv6, 1 route", "ip6", "ip6"),
 )
@@ -44,7 +45,9 @@ def scenario(title: str, path: str, ring_size: int) -> Scenario:
         "frame": 78 if path == "ip6" else 64,
         "link": {"ring_size": ring_size},
     }
-    if path != "l2xc":
+    if path == "l2bd":
+        described["table"] = {"kind": "stations"}
+    elif path != "l2xc":
         described["table"] = {"kind": "consecutive", "count": 1}
     return Scenario.model_validate(described)
 
@@ -53,6 +56,8 @@ def flows(path: str) -> Flows:
     """What Open vSwitch is to do with a path's traffic."""
     if path == "l2xc":
         return cross_connect_flows()
+    if path == "l2bd":
+        return bridge_flows()
     family, bits = ("ip", 32) if path == "ip4" else ("ipv6", 128)
     firsts = IP4_FIRST_ROUTE if path == "ip4" else IP6_FIRST_ROUTE
     return Flows(

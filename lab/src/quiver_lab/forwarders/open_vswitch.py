@@ -45,6 +45,11 @@ def cross_connect_flows() -> Flows:
     return Flows(("in_port=1,actions=output:2", "in_port=2,actions=output:1"))
 
 
+def bridge_flows() -> Flows:
+    """The switch learns MAC addresses and forwards by them."""
+    return Flows(("actions=NORMAL",))
+
+
 def route_flow(family: str, prefix: str, source_mac: str, destination_mac: str, port: int) -> str:
     """One route (family `ip` or `ipv6`) as a router would do it: TTL, both MAC addresses, out."""
     field = "nw_dst" if family == "ip" else "ipv6_dst"
