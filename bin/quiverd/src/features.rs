@@ -19,6 +19,8 @@ pub fn register(registry: &mut Registry) {
     quiver_reassembly::register(registry);
     quiver_urpf::register(registry);
     quiver_cop::register(registry);
+    quiver_lldp::register(registry);
+    quiver_span::register(registry);
     quiver_superblocks::register(registry);
 }
 

@@ -19,6 +19,7 @@ pub mod icmp6;
 pub mod ip4;
 pub mod ip6;
 pub mod lacp;
+pub mod lldp;
 pub mod mac;
 pub mod prefix;
 mod protocol;

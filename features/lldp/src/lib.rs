@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod config;
+mod input;
+pub mod neighbours;
+mod receive;
+mod show;
+pub mod table;
+mod transmit;
+mod words;
+
+use quiver_control::{Registry, order};
+use quiver_wire::EtherType;
+
+pub use crate::config::{Lldp, Port, PortWords};
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("lldp", "LLDP: who is at the other end of a link");
+    let lldp = Lldp::new(registry.graph.epochs());
+    let (ends, mut rings) = table::rings(registry.graph.workers());
+    registry.graph.node(input::spec(lldp.enabled(), ends));
+    registry.graph.claim("ethertype", u32::from(EtherType::LLDP.0), input::NODE);
+    registry.running_config(order::FEATURES, commands::write_config);
+    registry.on_start(move |engine| {
+        engine.insert(lldp);
+        engine.on_interface_change(receive::follow_interface);
+        engine.on_turn(move |engine| receive::fetch(engine, &mut rings));
+        transmit::start(engine);
+    });
+    commands::register(registry);
+    show::register(registry);
+}

@@ -1,0 +1,49 @@
+//! What was heard goes into the tables of neighbours; interfaces that change take theirs along.
+
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::ring::Consumer;
+use quiver_core::{Engine, InterfaceId};
+
+use crate::config::{Lldp, forget};
+use crate::table::Heard;
+use crate::transmit::{chassis_mac, greet};
+
+/// Fetch what workers have heard, on every turn of the control loop.
+pub(crate) fn fetch(engine: &mut Engine, rings: &mut [Consumer<Heard>]) {
+    for ring in rings {
+        while let Some(heard) = ring.take() {
+            hear(engine, &heard);
+        }
+    }
+}
+
+fn hear(engine: &mut Engine, heard: &Heard) {
+    let now_ns = engine.now_ns();
+    let own = chassis_mac(engine).to_string();
+    // It may have been disabled while this was under way.
+    let Some(lldp) = engine.get_mut::<Lldp>() else { return };
+    let Some(port) = lldp.ports.get_mut(&heard.interface) else { return };
+    let is_new = port.neighbours.hear(heard.bytes(), now_ns, &mut port.statistics);
+    // Two ports of this router that are linked need not greet each other without end.
+    let is_other = port.neighbours.iter().last().is_some_and(|last| last.chassis_id() != own);
+    if is_new && is_other {
+        greet(port);
+    }
+}
+
+/// Who was heard behind a link is forgotten when it goes down, and who comes is told at once.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let up = engine.interface(id).is_some_and(|interface| interface.row().up);
+    match change {
+        InterfaceChange::Deleted => forget(engine, id),
+        InterfaceChange::State => {
+            let lldp = engine.get_mut::<Lldp>();
+            let Some(port) = lldp.and_then(|lldp| lldp.ports.get_mut(&id)) else { return };
+            port.due_ns = 0;
+            if !up {
+                port.neighbours.clear();
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod config;
+mod copy;
+pub mod table;
+
+use quiver_control::{Registry, order};
+use quiver_core::arc::FeatureSpec;
+
+pub use crate::config::Spans;
+use crate::table::Direction;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("span", "SPAN: copies of the frames of one port leave by another");
+    let spans = Spans::new(registry.graph.epochs());
+    registry.graph.node(copy::spec(Direction::Rx, spans.published()));
+    registry.graph.node(copy::spec(Direction::Tx, spans.published()));
+    // First of what is received, last of what is sent: as it is on the wire.
+    let (before, after) = (&["bond-input", "l2-patch"], &[quiver_core::arc::ALL]);
+    registry.graph.feature(FeatureSpec { arc: "device-input", node: "span-input", before, after: &[] });
+    registry.graph.feature(FeatureSpec { arc: "interface-output", node: "span-output", before: &[], after });
+    registry.running_config(order::FEATURES, config::write_config);
+    registry.on_start(move |engine| {
+        engine.insert(spans);
+        engine.on_interface_change(config::follow_interface);
+    });
+    commands::register(registry);
+}
