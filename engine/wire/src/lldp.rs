@@ -156,8 +156,11 @@ const fn invalid<T>(reason: &'static str) -> Result<T, WireError> {
     Err(WireError::Invalid { header: LLDPDU, reason })
 }
 
+/// A TLV's type, its value, and what follows it.
+type Split<'a> = (u8, &'a [u8], &'a [u8]);
+
 /// The first TLV and what follows it; nothing at the end.
-fn split(bytes: &[u8]) -> Result<Option<(u8, &[u8], &[u8])>, WireError> {
+fn split(bytes: &[u8]) -> Result<Option<Split<'_>>, WireError> {
     let truncated = |need| WireError::Truncated { header: LLDPDU, need, have: bytes.len() };
     let Some(&[high, low]) = bytes.first_chunk() else {
         return if bytes.is_empty() { Ok(None) } else { Err(truncated(2)) };
