@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+use quiver_bridge::{L2Forward, L2Input, L2Learn};
 use quiver_control::Registry;
 use quiver_core::superblock::SuperblockSpec;
 use quiver_ethernet::{Cross, EthernetInput};
@@ -15,6 +16,9 @@ pub fn register(registry: &mut Registry) {
         // l2-patch, l2-xconnect → NAME-output
         SuperblockSpec::straight::<Cross<true>>(),
         SuperblockSpec::straight::<Cross<false>>(),
+        // l2-input → l2-learn → l2-fwd → NAME-output; and where nothing is learned
+        SuperblockSpec::with_inquiries::<(L2Input,), (L2Learn, L2Forward)>(),
+        SuperblockSpec::with_inquiries::<(L2Input,), (L2Forward,)>(),
         // ethernet-input → ip4-input → ip4-lookup → ip4-rewrite → NAME-output; and from ip4-input on
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip4Input,), Ip4Lookup, Ip4Rewrite>(),

@@ -8,6 +8,7 @@ use quiver_ip::tables::IpTables;
 use quiver_tables::adjacency::Adjacencies;
 use quiver_tables::ip4_lpm::Ip4Lpm;
 use quiver_tables::ip6_lpm::Ip6Lpm;
+use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen};
 use quiver_tables::next_hop_group::{GroupId, Groups};
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::ip4::{self, Ip4Header};
@@ -26,6 +27,8 @@ pub struct Counted {
     pub bytes: u64,
     /// Packets that were not plain.
     pub odd: u64,
+    /// Frames whose source a bridge would stamp or learn.
+    pub unsettled: u64,
 }
 
 /// One vector through the loop; compiled in the form that it runs in.
@@ -38,6 +41,8 @@ pub struct Loop<'a> {
     pub frame: &'a mut Frame,
     /// The router's tables.
     pub tables: &'a IpTables,
+    /// Its MAC table, where the path has one.
+    pub bridge: Option<&'a Bridge>,
     /// What the loop counts.
     pub counted: &'a mut Counted,
 }
@@ -47,14 +52,86 @@ impl Body for Loop<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Loop { work, variant, frame, tables, counted } = self;
+        let Loop { work, variant, frame, tables, bridge, counted } = self;
         let (groups, adjacencies) = (&*tables.groups, &*tables.adjacencies);
         match work {
             Work::Cross => cross(frame, counted),
             Work::Ip4 => ip4(variant, frame, tables.ip4.table(0), groups, adjacencies, counted),
             Work::Ip6 => ip6(variant, frame, tables.ip6.table(0), groups, adjacencies, counted),
+            Work::Bridge | Work::BridgeNoLearn | Work::BridgeIp4 | Work::Ip4Bridge => {
+                let Some(bridge) = bridge else { return };
+                let lpm = tables.ip4.table(0);
+                if work == Work::Ip4Bridge {
+                    ip4(variant, frame, lpm, groups, adjacencies, counted);
+                }
+                match work {
+                    Work::BridgeNoLearn => bridge_frames::<false>(variant, frame, bridge, counted),
+                    _ => bridge_frames::<true>(variant, frame, bridge, counted),
+                }
+                if work == Work::BridgeIp4 {
+                    ip4(variant, frame, lpm, groups, adjacencies, counted);
+                }
+            }
         }
     }
+}
+
+/// The MAC table, and where frames come in.
+pub struct Bridge {
+    /// The table.
+    pub table: MacTable,
+    /// The domain.
+    pub domain: DomainIndex,
+    /// What a known source looks like.
+    pub seen: Seen,
+}
+
+/// Bridge: look at both addresses, look them up together, compare the source with where it should be, see
+/// that the destination holds, count.
+#[inline(always)]
+fn bridge_frames<const LEARN: bool>(
+    variant: Variant,
+    frame: &mut Frame,
+    bridge: &Bridge,
+    counted: &mut Counted,
+) {
+    let packets = frame.packets_mut();
+    packets.iter().take(8).for_each(Packet::prefetch);
+    let count = packets.len();
+    let mut keys = [0u64; 2 * BLOCK];
+    let mut found = [MacEntry::NONE; 2 * BLOCK];
+    let (ports, rx) = (bridge.table.ports(), bridge.seen.entry().port());
+    let mut at = 0;
+    while at < count {
+        let block = (count - at).min(BLOCK);
+        for i in 0..block {
+            if let Some(ahead) = packets.get(at + i + 8) {
+                ahead.prefetch();
+            }
+            let Some(header) = packets[at + i].bytes().first_chunk::<14>() else { continue };
+            let word =
+                |from: usize| header[from..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            let (to, from) = (word(0), word(6));
+            counted.odd += (to | from) & 1;
+            keys[i] = MacKey::from_wire(bridge.domain, to).word();
+            if LEARN {
+                keys[block + i] = MacKey::from_wire(bridge.domain, from).word();
+            }
+        }
+        let asked = if LEARN { 2 * block } else { block };
+        bridge.table.lookup_slice(variant, &keys[..asked], &mut found[..asked]);
+        for i in 0..block {
+            let (to, packet) = (found[i], &mut packets[at + i]);
+            let port = ports.word(to.port());
+            let good = to.holds(port) & !to.is_filter() & (to.port() != rx);
+            counted.odd += u64::from(!good);
+            counted.unsettled += u64::from(LEARN && !found[block + i].is_settled(bridge.seen));
+            packet.tx = to.port();
+            counted.bytes += packet.segment_length() as u64;
+        }
+        at += block;
+    }
+    counted.packets += count as u64;
 }
 
 /// Packets whose headers are checked before the first of them is looked up.

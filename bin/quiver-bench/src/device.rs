@@ -16,6 +16,8 @@ pub const COLD_BUFFERS: usize = 32_768;
 pub enum Template {
     /// The same frame again and again.
     Plain([u8; 64]),
+    /// A frame whose two layer 2 addresses differ.
+    Stations([u8; 64], Arc<Vec<[[u8; 6]; 2]>>),
     /// An IPv4 frame whose destination and header checksum differ.
     Ip4([u8; 64], Arc<Vec<(u32, u16)>>),
     /// An IPv6 frame whose destination differs.
@@ -43,6 +45,10 @@ impl Maker {
         self.at += 1;
         match &self.template {
             Template::Plain(frame) => bytes[..60].copy_from_slice(&frame[..60]),
+            Template::Stations(frame, pairs) => {
+                bytes[..60].copy_from_slice(&frame[..60]);
+                bytes[..12].copy_from_slice(pairs[at % pairs.len()].as_flattened());
+            }
             Template::Ip4(frame, destinations) => {
                 let (destination, checksum) = destinations[at % destinations.len()];
                 bytes[..60].copy_from_slice(&frame[..60]);

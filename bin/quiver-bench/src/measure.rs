@@ -12,6 +12,7 @@ use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::memory::PageSize;
 use quiver_core::node::NodeSpec;
 use quiver_core::{Engine, Frame, InterfaceId, NodeId, WorkerId};
+use quiver_tables::mac::StampMinutes;
 
 use crate::bare::{self, Counted};
 use crate::device::{BenchDevice, COLD_BUFFERS, Ender, Maker, Sink, Source, rotate};
@@ -93,6 +94,7 @@ impl Router {
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
         registry.graph.node(NodeSpec::input(INPUT, "The benchmark's packets"));
         quiver_control::commands::register(&mut registry);
+        quiver_bridge::register(&mut registry);
         quiver_ethernet::register(&mut registry);
         quiver_ip::register(&mut registry);
         quiver_superblocks::register(&mut registry);
@@ -188,6 +190,7 @@ struct Bare {
     ender: Ender,
     frame: Box<Frame>,
     counted: Counted,
+    bridge: Option<bare::Bridge>,
 }
 
 impl Bare {
@@ -199,7 +202,17 @@ impl Bare {
         if path.cold {
             rotate(&mut maker, &mut ender, &mut cache);
         }
-        Ok(Bare { work: path.work, cache, maker, ender, frame: Frame::new(), counted: Counted::default() })
+        let (frame, counted, bridge) = (Frame::new(), Counted::default(), Bare::bridge(engine, path.work));
+        Ok(Bare { work: path.work, cache, maker, ender, frame, counted, bridge })
+    }
+
+    /// The bridge domain of the path, if it has one; frames come in by its first port, or from the router.
+    fn bridge(engine: &Engine, work: Work) -> Option<bare::Bridge> {
+        let bridges = engine.get::<quiver_bridge::Bridges>()?;
+        let (port, _) = bridges.ports().iter().find(|(_, port)| port.is_bvi == (work == Work::Ip4Bridge))?;
+        let (table, now) = (bridges.macs.table(), StampMinutes::from_ns(engine.now_ns()));
+        let domain = bridges.domains().values().next()?.index;
+        Some(bare::Bridge { seen: table.expected(*port, now), domain, table })
     }
 
     /// Clocks per packet of one round.
@@ -213,7 +226,8 @@ impl Bare {
             packets += self.frame.len();
             let start = clocks();
             let (work, variant, counted) = (self.work, engine.variant(), &mut self.counted);
-            variant.run(bare::Loop { work, variant, frame: &mut self.frame, tables, counted });
+            let (frame, bridge) = (&mut self.frame, self.bridge.as_ref());
+            variant.run(bare::Loop { work, variant, frame, tables, bridge, counted });
             self.ender.take(&mut self.cache, &mut self.frame);
             taken += clocks() - start;
         }

@@ -4,11 +4,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
-use quiver_wire::Header;
 use quiver_wire::ip4::Ip4Header;
+use quiver_wire::{Header, MacAddress};
 
 use crate::device::Template;
-use crate::population::{ip4_frame, ip6_frame};
+use crate::population::{OUR_MAC, ip4_frame, ip6_frame};
 
 /// Prefixes of the full tables.
 const FULL_IP4: usize = 1_000_000;
@@ -25,6 +25,10 @@ const LINES: u32 = 1_000_000;
 /// Flows of a zipf popularity.
 const FLOWS: usize = 100_000;
 
+/// The first stations' addresses on the side that frames come from, and on the other.
+const NEAR_STATIONS: u64 = 0x0210_0000_0000;
+const FAR_STATIONS: u64 = 0x0220_0000_0000;
+
 /// What the bare loop has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -34,6 +38,21 @@ pub enum Work {
     Ip4,
     /// Forward IPv6.
     Ip6,
+    /// Bridge: look source and destination up.
+    Bridge,
+    /// Bridge without learning: look the destination up.
+    BridgeNoLearn,
+    /// Bridge to the router, and forward IPv4.
+    BridgeIp4,
+    /// Forward IPv4, and bridge.
+    Ip4Bridge,
+}
+
+impl Work {
+    /// Do interfaces have addresses, and next hops?
+    fn routes(self) -> bool {
+        !matches!(self, Work::Cross | Work::Bridge | Work::BridgeNoLearn)
+    }
 }
 
 /// A path through the graph.
@@ -72,6 +91,8 @@ pub enum Routes {
 pub enum Packets {
     /// No look-up.
     Any,
+    /// So many stations on either side, at random.
+    Stations { count: u32 },
     /// IPv4 addresses from 20.0.0.0 on: so many, at random or one after another.
     Ip4 { count: u32, random: bool },
     /// IPv6 addresses from 2001:db8:: on.
@@ -107,6 +128,7 @@ pub fn all() -> Vec<Path> {
         path("l2-patch", Work::Cross, Packets::Any, &["test l2patch rx bench0 tx bench1"], None),
         path("l2-xconnect", Work::Cross, Packets::Any, &["set interface l2 xconnect bench0 bench1"], None),
     ];
+    paths.extend(bridge_paths());
     for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
         paths.push(path(
@@ -151,11 +173,68 @@ pub fn all() -> Vec<Path> {
     paths
 }
 
+/// The paths through a bridge domain: so many stations on either side of it.
+fn bridge_paths() -> Vec<Path> {
+    let mut paths = Vec::new();
+    for (name, count, learn) in [
+        ("1", 1, true),
+        ("254", 254, true),
+        ("10k", 10_000, true),
+        ("1m", 1_000_000, true),
+        ("254-nolearn", 254, false),
+        ("1m-nolearn", 1_000_000, false),
+    ] {
+        let setup = [
+            format!("create bridge-domain 1 learn {}", u8::from(learn)),
+            "set interface l2 bridge bench0 1".to_owned(),
+            "set interface l2 bridge bench1 1".to_owned(),
+            format!("l2fib add {} 1 bench0 count {count}", MacAddress::from_u64(NEAR_STATIONS)),
+            format!("l2fib add {} 1 bench1 count {count}", MacAddress::from_u64(FAR_STATIONS)),
+        ];
+        let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
+        let work = if learn { Work::Bridge } else { Work::BridgeNoLearn };
+        paths.push(path(&format!("l2-bridge-{name}"), work, Packets::Stations { count }, &setup, None));
+    }
+    let routed = Packets::Ip4 { count: 1, random: true };
+    let own = MacAddress(OUR_MAC);
+    let loopback = format!("create loopback interface mac {own} instance 0");
+    let common = [
+        loopback.as_str(),
+        "set interface state loop0 up",
+        "create bridge-domain 1",
+        "set interface l2 bridge loop0 1 bvi",
+        "set interface ip address loop0 10.2.0.1/24",
+    ];
+    let into: Vec<&str> = common
+        .into_iter()
+        .chain(["set interface l2 bridge bench0 1", "ip route add 20.0.0.0/32 via 10.1.0.2 bench1"])
+        .collect();
+    paths.push(path("ip4-1-bvi", Work::BridgeIp4, routed, &into, None));
+    let out: Vec<&str> = common
+        .into_iter()
+        .chain([
+            "set interface l2 bridge bench1 1",
+            "ip neighbor loop0 10.2.0.2 02:00:00:00:02:02",
+            "l2fib add 02:00:00:00:02:02 1 bench1 static",
+            "ip route add 20.0.0.0/32 via 10.2.0.2 loop0",
+        ])
+        .collect();
+    paths.push(path("ip4-1-bvi-out", Work::Ip4Bridge, routed, &out, None));
+    paths
+}
+
 impl Path {
     /// The path's packets.
     pub fn template(&self) -> Template {
         let mut random = Random::new(11);
         match self.packets {
+            Packets::Stations { count } => {
+                let mut station = |first: u64| first + random.below(u64::from(count));
+                let pairs = (0..DRAWN).map(|_| (station(FAR_STATIONS), station(NEAR_STATIONS)));
+                let octets = |mac: u64| MacAddress::from_u64(mac).0;
+                let pairs = pairs.map(|(to, from)| [octets(to), octets(from)]).collect();
+                Template::Stations(padded(&ip4_frame(0x1400_0000)), Arc::new(pairs))
+            }
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => {
                 ip4_template((0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32))
@@ -191,7 +270,7 @@ impl Path {
         let mac = |last: u64| format!("02:00:00:00:01:{last:02x}");
         let mut lines =
             vec!["set interface state bench0 up".to_owned(), "set interface state bench1 up".to_owned()];
-        if self.work != Work::Cross {
+        if self.work.routes() {
             lines.extend(
                 [
                     "set interface ip address bench0 10.0.0.1/24",

@@ -3,6 +3,8 @@
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
 //! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 
+mod inquiries;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::Shares;
 use crate::stage::{LookUp, Stage, StageMaker, Steer, Tally, decide};
+
+pub use inquiries::Inquiries;
 
 /// Nodes in one superblock at most, the interface's output not counted.
 pub const STAGES_MAX: usize = 8;
