@@ -26,5 +26,5 @@ pub fn register(registry: &mut Registry) {
 
 /// The sections of the start-up file that features have.
 pub fn startup() -> Vec<StartupPart> {
-    quiver_ip::startup()
+    quiver_ip::startup().into_iter().chain(quiver_bridge::startup()).collect()
 }

@@ -68,7 +68,7 @@ pub struct EventLog {
 
 impl EventLog {
     pub(crate) fn new(kept_max: usize) -> EventLog {
-        EventLog { kept: VecDeque::with_capacity(kept_max), kept_max, ..EventLog::default() }
+        EventLog { kept_max, ..EventLog::default() }
     }
 
     pub(crate) fn add(
@@ -92,6 +92,17 @@ impl EventLog {
             self.kept.pop_front();
         }
         self.kept.push_back(MacEvent { number: self.last, at_ns, happened, key, domain, port });
+    }
+
+    /// As many are kept at most.
+    pub fn kept_max(&self) -> usize {
+        self.kept_max
+    }
+
+    pub(crate) fn keep(&mut self, kept_max: usize) {
+        self.kept_max = kept_max;
+        self.kept.drain(..self.kept.len().saturating_sub(kept_max));
+        self.kept.shrink_to(kept_max);
     }
 
     /// The number of the last event.

@@ -13,6 +13,7 @@ mod learn;
 mod learning;
 mod membership;
 mod requests;
+mod startup;
 mod state;
 mod tables;
 mod words;
@@ -29,43 +30,24 @@ pub use crate::forward::L2Forward;
 pub use crate::input::L2Input;
 pub use crate::learn::L2Learn;
 pub use crate::membership::{Join, join};
+pub use crate::startup::startup;
 pub use crate::state::{BridgeDomain, BridgePort, Bridges, DOMAIN_NUMBER_MAX, Switches};
 
 use crate::requests::Offices;
 use crate::tables::{Published, View};
 
-/// How large tables may become; the section `l2fib` of the start-up file.
-#[derive(Clone, Copy, Debug)]
-pub struct BridgeLimits {
-    /// Entries of the MAC table at most.
-    pub entries_max: usize,
-    /// Events that are kept.
-    pub events_kept: usize,
-}
-
-impl Default for BridgeLimits {
-    fn default() -> BridgeLimits {
-        BridgeLimits { entries_max: MAC_ENTRIES_MAX, events_kept: EVENTS_KEPT }
-    }
-}
-
 /// Register nodes and commands.
-pub fn register(registry: &mut Registry) {
-    register_with(registry, BridgeLimits::default());
-}
-
-/// As [`register`], with limits of the start-up file.
 ///
 /// # Panics
 /// When the system has no address space for the MAC table: a router cannot start without.
-pub fn register_with(registry: &mut Registry, limits: BridgeLimits) {
+pub fn register(registry: &mut Registry) {
     registry.feature(
         "bridge",
         "Bridge domains: learning, forwarding, flooding, and a routed interface of their own",
     );
     let epochs = registry.graph.epochs().clone();
     let macs =
-        MacWriter::new(&epochs, limits.entries_max, Seed::random()).expect("address space for the MAC table");
+        MacWriter::new(&epochs, MAC_ENTRIES_MAX, Seed::random()).expect("address space for the MAC table");
     let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), Offices::default());
     let table = macs.table();
     registry.graph.node(input::spec(&published));
@@ -87,7 +69,7 @@ pub fn register_with(registry: &mut Registry, limits: BridgeLimits) {
         vec![("MAC table", bytes)]
     });
     registry.on_start(move |engine| {
-        engine.insert(Bridges::new(macs, published, offices, limits.events_kept));
+        engine.insert(Bridges::new(macs, published, offices));
         engine.on_interface_change(membership::follow_interface);
         learning::start(engine);
     });

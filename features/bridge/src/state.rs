@@ -9,7 +9,7 @@ use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::mac::{DomainIndex, MacWriter};
 use quiver_wire::MacAddress;
 
-use crate::events::EventLog;
+use crate::events::{EVENTS_KEPT, EventLog};
 use crate::requests::Offices;
 use crate::tables::{Domain, Member, Port, Published, View};
 
@@ -92,17 +92,12 @@ pub struct Bridges {
 }
 
 impl Bridges {
-    pub(crate) fn new(
-        macs: MacWriter,
-        published: Arc<Published>,
-        offices: Offices,
-        events: usize,
-    ) -> Bridges {
+    pub(crate) fn new(macs: MacWriter, published: Arc<Published>, offices: Offices) -> Bridges {
         Bridges {
             macs,
             domains: BTreeMap::new(),
             ports: BTreeMap::new(),
-            events: EventLog::new(events),
+            events: EventLog::new(EVENTS_KEPT),
             offices,
             numbers: Vec::new(),
             published,

@@ -19,6 +19,8 @@ pub use self::writer::{Configured, DomainCounts, Learned, MacWriter};
 
 /// Entries of the table at most, unless configured otherwise: eight million learned, and some to spare.
 pub const MAC_ENTRIES_MAX: usize = 8_500_000;
+/// What it can be configured to at most: address space for so many is reserved, memory is taken as needed.
+pub const MAC_ENTRIES_CAPACITY: usize = 1 << 24;
 /// Bridge domains at most.
 pub const DOMAINS_MAX: usize = u16::MAX as usize;
 
@@ -28,6 +30,14 @@ pub enum MacError {
     /// The table below.
     #[error(transparent)]
     Exact(#[from] ExactError),
+    /// The limit is reached.
+    #[error(
+        "the MAC table is full at its limit of {0} entries; raise it with `set l2fib entries-max N`, or remove some"
+    )]
+    Full(usize),
+    /// The limit cannot be so high.
+    #[error("the MAC table has at most {MAC_ENTRIES_CAPACITY} entries, not {0}")]
+    BeyondCapacity(usize),
     /// No bridge domain is free.
     #[error(
         "there are {DOMAINS_MAX} bridge domains, or some that were deleted are not swept yet; try again in a second"

@@ -8,7 +8,7 @@ use quiver_core::{InterfaceId, NodeId};
 use super::ports::{PORTS_MAX, Ports};
 use super::sweep::Sweep;
 use super::word::{DomainIndex, MacEntry, MacKey, Seen, StampMinutes};
-use super::{DOMAINS_MAX, MacError, MacTable};
+use super::{DOMAINS_MAX, MAC_ENTRIES_CAPACITY, MacError, MacTable};
 use crate::exact::{ExactUse, Limits, Seed, ShortWriter};
 use crate::memory::MemoryError;
 
@@ -79,10 +79,10 @@ pub struct MacWriter {
 }
 
 impl MacWriter {
-    /// An empty table of at most `entries_max`, hashed with `seed`.
+    /// An empty table of at most `entries_max` for now, hashed with `seed`.
     pub fn new(epochs: &Arc<Epochs>, entries_max: usize, seed: Seed) -> Result<MacWriter, MemoryError> {
-        let remedy = "raise it with \"l2fib { entries-max N }\" in the start-up file";
-        let limits = Limits { what: "MAC table", entries_max, remedy };
+        let remedy = "remove some";
+        let limits = Limits { what: "MAC table", entries_max: MAC_ENTRIES_CAPACITY, remedy };
         Ok(MacWriter {
             entries: ShortWriter::new(epochs, limits, seed)?,
             ports: Arc::new(Ports::new()),
@@ -123,6 +123,25 @@ impl MacWriter {
     /// As many entries fit in.
     pub fn entries_max(&self) -> usize {
         self.entries_max
+    }
+
+    /// Let at most so many entries in. What is in it stays.
+    pub fn set_entries_max(&mut self, entries_max: usize) -> Result<(), MacError> {
+        if entries_max > MAC_ENTRIES_CAPACITY {
+            return Err(MacError::BeyondCapacity(entries_max));
+        }
+        let no_limit_of_its_own = |limit: usize, old: usize| limit >= old;
+        let old = std::mem::replace(&mut self.entries_max, entries_max);
+        if no_limit_of_its_own(self.learn_limit, old) {
+            self.learn_limit = entries_max;
+        }
+        for domain in &mut self.domains {
+            if no_limit_of_its_own(domain.counts.learn_limit, old) {
+                domain.counts.learn_limit = entries_max;
+            }
+        }
+        (0..self.domains.len()).for_each(|index| self.show_full(DomainIndex(index as u16)));
+        Ok(())
     }
 
     /// What it takes.
@@ -244,6 +263,9 @@ impl MacWriter {
             self.entries.insert(key.word(), old.seen(seen)).ok();
             return Learned::Known;
         }
+        if !old.is_some() && self.len() >= self.entries_max {
+            return Learned::TableFull;
+        }
         if !old.is_some() || old.is_configured() {
             let counts = self.counts(key.domain());
             if self.learned >= self.learn_limit {
@@ -278,6 +300,9 @@ impl MacWriter {
             }
             None => MacEntry::filter(now),
         };
+        if self.len() >= self.entries_max && self.entries.get(key.word()).is_none() {
+            return Err(MacError::Full(self.entries_max));
+        }
         let old = self.entries.insert(key.word(), new)?.unwrap_or(MacEntry::NONE);
         self.count(key, old, new);
         Ok(old)

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
 use quiver_core::Engine;
+use quiver_tables::mac::MAC_ENTRIES_MAX;
 use quiver_wire::MacAddress;
 
 use super::{GROUP, bridges_mut};
+use crate::events::EVENTS_KEPT;
 use crate::state::{Bridges, STATIONS_MAX, Switches};
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -62,9 +64,32 @@ pub(crate) fn register(registry: &mut Registry) {
                 if limit > most {
                     return Err(args
                         .refuse("limit", format!("the MAC table has room for {most} entries"))
-                        .remedy("raise it with \"l2fib { entries-max N }\" in the start-up file"));
+                        .remedy("raise it with `set l2fib entries-max N`"));
                 }
                 bridges.macs.set_learn_limit(limit);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set l2fib entries-max <entries:1-16777216>")
+            .group(GROUP)
+            .help("Say how many entries the MAC table has at most")
+            .details("What is in it stays. \"l2fib { entries-max N }\" in the start-up file says the same.")
+            .example("set l2fib entries-max 100000")
+            .run(|engine: &mut Engine, args| {
+                let entries_max = args.get::<u64>("entries")? as usize;
+                bridges_mut(engine)?.macs.set_entries_max(entries_max)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set l2fib events <events:0-1000000>")
+            .group(GROUP)
+            .help("Say how many events (learned, moved, aged) are kept for `show l2fib events`")
+            .example("set l2fib events 10000")
+            .run(|engine: &mut Engine, args| {
+                let events = args.get::<u64>("events")? as usize;
+                bridges_mut(engine)?.events.keep(events);
                 Ok(Output::none())
             }),
     );
@@ -129,6 +154,12 @@ fn station(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(bridges) = engine.get::<Bridges>() else { return };
+    if bridges.macs.entries_max() != MAC_ENTRIES_MAX {
+        config.command(format_args!("set l2fib entries-max {}", bridges.macs.entries_max()));
+    }
+    if bridges.events.kept_max() != EVENTS_KEPT {
+        config.command(format_args!("set l2fib events {}", bridges.events.kept_max()));
+    }
     if bridges.macs.learn_limit() != bridges.macs.entries_max() {
         config.command(format_args!("set l2 learn limit {}", bridges.macs.learn_limit()));
     }

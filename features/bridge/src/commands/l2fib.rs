@@ -123,7 +123,7 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Job<Engine>>, Ref
     let (len, most) = (state.macs.len() as u64, state.macs.entries_max() as u64);
     if count > 1 && len + count > most {
         let refusal = args.refuse("count", format!("the MAC table has {len} of {most} entries"));
-        return Err(refusal.remedy("raise it with \"l2fib { entries-max N }\" in the start-up file"));
+        return Err(refusal.remedy("raise it with `set l2fib entries-max N`"));
     }
     let is_filter = filter_alone || args.has("filter");
     let is_static = !filter_alone && args.has("static");

@@ -25,7 +25,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show l2fib events {[since <:u64>] [max <:1-16777216>]}")
             .group(GROUP)
             .help("Show addresses that were learned, moved and aged lately, the oldest first")
-            .details("Each has a number; since leaves out those up to it, so that a program asks for what is new. As many are kept as \"l2fib { events N }\" in the start-up file says, 1024 without.")
+            .details("Each has a number; since leaves out those up to it, so that a program asks for what is new. 1024 are kept, or as many as `set l2fib events` says.")
             .example("show l2fib events since 17 max 100")
             .run(events),
     );

@@ -20,7 +20,9 @@ fn the_running_configuration_makes_the_same_router() {
         "l2fib add 02:00:00:00:02:00 1 e1 count 500",
         "l2fib add 02:00:00:00:04:00 1 e1 filter",
         "l2fib add 02:00:00:00:05:00 1 filter count 3",
+        "set l2fib entries-max 100000",
         "set l2 learn limit 5000",
+        "set l2fib events 10",
     ] {
         router.cli(line);
     }
@@ -154,6 +156,23 @@ fn a_hundred_thousand_entries_by_one_command() {
     let removed = router.json("l2fib del 02:00:00:00:00:00 1 count 100000");
     assert_eq!(removed["removed"], 100_000);
     assert_eq!(router.json("show l2fib")["entries"], 1, "the one that spoke");
+}
+
+#[test]
+fn the_tables_limit_is_set_while_it_runs_and_kept() {
+    let mut router = bridge(2);
+    router.cli("set l2fib entries-max 3");
+    router.cli("l2fib add 02:00:00:00:00:01 1 e0");
+    router.cli("l2fib add 02:00:00:00:00:02 1 e0");
+    speak(&mut router, "e0", 3);
+    assert!(router.refused("l2fib add 02:00:00:00:00:04 1 e0").contains("full at its limit of 3 entries"));
+    speak(&mut router, "e0", 5);
+    assert_eq!(known_at(&mut router, mac(5)), None);
+    router.cli("set l2fib entries-max 4");
+    router.advance(std::time::Duration::from_secs(1));
+    speak(&mut router, "e0", 5);
+    assert_eq!(known_at(&mut router, mac(5)).as_deref(), Some("e0"));
+    assert_eq!(router.json("show bridge-domain 1")[0]["learn-limit"], 4);
 }
 
 #[test]
