@@ -116,16 +116,17 @@ def test_the_bridge_is_routed_into_and_out_of(net: Network, family: int) -> None
         ping_all(side.host, outside.address(family), "-s", "1400")
         reach(outside.host, own)
         ping_all(outside.host, own, "-s", "1400", count=20)
-    trace = "ttl=63" if family == 4 else "hlim=63"
     text = ping(outside.host, ip4(net.left) if family == 4 else ip6(net.left))
-    assert "ttl=63" in text, (trace, text)
+    assert "ttl=63" in text, text
 
 
 def test_a_station_that_moves_is_followed_and_told(net: Network) -> None:
     one, two, three = bridged(net)
     mac = "02:00:00:00:00:99"
     last = net.router.json("show l2fib events max 1")["last"]
-    announce = bytes(Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=mac, psrc="10.7.0.99", pdst="10.7.0.99"))
+    announce = bytes(
+        Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=mac, psrc="10.7.0.99", pdst="10.7.0.99")
+    )
     question = bytes(Ether(src=three.mac, dst=mac) / IP(src=ip4(three), dst="10.7.0.99") / ICMP())
     for side in (one, two):
         with side.host.raw_socket(DEVICE) as raw, three.host.raw_socket(DEVICE) as asker:
@@ -150,7 +151,10 @@ def test_questions_for_known_addresses_are_answered_by_the_bridge(net: Network) 
         set bridge-domain arp entry 1 {ip6(two)} {two.mac}""")
     try:
         before = router.errors()
-        asked = f"(arp and arp[6:2] == 1 and src host {ip4(one)}) or (icmp6 and ip6[40] == 135 and dst net ff00::/8 and src host {ip6(one)})"
+        asked = (
+            f"(arp and arp[6:2] == 1 and src host {ip4(one)}) or "
+            f"(icmp6 and ip6[40] == 135 and dst net ff00::/8 and src host {ip6(one)})"
+        )
         with Capture(two.host, DEVICE, asked) as questions:
             for family, address in ((4, ip4(two)), (6, ip6(two))):
                 one.host.ip(f"-{family}", "neigh", "flush", "dev", DEVICE)
@@ -188,7 +192,7 @@ def test_a_flood_of_addresses_hurts_nobody_who_is_known(net: Network) -> None:
     one, two, three = bridged(net)
     reach(one.host, ip4(two))
     router = net.router
-    router.ctl("set bridge-domain learn-limit 1 3000")
+    router.ctl("set bridge-domain learn-limit 1 100")
     pinging = one.host.start("ping", "-n", "-i", "0.005", "-c", "400", "-W", "2", ip4(two))
     sent = 0
     with three.host.raw_socket(DEVICE) as raw:
@@ -198,8 +202,8 @@ def test_a_flood_of_addresses_hurts_nobody_who_is_known(net: Network) -> None:
             sent += 1
     assert " 0% packet loss" in pinging.text(), pinging.text()
     table = router.json("show l2fib")
-    assert sent > 5000
-    assert table["learned"] == 3000
+    assert sent > 300
+    assert table["learned"] == 100
     assert table["not-learned-at-a-limit"] + router.errors()["l2-learn", "table-full"] > 0
     router.ctl("set bridge-domain learn-limit 1 1000000")
     router.ctl("l2fib flush-mac all")
@@ -208,9 +212,9 @@ def test_a_flood_of_addresses_hurts_nobody_who_is_known(net: Network) -> None:
 
 def storm(router: Router, name: str) -> int:
     """Frames that come in by an interface in a third of a second."""
-    before = router.counters(name)["rx-packets"]
+    before = router.counters(name)["rx_packets"]
     time.sleep(0.33)
-    return router.counters(name)["rx-packets"] - before
+    return router.counters(name)["rx_packets"] - before
 
 
 def linux_bridge(router: Router, switch: Namespace) -> list[str]:
@@ -252,6 +256,10 @@ def test_a_loop_through_a_linux_bridge_storms_until_split_horizon_breaks_it() ->
         for link in links:
             router.ctl(f"set interface l2 bridge {link} 1 7")
         wait_until("the storm is over", lambda: storm(router, links[0]) == 0)
+        # What comes back once must not be taken for where its source is.
+        for link in links:
+            router.ctl(f"set interface l2 learn {link} disable")
+        router.ctl("l2fib flush-mac all")
         reach(sides[0].host, ip4(sides[1]))
         ping_all(sides[0].host, ip4(sides[1]), count=20)
         assert storm(router, links[0]) < 100
