@@ -158,7 +158,8 @@ pub(crate) fn enable_ip6(engine: &mut Engine, id: InterfaceId, enabled: bool) ->
     change(engine, id, |changed| changed.enabled6 = enabled)
 }
 
-fn change(
+/// Change what is configured on an interface beside its addresses.
+pub(crate) fn change(
     engine: &mut Engine,
     id: InterfaceId,
     change: impl FnOnce(&mut InterfaceIp),

@@ -4,12 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::fib::FibNodes;
 use quiver_wire::arp::{ArpHeader, Operation, Repr};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
 use crate::ip6::discovery::{become_frame, frame_source};
 use crate::notice::{Heard, Notice};
+use crate::proxies::Elsewhere;
 use crate::tables::{Addresses, IpTables};
 use crate::tell::{Tell, Teller};
 use quiver_core::throttle::key;
@@ -46,6 +48,8 @@ quiver_core::reasons! {
         NoReply = "no-reply", "no room for the answer";
         /// Answered.
         Replied = info "replied", "replies sent";
+        /// RFC 1027.
+        Proxied = info "proxied", "of these, replies for addresses that the router is a proxy for";
         /// Received.
         Request = info "requests-received", "requests received";
         /// Received.
@@ -63,6 +67,7 @@ quiver_core::reasons! {
 
 struct ArpInput {
     tables: IpTables,
+    elsewhere: Elsewhere,
     done: NodeId,
     teller: Teller,
 }
@@ -96,7 +101,19 @@ impl ArpInput {
         if arp.operation == Operation::Request && own.has4(arp.target_ip) {
             return self.reply(cx, packet, &arp);
         }
+        if arp.operation == Operation::Request && self.answers_for(packet, own, &arp) {
+            cx.count(ArpDrop::Proxied, 1);
+            return self.reply(cx, packet, &arp);
+        }
         Ok(self.done)
+    }
+
+    /// Is the target somebody for whom the router answers, elsewhere (RFC 1027)? Never for who announces
+    /// itself.
+    fn answers_for(&self, packet: &Packet, own: &Addresses, arp: &Repr) -> bool {
+        own.answers_for4(arp.target_ip)
+            && arp.sender_ip != arp.target_ip
+            && self.elsewhere.leads4(packet.rx, arp.target_ip)
     }
 
     /// Judge the sender, and tell of it.
@@ -122,7 +139,9 @@ impl ArpInput {
         }
         // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
         // who speaks to us.
-        let heard = if own.has4(arp.target_ip) { Heard::Spoke } else { Heard::Overheard };
+        let ours = own.has4(arp.target_ip)
+            || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
+        let heard = if ours { Heard::Spoke } else { Heard::Overheard };
         let counted =
             match self.teller.may(notice_key(packet, address, arp.sender_mac) ^ heard as u64, cx.now_ns) {
                 Tell::Now => {
@@ -197,13 +216,19 @@ fn words(bytes: &[u8]) -> String {
 }
 
 /// The declaration.
-pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
         "arp-input",
         "Answers who asks for our addresses, and learns who neighbours are",
         move |wiring| {
-            Box::new(ArpInput { tables: tables.clone(), done: wiring.node("ip-done"), teller: Teller::new() })
+            let elsewhere = Elsewhere::new(&tables, nodes);
+            Box::new(ArpInput {
+                tables: tables.clone(),
+                elsewhere,
+                done: wiring.node("ip-done"),
+                teller: Teller::new(),
+            })
         },
     )
     .reasons::<ArpDrop>()

@@ -22,6 +22,7 @@ mod offload;
 mod ownership;
 mod ping;
 mod pings;
+mod proxies;
 mod question;
 mod route_end;
 mod segments;

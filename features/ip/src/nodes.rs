@@ -107,7 +107,7 @@ pub(crate) fn declare(
     let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables);
     let specs = [
         ip_input::spec(),
-        arp_input::spec(tables),
+        arp_input::spec(tables, numbers.fib_nodes()),
         ip4::input::spec(arc4),
         ip4::lookup::spec(tables),
         ip4::lookup_in_table::spec(tables),
@@ -133,7 +133,7 @@ pub(crate) fn declare(
         ip6::icmp_input::spec(pings),
         ip6::echo::spec(tables),
         ip6::icmp_error::spec(tables),
-        ip6::solicitation::spec(tables),
+        ip6::solicitation::spec(tables, numbers.fib_nodes()),
         ip6::advertisement::spec(tables),
         asks("ip6-discover-neighbor", true, false),
         asks("ip6-glean", true, true),

@@ -1,12 +1,12 @@
 //! What the control thread keeps of IP beside the FIB.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Fib, FibError};
+use quiver_tables::fib::{Family, Fib, FibError};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
@@ -14,6 +14,7 @@ use crate::held::HeldPackets;
 use crate::ownership::Ownerships;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
+use crate::proxies::ArpProxies;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
 
 /// What is configured on one interface.
@@ -33,6 +34,10 @@ pub(crate) struct InterfaceIp {
     pub enabled6: bool,
     /// The link-local address that it should have.
     pub link_local: Option<Ip6InterfaceAddress>,
+    /// Is ARP for others answered on it?
+    pub proxy_arp: bool,
+    /// IPv6 addresses of others that are advertised on it.
+    pub nd_proxies: BTreeSet<Ipv6Addr>,
     /// Addresses of it that are not used, and not in the FIB: others are asked for them first, or have them.
     pub withheld: Vec<IpAddr>,
     /// Addresses that others are being asked for.
@@ -53,11 +58,16 @@ impl InterfaceIp {
             ip6: self.ip6.iter().copied().filter(|own| used(own.address().into())).collect(),
             link_local: self.link_local.map(|own| own.address()).filter(|own| used((*own).into())),
             tentative: self.tentative.clone(),
+            nd_proxies: self.nd_proxies.iter().copied().collect(),
+            ..Addresses::default()
         }
     }
 
-    fn published(&self) -> Option<Arc<Addresses>> {
-        let addresses = self.addresses();
+    fn published(&self, fib: &Fib, proxies: &ArpProxies) -> Option<Arc<Addresses>> {
+        let mut addresses = self.addresses();
+        if let Some(table) = fib.table_id(Family::Ip4, self.table4).filter(|_| self.proxy_arp) {
+            addresses.arp_proxies = proxies.ranges(table);
+        }
         (addresses != Addresses::default()).then(|| Arc::new(addresses))
     }
 }
@@ -70,6 +80,8 @@ pub struct IpState {
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
     /// Neighbours that were asked for.
     pub(crate) asked: Asked,
+    /// Whom ARP is answered for.
+    pub(crate) arp_proxies: ArpProxies,
     /// How sure it is that our addresses are ours.
     pub(crate) ownerships: Ownerships,
     /// Packets that wait for neighbours that were asked for.
@@ -86,6 +98,7 @@ impl IpState {
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
             asked: Asked::default(),
+            arp_proxies: ArpProxies::default(),
             ownerships: Ownerships::default(),
             held: HeldPackets::default(),
             not_learned: [0; 2],
@@ -106,7 +119,7 @@ impl IpState {
         let length = self.interfaces.keys().next_back().map_or(0, |last| last.index() + 1);
         let mut addresses = vec![None; length];
         for (id, interface) in &self.interfaces {
-            addresses[id.index()] = interface.published();
+            addresses[id.index()] = interface.published(fib, &self.arp_proxies);
         }
         self.tables.interfaces.publish(addresses);
         for (id, interface) in &self.interfaces {

@@ -1,6 +1,7 @@
 //! The addresses of an interface as workers see them, and which of them to speak with.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use quiver_wire::ip6::address;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
@@ -17,6 +18,11 @@ pub struct Addresses {
     /// Those that others are being asked for (RFC 4862 §5.4). They may stand among the others, and be used,
     /// or not yet.
     pub tentative: Vec<IpAddr>,
+    /// Ranges of IPv4 addresses, in order and apart from each other, that the router answers ARP for as if
+    /// they were its own (RFC 1027).
+    pub arp_proxies: Arc<[(Ipv4Addr, Ipv4Addr)]>,
+    /// IPv6 addresses, in order, that it advertises as if they were its own (RFC 4861 §7.2.8).
+    pub nd_proxies: Arc<[Ipv6Addr]>,
 }
 
 impl Addresses {
@@ -65,6 +71,18 @@ impl Addresses {
             || self.link_local.is_some_and(solicits)
             || self.ip6.iter().any(|own| solicits(own.address()))
             || self.tentative.iter().any(|own| matches!(own, IpAddr::V6(own) if solicits(*own)))
+            || self.nd_proxies.iter().any(|proxy| solicits(*proxy))
+    }
+
+    /// Does the router answer ARP for this address of another?
+    pub fn answers_for4(&self, address: Ipv4Addr) -> bool {
+        let place = self.arp_proxies.partition_point(|(_, last)| *last < address);
+        self.arp_proxies.get(place).is_some_and(|(first, _)| *first <= address)
+    }
+
+    /// Does the router advertise this address of another?
+    pub fn answers_for6(&self, address: Ipv6Addr) -> bool {
+        self.nd_proxies.binary_search(&address).is_ok()
     }
 
     /// Are others being asked for this one?
@@ -82,7 +100,7 @@ mod tests {
             ip4: vec!["10.0.0.1/24".parse().unwrap(), "10.0.0.129/25".parse().unwrap()],
             ip6: vec!["2001:db8:1::1/64".parse().unwrap(), "2001:db8:2::1/64".parse().unwrap()],
             link_local: Some("fe80::1".parse().unwrap()),
-            tentative: Vec::new(),
+            ..Addresses::default()
         }
     }
 
@@ -102,5 +120,14 @@ mod tests {
         for (group, listens) in [("ff02::1", true), ("ff02::1:ff00:1", true), ("ff02::1:ff00:2", false)] {
             assert_eq!(own.listens_to(group.parse().unwrap()), listens, "{group}");
         }
+    }
+    #[test]
+    fn ranges_that_are_answered_for_hold_both_of_their_ends() {
+        let mut own = addresses();
+        let range = |first: [u8; 4], last: [u8; 4]| (first.into(), last.into());
+        own.arp_proxies = [range([10, 0, 0, 5], [10, 0, 0, 9]), range([10, 0, 1, 0], [10, 0, 1, 0])].into();
+        let answered: Vec<u8> = (0..20).filter(|host| own.answers_for4([10, 0, 0, *host].into())).collect();
+        assert_eq!(answered, [5, 6, 7, 8, 9]);
+        assert!(own.answers_for4([10, 0, 1, 0].into()) && !own.answers_for4([10, 0, 1, 1].into()));
     }
 }

@@ -100,6 +100,7 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     super::ownership::write_config(engine, ip, config);
+    super::proxies::write_config(engine, ip, config);
     for interface in engine.all_interfaces() {
         let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { continue };
         if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {

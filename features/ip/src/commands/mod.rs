@@ -12,6 +12,7 @@ mod neighbour_config;
 pub(crate) mod neighbours;
 mod ownership;
 mod ping;
+mod proxies;
 mod route_batch;
 mod route_range;
 pub(crate) mod routes;
@@ -30,6 +31,7 @@ pub(crate) fn register(registry: &mut Registry) {
     routes::register(registry);
     neighbours::register(registry);
     ownership::register(registry);
+    proxies::register(registry);
     ip6_interface::register(registry);
     fib::register(registry);
     flow_hash::register(registry);

@@ -41,6 +41,8 @@ quiver_core::reasons! {
         NoMac = info "no-mac", "advertisements without a MAC address";
         /// Answered.
         Replied = info "replied", "advertisements sent";
+        /// RFC 4861 §7.2.8.
+        Proxied = info "proxied", "of these, for addresses that the router is a proxy for";
         /// Told.
         Learned = info "learned", "neighbours told to the control thread";
         /// Told before.

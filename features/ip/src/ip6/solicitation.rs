@@ -5,12 +5,14 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::fib::FibNodes;
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use quiver_wire::ip6::address;
 
 use super::discovery::{NdDrop, become_frame, frame_source, read};
 use crate::notice::{Heard, Notice};
+use crate::proxies::Elsewhere;
 use crate::question;
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
@@ -18,6 +20,7 @@ use quiver_core::throttle::key;
 
 struct Solicitation {
     tables: IpTables,
+    elsewhere: Elsewhere,
     done: NodeId,
     teller: Teller,
 }
@@ -31,7 +34,9 @@ impl Solicitation {
         let (asker, asker_mac) = (header.source(), options.source_mac());
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         let probes = address::is_unspecified(asker);
-        if !own.has6(target) {
+        let proxied =
+            own.answers_for6(target) && !own.has6(target) && self.elsewhere.leads6(packet.rx, target);
+        if !own.has6(target) && !proxied {
             if probes && own.is_tentative(target) {
                 return Err(self.conflict(cx, packet, target));
             }
@@ -56,7 +61,10 @@ impl Solicitation {
             (false, None) => frame_source(packet).ok_or(NdDrop::BadMac)?,
         };
         let asker = if probes { address::ALL_NODES } else { asker };
-        let overrides = !own.is_tentative(target);
+        if proxied {
+            cx.count(NdDrop::Proxied, 1);
+        }
+        let overrides = !proxied && !own.is_tentative(target);
         self.reply(cx, packet, target, overrides, (asker, to))
     }
 
@@ -122,10 +130,16 @@ impl Node for Solicitation {
 }
 
 /// The declaration.
-pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new("icmp6-neighbor-solicitation", "Answers who asks for our addresses", move |wiring| {
-        Box::new(Solicitation { tables: tables.clone(), done: wiring.node("ip-done"), teller: Teller::new() })
+        let elsewhere = Elsewhere::new(&tables, nodes);
+        Box::new(Solicitation {
+            tables: tables.clone(),
+            elsewhere,
+            done: wiring.node("ip-done"),
+            teller: Teller::new(),
+        })
     })
     .reasons::<NdDrop>()
     .describe(|record, names| {

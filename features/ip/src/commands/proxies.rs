@@ -1,0 +1,162 @@
+//! Whom the router answers ARP and solicitations for as if it were they.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, FibError};
+use quiver_wire::ip6::address::{is_link_local, is_unicast};
+
+use super::GROUP;
+use crate::addresses;
+use crate::proxies::{ARP_PROXIES_MAX, ND_PROXIES_MAX};
+use crate::state::{IpState, with_ip};
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface proxy-arp <interface> enable|disable")
+            .group("Interfaces")
+            .help("Answer ARP on an interface for the addresses of `set arp proxy`")
+            .details(
+                "A request is answered when its target is in a range of the interface's table, and the way to \
+                 it leads out of another interface (RFC 1027).",
+            )
+            .example("set interface proxy-arp e0 enable")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                let enabled = args.has("enable");
+                addresses::change(engine, interface, |changed| changed.proxy_arp = enabled)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set arp proxy [table-id <table:u32>] start <first:ip4> end <last:ip4> [del]")
+            .group(GROUP)
+            .help("Answer ARP for a range of addresses, on the interfaces that have proxy ARP enabled")
+            .example("set arp proxy start 192.0.2.10 end 192.0.2.20")
+            .run(|engine: &mut Engine, args| {
+                arp_proxy(engine, args)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set ip6 nd proxy <interface> [del] <address:ip6>")
+            .also("ip6 nd proxy <interface> [del] <address:ip6>")
+            .group(GROUP)
+            .help("Answer solicitations on an interface for an address of somebody elsewhere")
+            .details("They are answered when the way to the address leads out of another interface.")
+            .example("set ip6 nd proxy e0 2001:db8::5")
+            .example("set ip6 nd proxy e0 del 2001:db8::5")
+            .run(|engine: &mut Engine, args| {
+                nd_proxy(engine, args)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show arp proxy")
+            .also("show ip arp proxy")
+            .group(GROUP)
+            .help("Show for whom ARP is answered, and where")
+            .run(|engine: &mut Engine, _| Ok(shown_arp(engine))),
+    );
+    registry.command(
+        Command::new("show ip6 nd proxy")
+            .group(GROUP)
+            .help("Show for whom solicitations are answered, and where")
+            .run(|engine: &mut Engine, _| Ok(shown_nd(engine))),
+    );
+}
+
+fn arp_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
+    let id = args.or("table", 0u32)?;
+    super::table_of(engine, args, Family::Ip4, "table")?;
+    let (first, last): (Ipv4Addr, Ipv4Addr) = (args.get("first")?, args.get("last")?);
+    if last < first {
+        return Err(args.refuse("last", format!("the range ends at {last}, before its start {first}")));
+    }
+    with_ip(engine, |_, ip, fib| {
+        let there = ip.arp_proxies.has(id, (first, last));
+        let words = format!("{first} to {last} of table {id}");
+        match args.has("del") {
+            true if !there => return Err(Refusal::new(format!("ARP is not answered for {words}"))),
+            true => ip.arp_proxies.remove(id, (first, last)),
+            false if there => return Err(Refusal::new(format!("ARP is answered for {words} already"))),
+            false if ip.arp_proxies.len() >= ARP_PROXIES_MAX => {
+                let what = format!("ARP is answered for {ARP_PROXIES_MAX} ranges already");
+                return Err(Refusal::new(what).remedy("join ranges, or delete some"));
+            }
+            false => ip.arp_proxies.add(id, (first, last)),
+        }
+        ip.publish(fib);
+        Ok(())
+    })
+}
+
+fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
+    let interface = args.interface(engine, "interface")?;
+    let (address, name): (Ipv6Addr, _) = (args.get("address")?, engine.interface_name(interface));
+    if !is_unicast(address) || is_link_local(address) {
+        return Err(args.refuse("address", FibError::BadAddress(address.into()).to_string()));
+    }
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface));
+    let there = own.is_some_and(|own| own.nd_proxies.contains(&address));
+    if args.has("del") {
+        if !there {
+            return Err(Refusal::new(format!("{name} is no proxy for {address}")));
+        }
+        return addresses::change(engine, interface, |changed| {
+            changed.nd_proxies.remove(&address);
+        });
+    }
+    if there {
+        return Err(Refusal::new(format!("{name} is a proxy for {address} already")));
+    }
+    if own.is_some_and(|own| own.nd_proxies.len() >= ND_PROXIES_MAX) {
+        return Err(Refusal::new(format!("{name} is a proxy for {ND_PROXIES_MAX} addresses already"))
+            .remedy("delete some"));
+    }
+    addresses::change(engine, interface, |changed| {
+        changed.nd_proxies.insert(address);
+    })
+}
+
+fn shown_arp(engine: &Engine) -> Output {
+    let mut ranges = Table::new([Column::right("Table"), Column::left("Start"), Column::left("End")]);
+    let mut interfaces = Table::new([Column::left("Interface")]);
+    let Some(ip) = engine.get::<IpState>() else { return Output::none() };
+    for (table, first, last) in ip.arp_proxies.iter() {
+        ranges.row().cell(table).cell(first.to_string()).cell(last.to_string());
+    }
+    for (id, _) in ip.interfaces.iter().filter(|(_, own)| own.proxy_arp) {
+        interfaces.row().cell(engine.interface_name(*id));
+    }
+    Output::none().table("ranges", ranges).table("interfaces", interfaces)
+}
+
+fn shown_nd(engine: &Engine) -> Output {
+    let mut table = Table::new([Column::left("Interface"), Column::left("Address")]);
+    let Some(ip) = engine.get::<IpState>() else { return Output::none() };
+    for (id, own) in &ip.interfaces {
+        for address in &own.nd_proxies {
+            table.row().cell(engine.interface_name(*id)).cell(address.to_string());
+        }
+    }
+    Output::none().table("proxies", table)
+}
+
+/// The part of `show running-config`.
+pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWriter) {
+    for (table, first, last) in ip.arp_proxies.iter() {
+        let of = if table == 0 { String::new() } else { format!(" table-id {table}") };
+        config.command(format_args!("set arp proxy{of} start {first} end {last}"));
+    }
+    for (id, own) in ip.interfaces.iter().filter(|(id, _)| engine.interface(**id).is_some()) {
+        let name = engine.interface_name(*id);
+        if own.proxy_arp {
+            config.command(format_args!("set interface proxy-arp {name} enable"));
+        }
+        for address in &own.nd_proxies {
+            config.command(format_args!("set ip6 nd proxy {name} {address}"));
+        }
+    }
+}
