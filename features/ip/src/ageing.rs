@@ -31,6 +31,7 @@ pub(crate) fn look_through(engine: &mut Engine) {
         let unreachable = ask_again(engine, ip, fib, &mut outgoing);
         age(engine, ip, fib, &mut outgoing);
         ownership::look_through(engine, ip, fib, &mut outgoing);
+        ip.path_mtus.forget_old(engine.now_ns());
         match ip.held.forget_old(engine.now_ns()) {
             0 => {}
             count => tracing::debug!("{count} packets are forgotten: no neighbour answered in time"),

@@ -19,7 +19,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, icmp4, icmp6};
 use crate::ask::Kind;
 use crate::error_request::IcmpErrorRequest;
 use crate::neighbours;
-use crate::notice::{Answer, Notice};
+use crate::notice::{Answer, Notice, PingError};
 use crate::state::IpState;
 
 /// Packets that wait, for all neighbours together. The oldest is forgotten for a new one.
@@ -135,7 +135,12 @@ impl WaitingPacket {
             identifier: u16::from_be_bytes([a, b]),
             sequence: u16::from_be_bytes([c, d]),
             from,
-            answer: Answer::Error(request.kind, request.code),
+            answer: Answer::Error(PingError {
+                kind: request.kind,
+                code: request.code,
+                mtu_bytes: 0,
+                about: self.destination()?,
+            }),
             hops: 0,
             bytes: 0,
         })

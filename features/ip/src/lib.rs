@@ -12,6 +12,7 @@ mod confirm;
 mod done;
 mod error_request;
 mod held;
+mod icmp_limits;
 mod ip4;
 mod ip6;
 mod ip_input;
@@ -20,6 +21,7 @@ mod nodes;
 mod notice;
 mod offload;
 mod ownership;
+mod path_mtu;
 mod ping;
 mod pings;
 mod proxies;
@@ -42,6 +44,7 @@ pub use crate::ip4::{input::Ip4Input, lookup::Ip4Lookup, rewrite::Ip4Rewrite};
 pub use crate::ip6::{input::Ip6Input, lookup::Ip6Lookup, rewrite::Ip6Rewrite};
 pub use crate::state::IpState;
 
+use crate::icmp_limits::IcmpLimits;
 use crate::nodes::Numbers;
 use crate::pings::WaitingPings;
 use crate::tables::{IpInterfaces, IpTables};
@@ -63,8 +66,9 @@ pub fn register(registry: &mut Registry) {
         interfaces: Arc::new(IpInterfaces::new(&epochs)),
     };
     let pings = Arc::new(WaitingPings::default());
+    let limits = Arc::new(IcmpLimits::default());
     registry.graph.share(Arc::new(tables.clone()));
-    nodes::declare(&mut registry.graph, numbers, &tables, &pings);
+    nodes::declare(&mut registry.graph, numbers, &tables, &pings, &limits);
     commands::register(registry);
     registry.running_config(order::TABLES, commands::tables::write_config);
     registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
@@ -73,7 +77,7 @@ pub fn register(registry: &mut Registry) {
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);
-        engine.insert(IpState::new(tables, pings));
+        engine.insert(IpState::new(tables, pings, limits));
         engine.on_interface_change(addresses::follow_interface);
         neighbours::start(engine);
     });

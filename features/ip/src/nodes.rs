@@ -10,6 +10,7 @@ use quiver_wire::icmp6::kind;
 use quiver_wire::{EtherType, IpProtocol};
 
 use crate::ask::{self, Kind};
+use crate::icmp_limits::IcmpLimits;
 use crate::pings::WaitingPings;
 use crate::tables::IpTables;
 use crate::{arp_input, confirm, done, ip_input, ip4, ip6};
@@ -101,6 +102,7 @@ pub(crate) fn declare(
     numbers: Numbers,
     tables: &IpTables,
     pings: &Arc<WaitingPings>,
+    limits: &Arc<IcmpLimits>,
 ) {
     let workers = graph.workers();
     let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
@@ -117,7 +119,7 @@ pub(crate) fn declare(
         ip4::local::spec(tables),
         ip4::icmp_input::spec(pings),
         ip4::echo::spec(),
-        ip4::icmp_error::spec(tables),
+        ip4::icmp_error::spec(tables, limits),
         asks("ip4-arp", false, false),
         asks("ip4-glean", false, true),
         confirm::spec("ip4-confirm-neighbor", false, tables),
@@ -132,7 +134,7 @@ pub(crate) fn declare(
         ip6::local::spec(tables),
         ip6::icmp_input::spec(pings),
         ip6::echo::spec(tables),
-        ip6::icmp_error::spec(tables),
+        ip6::icmp_error::spec(tables, limits),
         ip6::solicitation::spec(tables, numbers.fib_nodes()),
         ip6::advertisement::spec(tables),
         asks("ip6-discover-neighbor", true, false),

@@ -32,8 +32,21 @@ impl Heard {
 pub enum Answer {
     /// An echo reply.
     Reply,
-    /// An error about the request, its ICMP type and code.
-    Error(u8, u8),
+    /// An error about the request.
+    Error(PingError),
+}
+
+/// An ICMP error about a ping's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PingError {
+    /// ICMP type.
+    pub kind: u8,
+    /// ICMP code.
+    pub code: u8,
+    /// What the next link takes, in bytes, if it says so.
+    pub mtu_bytes: u16,
+    /// To whom the request was that the error is about.
+    pub about: IpAddr,
 }
 
 /// What a node tells.
@@ -99,13 +112,13 @@ fn put_address(out: &mut Vec32, address: IpAddr) {
 
 /// The few bytes of a notice, without allocation.
 struct Vec32 {
-    bytes: [u8; 40],
+    bytes: [u8; 48],
     length: usize,
 }
 
 impl Vec32 {
     fn new() -> Vec32 {
-        Vec32 { bytes: [0; 40], length: 0 }
+        Vec32 { bytes: [0; 48], length: 0 }
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -160,15 +173,19 @@ impl Notice {
             }
             Notice::Ping { identifier, sequence, from, answer, hops, bytes } => {
                 put_address(&mut out, from);
-                let (kind, code, number) = match answer {
-                    Answer::Reply => (0, 0, 5),
-                    Answer::Error(kind, code) => (kind, code, 6),
-                };
                 out.put(&identifier.to_be_bytes());
                 out.put(&sequence.to_be_bytes());
                 out.put(&bytes.to_be_bytes());
-                out.put(&[hops, kind, code]);
-                number
+                out.put(&[hops]);
+                match answer {
+                    Answer::Reply => 5,
+                    Answer::Error(PingError { kind, code, mtu_bytes, about }) => {
+                        out.put(&[kind, code]);
+                        out.put(&mtu_bytes.to_be_bytes());
+                        put_address(&mut out, about);
+                        6
+                    }
+                }
             }
         };
         cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]));
@@ -191,8 +208,14 @@ impl Notice {
                 let word = |bytes: &mut Reader<'_>| bytes.take().map(u16::from_be_bytes);
                 let (identifier, sequence) = (word(&mut bytes)?, word(&mut bytes)?);
                 let length = word(&mut bytes)?;
-                let [hops, kind, code] = bytes.take()?;
-                let answer = if event.kind == 5 { Answer::Reply } else { Answer::Error(kind, code) };
+                let [hops] = bytes.take()?;
+                let answer = if event.kind == 5 {
+                    Answer::Reply
+                } else {
+                    let [kind, code] = bytes.take()?;
+                    let mtu_bytes = word(&mut bytes)?;
+                    Answer::Error(PingError { kind, code, mtu_bytes, about: bytes.address()? })
+                };
                 Some(Notice::Ping { identifier, sequence, from: address, answer, hops, bytes: length })
             }
             _ => None, // of another kind, as in `held`

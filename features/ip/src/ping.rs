@@ -15,7 +15,7 @@ use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Header, Ip6Header, IpProtocol, icmp6, ip4};
 use serde_json::json;
 
-use crate::notice::{Answer, Notice};
+use crate::notice::{Answer, Notice, PingError};
 use crate::pings::{PINGS_MAX, WaitingPings};
 use crate::state::IpState;
 
@@ -40,6 +40,8 @@ pub(crate) struct Wish {
     pub size_bytes: usize,
     /// Seconds from one request to the next.
     pub interval_s: f64,
+    /// Nobody may cut it into fragments.
+    pub whole: bool,
 }
 
 /// Something that came back.
@@ -99,12 +101,17 @@ pub(crate) struct Ping {
     mailbox: Arc<Mailbox>,
     waiting: Arc<WaitingPings>,
     size_bytes: usize,
+    whole: bool,
+    /// The table that its packets are looked up in.
+    table: u32,
     interval_ns: u64,
     left: u64,
     sequence: u16,
     next_ns: u64,
     /// When each request that is not answered yet was sent.
     unanswered: Vec<(u16, u64)>,
+    /// Requests that were too long to be sent, and what the path takes, not told yet.
+    too_long: Vec<(u16, u16)>,
     sent: u64,
     round_trips_ns: Vec<u64>,
     errors: u64,
@@ -129,6 +136,7 @@ pub(crate) fn begin(engine: &mut Engine, wish: &Wish) -> Result<Ping, Refusal> {
         Some(interface) => interface_source(engine, interface, address)?,
         None => route_source(engine, family, address)?,
     };
+    let table = lookup_table(engine, wish.source, family);
     let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
     let lookup = engine.node_id(lookup).ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
     let ip = engine.get_mut::<IpState>().ok_or_else(|| Refusal::new("IP is being changed"))?;
@@ -147,15 +155,27 @@ pub(crate) fn begin(engine: &mut Engine, wish: &Wish) -> Result<Ping, Refusal> {
         mailbox,
         waiting,
         size_bytes: wish.size_bytes,
+        whole: wish.whole,
+        table,
         interval_ns: (wish.interval_s.clamp(INTERVAL_S_MIN, 3600.0) * 1e9) as u64,
         left: wish.repeat,
         sequence: 0,
         next_ns: 0,
         unanswered: Vec::new(),
+        too_long: Vec::new(),
         sent: 0,
         round_trips_ns: Vec::new(),
         errors: 0,
         begun: false,
+    })
+}
+
+/// The table in which packets that seem to have come by `source` are looked up.
+fn lookup_table(engine: &Engine, source: Option<InterfaceId>, family: Family) -> u32 {
+    let own = source.and_then(|id| engine.get::<IpState>()?.interfaces.get(&id));
+    own.map_or(0, |own| match family {
+        Family::Ip4 => own.table4,
+        Family::Ip6 => own.table6,
     })
 }
 
@@ -211,6 +231,7 @@ impl Ping {
                 let repr = icmp4::Repr { message, data: &data };
                 let ip = ip4::Repr {
                     identification: sequence,
+                    dont_fragment: self.whole,
                     ..ip4::Repr::new(from, to, IpProtocol::ICMP, repr.len())
                 };
                 let mut bytes = vec![0; ip.header_len() + repr.len()];
@@ -237,15 +258,57 @@ impl Ping {
         self.sent += 1;
         self.next_ns = now_ns + self.interval_ns;
         let Some(bytes) = self.request() else { return };
+        let mtu_bytes = self.mtu_bytes(engine);
+        if self.whole && bytes.len() > usize::from(mtu_bytes) {
+            self.errors += 1;
+            self.too_long.push((self.sequence, mtu_bytes));
+            return;
+        }
+        let packets = self.cut(bytes, mtu_bytes);
         let (lookup, rx) = (self.lookup, self.rx);
         engine.post(WorkerId(0), move |worker: &mut Worker| {
-            worker.inject(&bytes, lookup, rx, InterfaceId::NONE, 0);
+            for bytes in &packets {
+                worker.inject(bytes, lookup, rx, InterfaceId::NONE, 0);
+            }
         });
         self.unanswered.push((self.sequence, now_ns));
     }
 
+    /// The longest packet that may be sent: as the first link takes it, and routers on the way have told.
+    fn mtu_bytes(&self, engine: &Engine) -> u16 {
+        let learned = engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.address));
+        let first = first_link_mtu(engine, self.table, self.address);
+        first.into_iter().chain(learned).min().unwrap_or(u16::MAX)
+    }
+
+    /// In fragments, where only the sender makes them (RFC 8200 §4.5).
+    fn cut(&self, bytes: Vec<u8>, mtu_bytes: u16) -> Vec<Vec<u8>> {
+        if bytes.len() <= usize::from(mtu_bytes) || self.address.is_ipv4() {
+            return vec![bytes];
+        }
+        let identification = u32::from(self.identifier) << 16 | u32::from(self.sequence);
+        fragments(&bytes, mtu_bytes, identification).unwrap_or_default()
+    }
+
+    /// A router says that a packet of ours was too long: only when it is about one that was sent, and not
+    /// answered, is it believed (RFC 8201 §4).
+    fn learn_path(&self, engine: &mut Engine, error: &PingError) {
+        let sent_bytes = self.request().map_or(0, |bytes| bytes.len().min(self.mtu_bytes(engine).into()));
+        let now_ns = engine.now_ns();
+        if error.about == self.address
+            && let Some(ip) = engine.get_mut::<IpState>()
+        {
+            ip.path_mtus.learn(self.address, error.mtu_bytes, sent_bytes, now_ns);
+        }
+    }
+
     /// Say what has come back.
-    fn tell(&mut self, sink: &mut dyn Sink) {
+    fn tell(&mut self, engine: &mut Engine, sink: &mut dyn Sink) {
+        for (sequence, mtu_bytes) in self.too_long.drain(..) {
+            sink.line(&format!(
+                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} bytes"
+            ));
+        }
         let arrived: Vec<Arrived> =
             self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         for answer in arrived {
@@ -267,8 +330,12 @@ impl Ping {
                         round_trip_ns as f64 / 1e6
                     ));
                 }
-                Answer::Error(kind, code) => {
+                Answer::Error(error) => {
                     self.errors += 1;
+                    let (kind, code) = (error.kind, error.code);
+                    if is_too_big(answer.from, kind, code) {
+                        self.learn_path(engine, &error);
+                    }
                     let what = error_words(answer.from, kind, code);
                     sink.line(&format!("from {}: icmp_seq={} {what}", answer.from, answer.sequence));
                 }
@@ -297,6 +364,60 @@ impl Ping {
         }
         Output::both(text, json)
     }
+}
+
+/// Does this error say that a packet was too long?
+fn is_too_big(from: IpAddr, kind: u8, code: u8) -> bool {
+    match from {
+        IpAddr::V4(_) => {
+            (kind, code) == (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED)
+        }
+        IpAddr::V6(_) => kind == icmp6::kind::PACKET_TOO_BIG,
+    }
+}
+
+/// The MTU of the link by which packets to `address` leave; `None` when they do not leave.
+fn first_link_mtu(engine: &Engine, mut table: u32, address: IpAddr) -> Option<u16> {
+    let fib = engine.get::<Fib>()?;
+    for _ in 0..TABLES_FOLLOWED_MAX {
+        let route = fib.best_route(table, address)?;
+        let (hop, _) = *route.hops.first()?;
+        match engine.node_name(hop.next).as_str() {
+            "ip4-local" | "ip6-local" | "ip4-drop" | "ip6-drop" | "ip6-link-local" => return None,
+            "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
+            _ => {
+                let adjacency = fib.adjacencies().get(hop.index);
+                return engine.interface(adjacency.tx).map(|_| adjacency.mtu_bytes);
+            }
+        }
+    }
+    None
+}
+
+/// An IPv6 packet in fragments no longer than `mtu_bytes` (RFC 8200 §4.5).
+fn fragments(bytes: &[u8], mtu_bytes: u16, identification: u32) -> Option<Vec<Vec<u8>>> {
+    const FRAGMENT_HEADER_BYTES: usize = 8;
+    let (header, payload) = Ip6Header::split(bytes)?;
+    let room = usize::from(mtu_bytes).checked_sub(Ip6Header::LEN + FRAGMENT_HEADER_BYTES)? & !7;
+    if room == 0 {
+        return None;
+    }
+    let count = payload.len().div_ceil(room);
+    let cut = |(number, part): (usize, &[u8])| {
+        let more = u16::from(number + 1 < count);
+        let place = ((number * room) as u16) | more;
+        let length = (FRAGMENT_HEADER_BYTES + part.len()) as u16;
+        let (from, to) = (header.source(), header.destination());
+        let outer = Ip6Header::new(from, to, IpProtocol::FRAGMENT, header.hop_limit(), length);
+        let mut out = vec![0; Ip6Header::LEN];
+        outer.write(&mut out).ok()?;
+        out.extend([header.next_header().0, 0]);
+        out.extend(place.to_be_bytes());
+        out.extend(identification.to_be_bytes());
+        out.extend(part);
+        Some(out)
+    };
+    payload.chunks(room).enumerate().map(cut).collect()
 }
 
 /// An ICMP error in words.
@@ -338,14 +459,42 @@ impl Job<Engine> for Ping {
                 self.address, self.from, self.size_bytes
             ));
         }
-        self.tell(sink);
         if self.left > 0 && now_ns >= self.next_ns {
             self.send(engine, now_ns);
         }
+        self.tell(engine, sink);
         let last_ns = self.unanswered.iter().map(|(_, at)| *at).max();
         if self.left == 0 && last_ns.is_none_or(|last| now_ns.saturating_sub(last) >= PATIENCE_NS) {
             return Ok(Step::Done(self.summary()));
         }
         Ok(Step::Until(Instant::now() + LOOK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_hold_all_bytes_once_and_fit() {
+        let (from, to) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+        let payload: Vec<u8> = (0..4001_u32).map(|place| place as u8).collect();
+        let mut bytes = vec![0; Ip6Header::LEN];
+        Ip6Header::new(from, to, IpProtocol::ICMP6, 64, 4001).write(&mut bytes).unwrap();
+        bytes.extend(&payload);
+        let cut = fragments(&bytes, 1300, 7).expect("room");
+        assert_eq!(cut.len(), 4);
+        let mut seen: Vec<u8> = Vec::new();
+        for (number, fragment) in cut.iter().enumerate() {
+            assert!(fragment.len() <= 1300);
+            let (header, behind) = Ip6Header::split(fragment).unwrap();
+            assert_eq!(usize::from(header.payload_length()), behind.len());
+            let place = u16::from_be_bytes([behind[2], behind[3]]);
+            assert_eq!((usize::from(place & !7), place & 1), (seen.len(), u16::from(number < 3)));
+            assert_eq!((header.next_header(), behind[0]), (IpProtocol::FRAGMENT, IpProtocol::ICMP6.0));
+            seen.extend(&behind[8..]);
+        }
+        assert_eq!(seen, payload);
+        assert!(fragments(&bytes, 50, 7).is_none());
     }
 }

@@ -11,7 +11,9 @@ use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
 use crate::held::HeldPackets;
+use crate::icmp_limits::IcmpLimits;
 use crate::ownership::Ownerships;
+use crate::path_mtu::PathMtus;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::proxies::ArpProxies;
@@ -80,6 +82,10 @@ pub struct IpState {
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
     /// Neighbours that were asked for.
     pub(crate) asked: Asked,
+    /// How many ICMP errors workers may send.
+    pub(crate) icmp_limits: Arc<IcmpLimits>,
+    /// How long packets of our own may be.
+    pub(crate) path_mtus: PathMtus,
     /// Whom ARP is answered for.
     pub(crate) arp_proxies: ArpProxies,
     /// How sure it is that our addresses are ours.
@@ -91,18 +97,25 @@ pub struct IpState {
 }
 
 impl IpState {
-    pub(crate) fn new(tables: IpTables, pings: Arc<WaitingPings>) -> IpState {
+    pub(crate) fn new(tables: IpTables, pings: Arc<WaitingPings>, icmp_limits: Arc<IcmpLimits>) -> IpState {
         IpState {
             tables,
             pings,
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
             asked: Asked::default(),
+            icmp_limits,
+            path_mtus: PathMtus::default(),
             arp_proxies: ArpProxies::default(),
             ownerships: Ownerships::default(),
             held: HeldPackets::default(),
             not_learned: [0; 2],
         }
+    }
+
+    /// How long packets of the router's own to `address` may be, in bytes, when routers on the way have told.
+    pub fn path_mtu(&self, address: IpAddr) -> Option<u16> {
+        self.path_mtus.get(address)
     }
 
     /// What workers read, for features that look up too.

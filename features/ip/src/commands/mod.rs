@@ -5,6 +5,7 @@ mod fib;
 mod flow_hash;
 mod groups;
 
+mod icmp;
 mod ip6_interface;
 pub(crate) mod limits;
 pub(crate) mod memory;
@@ -37,6 +38,7 @@ pub(crate) fn register(registry: &mut Registry) {
     flow_hash::register(registry);
     limits::register(registry);
     groups::register(registry);
+    icmp::register(registry);
     ping::register(registry);
 }
 

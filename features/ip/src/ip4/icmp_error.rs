@@ -1,6 +1,8 @@
 //! `ip4-icmp-error`: tells a sender why its packet goes no further (RFC 792, RFC 1812 §4.3.2). The
 //! packet stays where it lies and gets two headers in front.
 
+use std::sync::Arc;
+
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
@@ -10,14 +12,10 @@ use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use crate::error_request::IcmpErrorRequest;
+use crate::icmp_limits::{Allowance, IcmpLimits};
 use crate::segments::add_to_sum;
 use crate::tables::IpTables;
-use quiver_core::throttle::TokenBucket;
 
-/// Errors that a worker sends in a second (RFC 1812 §4.3.2.8).
-pub const ICMP_ERRORS_PER_SECOND: u64 = 1000;
-/// Errors that a worker may send at once.
-pub const ICMP_ERRORS_BURST: u64 = 100;
 /// Bytes of an error with everything (RFC 1812 §4.3.2.3).
 const ERROR_BYTES_MAX: usize = 576;
 /// Bytes that come in front of the quoted packet.
@@ -68,7 +66,8 @@ quiver_core::reasons! {
 struct IcmpError {
     tables: IpTables,
     lookup: NodeId,
-    bucket: TokenBucket,
+    limits: Arc<IcmpLimits>,
+    allowance: Allowance,
 }
 
 /// May an error be sent about this packet (RFC 1812 §4.3.2.7)?
@@ -129,7 +128,7 @@ impl IcmpError {
         deserves(packet, &header)?;
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let source = own.and_then(|own| own.source4(header.source())).ok_or(Icmp4ErrorDrop::NoAddress)?;
-        if !self.bucket.take(cx.now_ns) {
+        if !self.allowance.take(self.limits.get(false), cx.now_ns) {
             return Err(Icmp4ErrorDrop::RateLimited);
         }
         packet.truncate(ERROR_BYTES_MAX - HEADERS_BYTES, cx.buffers);
@@ -169,13 +168,14 @@ impl Node for IcmpError {
 }
 
 /// The declaration.
-pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
+pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
+    let (tables, limits) = (tables.clone(), limits.clone());
     NodeSpec::new("ip4-icmp-error", "Tells senders why their packets go no further", move |wiring| {
         Box::new(IcmpError {
             tables: tables.clone(),
             lookup: wiring.node("ip4-lookup"),
-            bucket: TokenBucket::new(ICMP_ERRORS_PER_SECOND, ICMP_ERRORS_BURST),
+            limits: limits.clone(),
+            allowance: Allowance::new(limits.get(false)),
         })
     })
     .reasons::<Icmp4ErrorDrop>()

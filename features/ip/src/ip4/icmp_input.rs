@@ -1,14 +1,15 @@
 //! `ip4-icmp-input`: ICMP for the router itself, sorted by type (RFC 792, RFC 1812 §4.3).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::checksum::Sum;
-use quiver_wire::icmp4::{Icmp4Header, kind};
+use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
-use crate::notice::{Answer, Notice};
+use crate::notice::{Answer, Notice, PingError};
 use crate::pings::WaitingPings;
 use crate::segments::add_to_sum;
 
@@ -69,8 +70,13 @@ impl IcmpInput {
             }
             kind::DESTINATION_UNREACHABLE | kind::TIME_EXCEEDED | kind::PARAMETER_PROBLEM => {
                 cx.count(Icmp4Drop::ErrorReceived, 1);
-                if let Some(rest) = quoted_echo(behind) {
-                    self.tell(cx, packet, &header, rest, Answer::Error(icmp.kind, icmp.code), length);
+                if let Some((rest, about)) = quoted_echo(behind) {
+                    let [_, _, a, b] = icmp.rest;
+                    let too_big = (icmp.kind, icmp.code)
+                        == (kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED);
+                    let mtu_bytes = if too_big { u16::from_be_bytes([a, b]) } else { 0 };
+                    let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
+                    self.tell(cx, packet, &header, rest, Answer::Error(error), length);
                 }
                 Ok(self.done)
             }
@@ -100,12 +106,12 @@ impl IcmpInput {
     }
 }
 
-/// Identifier and sequence number of the echo request that an error quotes.
-fn quoted_echo(quoted: &[u8]) -> Option<[u8; 4]> {
+/// Identifier and sequence number of the echo request that an error quotes, and to whom it was.
+fn quoted_echo(quoted: &[u8]) -> Option<([u8; 4], IpAddr)> {
     let header = Ip4Header::overlay(quoted)?;
     let icmp = Icmp4Header::overlay(quoted.get(header.header_len()..)?)?;
     let is_echo = header.protocol() == IpProtocol::ICMP && icmp.kind == kind::ECHO_REQUEST;
-    is_echo.then_some(icmp.rest)
+    is_echo.then_some((icmp.rest, header.destination().into()))
 }
 
 impl Node for IcmpInput {

@@ -1,6 +1,8 @@
 //! `ip6-icmp-error`: tells a sender why its packet goes no further (RFC 4443 §2.4). The packet stays
 //! where it lies and gets two headers in front.
 
+use std::sync::Arc;
+
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
@@ -12,10 +14,9 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::echo::write;
 use crate::error_request::IcmpErrorRequest;
-use crate::ip4::icmp_error::{ICMP_ERRORS_BURST, ICMP_ERRORS_PER_SECOND};
+use crate::icmp_limits::{Allowance, IcmpLimits};
 use crate::segments::add_to_sum;
 use crate::tables::IpTables;
-use quiver_core::throttle::TokenBucket;
 
 /// Bytes that come in front of the quoted packet.
 const HEADERS_BYTES: usize = Ip6Header::LEN + Icmp6Header::LEN;
@@ -63,7 +64,8 @@ quiver_core::reasons! {
 struct IcmpError {
     tables: IpTables,
     lookup: NodeId,
-    bucket: TokenBucket,
+    limits: Arc<IcmpLimits>,
+    allowance: Allowance,
 }
 
 /// May this error be sent about this packet (RFC 4443 §2.4 e)?
@@ -119,7 +121,7 @@ impl IcmpError {
         let to = header.source();
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let from = own.and_then(|own| own.source6(to)).ok_or(Icmp6ErrorDrop::NoAddress)?;
-        if !self.bucket.take(cx.now_ns) {
+        if !self.allowance.take(self.limits.get(true), cx.now_ns) {
             return Err(Icmp6ErrorDrop::RateLimited);
         }
         packet.truncate(MTU_MIN - HEADERS_BYTES, cx.buffers);
@@ -151,13 +153,14 @@ impl Node for IcmpError {
 }
 
 /// The declaration.
-pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
+pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
+    let (tables, limits) = (tables.clone(), limits.clone());
     NodeSpec::new("ip6-icmp-error", "Tells senders why their packets go no further", move |wiring| {
         Box::new(IcmpError {
             tables: tables.clone(),
             lookup: wiring.node("ip6-lookup"),
-            bucket: TokenBucket::new(ICMP_ERRORS_PER_SECOND, ICMP_ERRORS_BURST),
+            limits: limits.clone(),
+            allowance: Allowance::new(limits.get(true)),
         })
     })
     .reasons::<Icmp6ErrorDrop>()

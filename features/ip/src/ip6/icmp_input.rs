@@ -1,15 +1,17 @@
 //! `ip6-icmp-input`: ICMPv6 for the router itself, sorted by type (RFC 4443, RFC 4861).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::icmp6::{Icmp6Header, kind};
+use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::upper::Upper;
 use crate::claimed::Claimed;
-use crate::notice::{Answer, Notice};
+use crate::notice::{Answer, Notice, PingError};
 use crate::pings::WaitingPings;
 
 quiver_core::reasons! {
@@ -74,8 +76,11 @@ impl IcmpInput {
             kind::DESTINATION_UNREACHABLE..=kind::PARAMETER_PROBLEM => {
                 cx.count(Icmp6Drop::ErrorReceived, 1);
                 let quoted = upper.bytes(packet).get(Icmp6Header::LEN..).unwrap_or_default();
-                if let Some(rest) = quoted_echo(quoted) {
-                    self.tell(cx, packet, &upper, rest, Answer::Error(icmp.kind, icmp.code));
+                if let Some((rest, about)) = quoted_echo(quoted) {
+                    let told = u32::from_be_bytes(icmp.rest).min(u16::MAX.into()) as u16;
+                    let mtu_bytes = if icmp.kind == kind::PACKET_TOO_BIG { told } else { 0 };
+                    let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
+                    self.tell(cx, packet, &upper, rest, Answer::Error(error));
                 }
                 Ok(self.done)
             }
@@ -113,12 +118,15 @@ impl IcmpInput {
     }
 }
 
-/// Identifier and sequence number of the echo request that an error quotes.
-fn quoted_echo(quoted: &[u8]) -> Option<[u8; 4]> {
+/// Identifier and sequence number of the echo request that an error quotes, whole or its first fragment,
+/// and to whom it was.
+fn quoted_echo(quoted: &[u8]) -> Option<([u8; 4], IpAddr)> {
     let (header, behind) = Ip6Header::split(quoted)?;
-    let icmp = Icmp6Header::overlay(behind)?;
-    let is_echo = header.next_header() == IpProtocol::ICMP6 && icmp.kind == kind::ECHO_REQUEST;
-    is_echo.then_some(icmp.rest)
+    let upper = upper_layer(header.next_header(), behind).ok()?;
+    let icmp = Icmp6Header::overlay(behind.get(upper.offset..)?)?;
+    let is_start = upper.fragment.is_none_or(|fragment| fragment.offset == 0);
+    let is_echo = is_start && upper.protocol == IpProtocol::ICMP6 && icmp.kind == kind::ECHO_REQUEST;
+    is_echo.then_some((icmp.rest, header.destination().into()))
 }
 
 impl Node for IcmpInput {

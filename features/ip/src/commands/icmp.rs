@@ -1,0 +1,138 @@
+//! How many ICMP errors are sent, and what packets of the router's own may be as long as.
+
+use std::net::IpAddr;
+
+use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_core::Engine;
+
+use super::GROUP;
+use crate::icmp_limits::IcmpLimit;
+use crate::path_mtu::least;
+use crate::state::IpState;
+
+pub(super) fn register(registry: &mut Registry) {
+    rate_limit(registry);
+    path_mtu(registry);
+}
+
+fn rate_limit(registry: &mut Registry) {
+    registry.command(
+        Command::new("set ip icmp-rate-limit [ip4|ip6] <per-second:0-1000000> [burst <:1-100000>]")
+            .group(GROUP)
+            .help("Say how many ICMP errors each worker may send in a second, and at once")
+            .details("Without `ip4` or `ip6`, it is said of both families. With 0, none are sent.")
+            .word("burst", "at once; 100")
+            .example("set ip icmp-rate-limit ip6 100 burst 10")
+            .run(|engine: &mut Engine, args| {
+                let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
+                for six in [false, true] {
+                    if args.has(if six { "ip4" } else { "ip6" }) {
+                        continue;
+                    }
+                    let limit = IcmpLimit {
+                        per_second: args.get("per-second")?,
+                        burst: args.or("burst", IcmpLimit::default().burst)?,
+                    };
+                    ip.icmp_limits.set(six, limit);
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show ip icmp-rate-limit")
+            .group(GROUP)
+            .help("Show how many ICMP errors each worker may send")
+            .run(|engine: &mut Engine, _| {
+                let mut table = Table::new([
+                    Column::left("Family"),
+                    Column::right("A second").key("per-second"),
+                    Column::right("Burst"),
+                ]);
+                let ip = engine.get::<IpState>().ok_or_else(super::busy)?;
+                for (six, family) in [(false, "ip4"), (true, "ip6")] {
+                    let limit = ip.icmp_limits.get(six);
+                    table.row().cell(family).cell(limit.per_second).cell(limit.burst);
+                }
+                Ok(Output::none().table("limits", table))
+            }),
+    );
+}
+
+fn path_mtu(registry: &mut Registry) {
+    registry.command(
+        Command::new("set ip pmtu peer <address:ip> path-mtu <mtu:68-65535>")
+            .group(GROUP)
+            .help("Say how long packets of the router's own to a destination may be")
+            .example("set ip pmtu peer 192.0.2.1 path-mtu 1400")
+            .run(|engine: &mut Engine, args| {
+                let address: IpAddr = args.get("address")?;
+                let mtu_bytes: u16 = args.get("mtu")?;
+                if mtu_bytes < least(address) {
+                    let what = format!("no path has less than {} bytes", least(address));
+                    return Err(args.refuse("mtu", what));
+                }
+                engine.get_mut::<IpState>().ok_or_else(super::busy)?.path_mtus.say(address, mtu_bytes);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set ip pmtu del peer <address:ip>")
+            .group(GROUP)
+            .help("Forget how long packets of the router's own to a destination may be")
+            .example("set ip pmtu del peer 192.0.2.1")
+            .run(|engine: &mut Engine, args| {
+                let address: IpAddr = args.get("address")?;
+                let known = engine.get_mut::<IpState>().ok_or_else(super::busy)?.path_mtus.remove(address);
+                known.then(Output::none).ok_or_else(|| {
+                    Refusal::new(format!("nothing is known of the path to {address}")).remedy("show ip pmtu")
+                })
+            }),
+    );
+    registry.command(
+        Command::new("clear ip pmtu")
+            .group(GROUP)
+            .help("Forget what routers have told of the paths to destinations")
+            .run(|engine: &mut Engine, _| {
+                engine.get_mut::<IpState>().ok_or_else(super::busy)?.path_mtus.clear();
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show ip pmtu")
+            .group(GROUP)
+            .help("Show how long packets of the router's own may be, where routers on the way have told")
+            .run(|engine: &mut Engine, _| {
+                let mut table = Table::new([
+                    Column::left("Destination"),
+                    Column::right("MTU").key("mtu-bytes"),
+                    Column::right("Forgotten in").key("left-s"),
+                ]);
+                let ip = engine.get::<IpState>().ok_or_else(super::busy)?;
+                for (address, path) in ip.path_mtus.iter() {
+                    let left = path
+                        .until_ns
+                        .map(|until_ns| until_ns.saturating_sub(engine.now_ns()) / 1_000_000_000);
+                    table
+                        .row()
+                        .cell(address)
+                        .cell(path.mtu_bytes)
+                        .cell(left.map_or(Cell::from("never"), Cell::from));
+                }
+                Ok(Output::none().table("paths", table))
+            }),
+    );
+}
+
+/// The part of `show running-config`.
+pub(super) fn write_config(ip: &IpState, config: &mut ConfigWriter) {
+    for (six, family) in [(false, "ip4"), (true, "ip6")] {
+        let limit = ip.icmp_limits.get(six);
+        if limit != IcmpLimit::default() {
+            let (per_second, burst) = (limit.per_second, limit.burst);
+            config.command(format_args!("set ip icmp-rate-limit {family} {per_second} burst {burst}"));
+        }
+    }
+    for (address, path) in ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none()) {
+        config.command(format_args!("set ip pmtu peer {address} path-mtu {}", path.mtu_bytes));
+    }
+}
