@@ -5,6 +5,7 @@
 mod bare;
 mod device;
 mod forms;
+mod learn;
 mod measure;
 mod paths;
 mod population;
@@ -46,6 +47,27 @@ enum Task {
         #[arg(long)]
         without_superblocks: bool,
     },
+    /// Millions of MAC addresses learned from traffic, while known traffic goes on without loss.
+    Learn {
+        /// Addresses to be learned.
+        #[arg(long, default_value_t = 8_000_000)]
+        macs: u64,
+        /// Part of the rate at which known traffic loses nothing.
+        #[arg(long, default_value_t = 0.9)]
+        part: f64,
+        /// One packet in so many comes from an address to be learned.
+        #[arg(long, default_value_t = 4)]
+        one_in: u64,
+        /// Places of the ring that packets wait in for the worker.
+        #[arg(long, default_value_t = 4096)]
+        ring: u64,
+        /// The worker's core; the control thread takes what is left.
+        #[arg(long, default_value_t = 1)]
+        core: usize,
+        /// The control thread's core.
+        #[arg(long, default_value_t = 0)]
+        control_core: usize,
+    },
     /// The same forwarding with inner loops of several forms (docs/decisions/inner-loop.md).
     Forms,
 }
@@ -61,6 +83,12 @@ fn main() -> anyhow::Result<()> {
         Task::Forms => {
             forms::run();
             Ok(())
+        }
+        Task::Learn { macs, part, one_in, ring, core, control_core } => {
+            if let Err(error) = quiver_core::cpu::pin_to_core(control_core) {
+                eprintln!("not pinned to core {control_core}: {error}");
+            }
+            learn::run(learn::Wanted { macs, part, one_in: one_in.max(1), ring, core })
         }
         Task::Paths { names, rounds, output, core, variant, without_superblocks } => {
             let form =
