@@ -88,7 +88,6 @@ IPV4, IPV6, ARP_TYPE = 0x0800, 0x86DD, 0x0806
 #: Nobody is told that an error came to its end.
 DYING_ERROR = IP(src=LEFT4, dst=RIGHT4, ttl=1) / ICMP(type=3)
 SHORT_OPTION = IPOption(b"\x07\x01\x00\x00")
-FRAGMENT6 = own6(IPv6ExtHdrFragment(m=1), UDP(), Raw(MARK))
 
 #: Name, node, reason, EtherType, what stands behind the Ethernet header.
 BEHIND_ETHERNET: list[tuple[str, str, str, int, Packet]] = [
@@ -141,7 +140,7 @@ BEHIND_ETHERNET: list[tuple[str, str, str, int, Packet]] = [
     ("ICMP with a wrong checksum", "ip4-icmp-input", "bad-checksum", IPV4, own4(ICMP(chksum=1), Raw(MARK))),
     ("ICMP of an unknown type", "ip4-icmp-input", "unknown-type", IPV4, own4(ICMP(type=200))),
     ("an echo reply nobody waits for", "ip4-icmp-input", "unexpected-reply", IPV4, own4(ICMP(type=0))),
-    ("a fragment for the router", "ip4-local", "fragment", IPV4, own4(UDP(), Raw(MARK), flags="MF")),
+    ("a cut fragment", "ip4-full-reassembly", "bad-length", IPV4, own4(UDP(), Raw(MARK), flags="MF")),
     ("from the router's own address", "ip4-local", "source-is-ours", IPV4, own4(ICMP(), src=OWN4)),
     ("UDP length below 8", "ip4-local", "udp-bad-length", IPV4, own4(UDP(len=7), Raw(MARK))),
     ("UDP length beyond the packet", "ip4-local", "udp-bad-length", IPV4, own4(UDP(len=999), Raw(MARK))),
@@ -171,9 +170,9 @@ BEHIND_ETHERNET: list[tuple[str, str, str, int, Packet]] = [
     ),
     ("ICMPv6 to the router, cut", "ip6-icmp-input", "truncated", IPV6, own6(Raw(b"\x80\x00"), nh=58)),
     (
-        "a fragment for the router",
-        "ip6-local",
-        "fragment",
+        "a cut fragment",
+        "ip6-full-reassembly",
+        "bad-length",
         IPV6,
         own6(IPv6ExtHdrFragment(m=1), UDP(), Raw(MARK)),
     ),

@@ -74,6 +74,7 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
     registry.running_config(order::NEIGHBORS, commands::neighbours::write_config);
     registry.running_config(order::ROUTES, commands::routes::write_config);
+    registry.running_config(order::FEATURES, commands::hop_by_hop::write_config);
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);

@@ -147,6 +147,7 @@ pub(crate) fn declare(
         assert_eq!(spec.name, name, "the nodes of IP are declared in the order of their names");
         assert_eq!(graph.node(spec), numbers.of(name));
     }
+    ip6::hop_by_hop::declare(graph);
     graph.claim("ethertype", EtherType::ARP.0.into(), "arp-input");
     graph.claim("ip4-protocol", IpProtocol::ICMP.0.into(), "ip4-icmp-input");
     graph.claim("ip6-protocol", IpProtocol::ICMP6.0.into(), "ip6-icmp-input");

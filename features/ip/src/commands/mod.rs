@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 mod fib;
 mod flow_hash;
 mod groups;
+pub(crate) mod hop_by_hop;
 
 mod icmp;
 mod ip6_interface;
@@ -39,6 +40,7 @@ pub(crate) fn register(registry: &mut Registry) {
     limits::register(registry);
     groups::register(registry);
     icmp::register(registry);
+    hop_by_hop::register(registry);
     ping::register(registry);
 }
 

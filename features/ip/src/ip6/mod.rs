@@ -5,6 +5,7 @@ pub(crate) mod discovery;
 pub(crate) mod drop;
 pub(crate) mod echo;
 pub(crate) mod fragment;
+pub(crate) mod hop_by_hop;
 pub(crate) mod icmp_error;
 pub(crate) mod icmp_input;
 pub(crate) mod input;

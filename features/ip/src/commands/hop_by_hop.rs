@@ -1,0 +1,44 @@
+//! What becomes of packets with hop-by-hop options.
+
+use quiver_control::{Command, ConfigWriter, Output, Registry};
+use quiver_core::Engine;
+use quiver_core::interfaces::Interface;
+
+use super::GROUP;
+use crate::ip6::hop_by_hop::{ARC, POLICIES};
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("set ip6 hop-by-hop <interface> <policy:ignore|process|drop|punt>")
+            .group(GROUP)
+            .help("Say what becomes of IPv6 packets with hop-by-hop options that arrive on an interface")
+            .details(
+                "ignore: they go on like others, as RFC 8200 allows. process: options that say so are obeyed, by \
+                 a drop or an ICMPv6 error. drop: they die. punt: they are given to the host. What is for the \
+                 router itself is always processed.",
+            )
+            .example("set ip6 hop-by-hop e0 drop")
+            .run(|engine: &mut Engine, args| {
+                let on = args.interface(engine, "interface")?;
+                let policy: &str = args.get("policy")?;
+                for (word, node) in POLICIES {
+                    engine.set_feature(on, ARC, node, word == policy)?;
+                }
+                Ok(Output::none())
+            }),
+    );
+}
+
+/// Write the commands that make it what it is.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(arc) = engine.arc_id(ARC) else { return };
+    let policy = |interface: &Interface| {
+        let enabled = engine.features_of(interface.id, arc);
+        POLICIES.iter().find(|(_, node)| enabled.iter().any(|name| name == node)).map(|(word, _)| *word)
+    };
+    for interface in engine.all_interfaces() {
+        if let Some(policy) = policy(interface) {
+            config.command(format_args!("set ip6 hop-by-hop {} {policy}", interface.name));
+        }
+    }
+}
