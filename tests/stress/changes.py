@@ -391,6 +391,64 @@ FEATURES = [
         teardown=("delete loopback interface intfc loop0", "delete loopback interface intfc loop1"),
     ),
     Change(
+        "members of another bond",
+        cycle=(
+            "bond add BondEthernet7 pg7",
+            "bond add BondEthernet7 pg8",
+            "set interface mac address BondEthernet7 02:fe:00:00:77:07",
+            "set interface mac address BondEthernet7 02:fe:00:00:77:08",
+            "bond del pg7",
+            "bond del pg8",
+        ),
+        setup=(
+            "create packet-generator interface pg7",
+            "create packet-generator interface pg8",
+            "set interface state pg7 up",
+            "set interface state pg8 up",
+            "create bond mode xor load-balance l34 id 7",
+            "set interface state BondEthernet7 up",
+        ),
+        teardown=(
+            "delete bond BondEthernet7",
+            "delete packet-generator interface pg7",
+            "delete packet-generator interface pg8",
+        ),
+    ),
+    Change(
+        "bonds",
+        cycle=(
+            "create bond mode lacp load-balance l34 id 8",
+            "set interface state BondEthernet8 up",
+            "bond add BondEthernet8 pg7",
+            "delete bond BondEthernet8",
+        ),
+        setup=("create packet-generator interface pg7", "set interface state pg7 up"),
+        teardown=("delete packet-generator interface pg7",),
+    ),
+    Change(
+        "another interface mirrored",
+        cycle=(
+            "set interface span pg7 destination pg8",
+            "set interface span pg7 destination pg8 rx",
+            "set interface span pg7 disable",
+        ),
+        setup=("create packet-generator interface pg7", "create packet-generator interface pg8"),
+        teardown=(
+            "delete packet-generator interface pg7",
+            "delete packet-generator interface pg8",
+        ),
+    ),
+    Change(
+        "LLDP on another interface",
+        cycle=(
+            "set interface lldp pg7 port-desc other",
+            "set lldp tx-interval 1",
+            "set interface lldp pg7 disable",
+        ),
+        setup=("create packet-generator interface pg7", "set interface state pg7 up"),
+        teardown=("delete packet-generator interface pg7", "set lldp tx-interval 30"),
+    ),
+    Change(
         "traces of the load",
         cycle=("trace add memif-input 100", "show trace max 10", "clear trace"),
     ),

@@ -17,6 +17,8 @@ const LOOK_NS: u64 = 250_000_000;
 const FAST_COUNT: u8 = 4;
 const SECOND_NS: u64 = 1_000_000_000;
 const SYSTEM_DESCRIPTION: &str = concat!("Quiver ", env!("CARGO_PKG_VERSION"), ", a software router");
+/// Bytes of the shortest frame, without its check sequence (IEEE 802.3 §3.2.8).
+const FRAME_BYTES_MIN: usize = 60;
 /// Numbers of address families (RFC 3232's list).
 const FAMILY_IP4: u8 = 1;
 const FAMILY_IP6: u8 = 2;
@@ -70,7 +72,7 @@ fn say(engine: &mut Engine, id: InterfaceId, ttl_s: u16) {
         Ok(length) => EthernetHeader::LEN + length,
         Err(error) => return tracing::warn!("{}: {error}", engine.interface_name(id)),
     };
-    frame.truncate(length);
+    frame.truncate(length.max(FRAME_BYTES_MIN));
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
         // Without a buffer, which `show buffers` counts, the next LLDPDU is the one that arrives.
         worker.inject(&frame, output, InterfaceId::NONE, id, 0);
