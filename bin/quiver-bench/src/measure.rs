@@ -97,6 +97,9 @@ impl Router {
         quiver_bridge::register(&mut registry);
         quiver_ethernet::register(&mut registry);
         quiver_ip::register(&mut registry);
+        quiver_urpf::register(&mut registry);
+        quiver_cop::register(&mut registry);
+        quiver_pbr::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         let (mut maker, mut ender) = (Maker::new(path.template(), path.length), Ender::default());

@@ -161,6 +161,7 @@ pub fn all() -> Vec<Path> {
     let full = Some(Routes::FullIp6);
     paths.push(path("ip6-full-zipf", Work::Ip6, Packets::Full6Zipf, &[], full));
     paths.push(path("ip6-full-random", Work::Ip6, Packets::Full6Random, &[], full));
+    paths.extend(checked());
     let cold: Vec<Path> =
         ["l2-xconnect", "ip4-1", "ip4-full-zipf", "ip4-full-random", "ip6-1", "ip6-full-random"]
             .iter()
@@ -220,6 +221,62 @@ fn bridge_paths() -> Vec<Path> {
         ])
         .collect();
     paths.push(path("ip4-1-bvi-out", Work::Ip4Bridge, routed, &out, None));
+    paths
+}
+
+/// Routing to one prefix behind something that looks at sources first. The bare loop is that of plain
+/// routing, so that the difference is what the check costs.
+fn checked() -> Vec<Path> {
+    let mut paths = Vec::new();
+    for (family, work, packets, route) in [
+        (
+            "ip4",
+            Work::Ip4,
+            Packets::Ip4 { count: 1, random: true },
+            "ip route add 20.0.0.0/32 via 10.1.0.2 bench1",
+        ),
+        (
+            "ip6",
+            Work::Ip6,
+            Packets::Ip6 { count: 1 },
+            "ip route add 2001:db8::/128 via 2001:db8:ffff::2 bench1",
+        ),
+    ] {
+        let (neighbour, source) = match work {
+            Work::Ip6 => ("ip neighbor bench0 2001:db8:fffe::2 02:00:00:00:01:02", "2001:db8:fffe::/48"),
+            _ => ("ip neighbor bench0 10.0.0.2 02:00:00:00:01:02", "198.18.0.0/15"),
+        };
+        let next_hop = if work == Work::Ip6 { "2001:db8:fffe::2" } else { "10.0.0.2" };
+        let back = format!("ip route add {source} via {next_hop} bench0");
+        let table = if work == Work::Ip6 { "ip6 table add 9" } else { "ip table add 9" };
+        let listed = format!("ip route add {source} table 9 via local");
+        let names = [
+            ("urpf", vec![neighbour.to_owned(), back, format!("set urpf {family} rx strict bench0")]),
+            (
+                "cop",
+                vec![
+                    table.to_owned(),
+                    listed,
+                    format!("cop whitelist bench0 {family} fib-id 9"),
+                    "cop interface bench0".to_owned(),
+                ],
+            ),
+            (
+                "abf",
+                vec![
+                    format!(
+                        "abf policy add id 1 match src {source} via {} bench1",
+                        if work == Work::Ip6 { "2001:db8:ffff::2" } else { "10.1.0.2" }
+                    ),
+                    format!("abf attach {family} policy 1 bench0"),
+                ],
+            ),
+        ];
+        for (name, setup) in names {
+            let setup: Vec<&str> = std::iter::once(route).chain(setup.iter().map(String::as_str)).collect();
+            paths.push(path(&format!("{family}-{name}-1"), work, packets, &setup, None));
+        }
+    }
     paths
 }
 

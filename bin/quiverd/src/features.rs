@@ -21,6 +21,7 @@ pub fn register(registry: &mut Registry) {
     quiver_cop::register(registry);
     quiver_lldp::register(registry);
     quiver_span::register(registry);
+    quiver_pbr::register(registry);
     quiver_superblocks::register(registry);
 }
 

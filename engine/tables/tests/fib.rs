@@ -87,7 +87,7 @@ fn an_address_gives_local_glean_and_drop_routes() {
     assert_eq!(next(&fib, "10.0.1.1"), NODES.ip4.local);
     assert_eq!(next(&fib, "10.0.1.7"), NODES.ip4.glean);
     assert_eq!(next(&fib, "10.0.1.0"), NODES.ip4.drop);
-    assert_eq!(next(&fib, "10.0.1.255"), NODES.ip4.drop);
+    assert_eq!(next(&fib, "10.0.1.255"), NODES.ip4_broadcast);
     assert_eq!(next(&fib, "8.8.8.8"), NODES.ip4.drop);
     assert_eq!(next(&fib, "224.0.0.5"), NODES.ip4.drop);
     assert_eq!(next(&fib, "2001:db8:1::1"), NODES.ip6.local);

@@ -12,6 +12,7 @@ use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
 use crate::ownership;
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
+use crate::unnumbered;
 
 /// What the FIB must know of an interface; `None` when it is gone, or cannot route.
 fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
@@ -38,6 +39,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         if change == InterfaceChange::Deleted {
             let gone = fib.remove_interface(id);
             ip.forget(id);
+            unnumbered::follow_lender(engine, ip, fib, id);
             ip.publish(fib);
             return gone;
         }
@@ -52,6 +54,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
             fit_link_local(engine, ip, fib, id)?;
         }
         ownership::follow(engine, ip, fib, id, change == InterfaceChange::State)?;
+        unnumbered::follow_lender(engine, ip, fib, id);
         ip.publish(fib);
         Ok(())
     });
@@ -85,7 +88,12 @@ fn wanted_link_local(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Opti
 }
 
 /// Make the link-local address in the FIB the one that the interface should have.
-fn fit_link_local(engine: &Engine, ip: &mut IpState, fib: &mut Fib, id: InterfaceId) -> Result<(), FibError> {
+pub(crate) fn fit_link_local(
+    engine: &Engine,
+    ip: &mut IpState,
+    fib: &mut Fib,
+    id: InterfaceId,
+) -> Result<(), FibError> {
     let wanted = wanted_link_local(engine, id, ip.interface(id));
     let interface = ip.interface(id);
     if interface.link_local == wanted {
@@ -119,6 +127,7 @@ pub(crate) fn check_routes(engine: &Engine, id: InterfaceId) -> Result<(), Refus
 /// Give an interface an address.
 pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Result<(), Refusal> {
     check_routes(engine, id)?;
+    unnumbered::refuse_borrower(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
         let mut changed = ip.interface(id).clone();
         match prefix.address {
@@ -217,6 +226,7 @@ fn apply(
         return Err(error);
     }
     let followed = ownership::follow(engine, ip, fib, id, false);
+    unnumbered::follow_lender(engine, ip, fib, id);
     ip.publish(fib);
     followed
 }
@@ -224,6 +234,8 @@ fn apply(
 /// Let packets of an interface be looked up in a table.
 pub(crate) fn bind(engine: &mut Engine, id: InterfaceId, family: Family, table: u32) -> Result<(), Refusal> {
     check_routes(engine, id)?;
+    unnumbered::refuse_borrower(engine, id)?;
+    unnumbered::refuse_lender(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| {
         let index = fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
         let mut changed = ip.interface(id).clone();

@@ -31,6 +31,7 @@ mod segments;
 mod state;
 pub mod tables;
 mod tell;
+mod unnumbered;
 mod way;
 
 use std::sync::Arc;

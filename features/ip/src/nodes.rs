@@ -16,7 +16,7 @@ use crate::tables::IpTables;
 use crate::{arp_input, confirm, done, ip_input, ip4, ip6};
 
 /// Names in the order of [`declare`].
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 35] = [
     "ip-input",
     "arp-input",
     "ip4-input",
@@ -32,6 +32,7 @@ const NAMES: [&str; 34] = [
     "ip4-arp",
     "ip4-glean",
     "ip4-confirm-neighbor",
+    "ip4-directed-broadcast",
     "ip4-drop",
     "ip4-punt",
     "ip6-input",
@@ -92,6 +93,7 @@ impl Numbers {
                 lookup: self.of("ip6-lookup-in-table"),
             },
             ip6_link_local: self.of("ip6-link-local"),
+            ip4_broadcast: self.of("ip4-directed-broadcast"),
         }
     }
 }
@@ -123,6 +125,7 @@ pub(crate) fn declare(
         asks("ip4-arp", false, false),
         asks("ip4-glean", false, true),
         confirm::spec("ip4-confirm-neighbor", false, tables),
+        ip4::directed_broadcast::spec(tables),
         ip4::drop::spec(tables),
         done::punt("ip4-punt"),
         ip6::input::spec(arc6),

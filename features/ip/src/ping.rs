@@ -181,8 +181,7 @@ fn lookup_table(engine: &Engine, source: Option<InterfaceId>, family: Family) ->
 
 /// An address of `interface` to speak to `address` with.
 fn interface_source(engine: &Engine, interface: InterfaceId, address: IpAddr) -> Result<IpAddr, Refusal> {
-    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface));
-    let own = own.map(crate::state::InterfaceIp::addresses).unwrap_or_default();
+    let own = engine.get::<IpState>().map(|ip| ip.addresses(interface)).unwrap_or_default();
     let source = match address {
         IpAddr::V4(address) => own.source4(address).map(IpAddr::V4),
         IpAddr::V6(address) => own.source6(address).map(IpAddr::V6),

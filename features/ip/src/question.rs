@@ -180,7 +180,7 @@ impl Outgoing {
         to: Option<MacAddress>,
         target: IpAddr,
     ) {
-        let Some(own) = ip.interfaces.get(&on).map(crate::state::InterfaceIp::addresses) else { return };
+        let own = ip.addresses(on);
         self.add(engine, on, |mac| ask(&own, mac, to, target));
     }
 

@@ -44,15 +44,24 @@ pub(crate) struct InterfaceIp {
     pub withheld: Vec<IpAddr>,
     /// Addresses that others are being asked for.
     pub tentative: Vec<IpAddr>,
+    /// The interface whose addresses it uses, having none of its own.
+    pub unnumbered: Option<InterfaceId>,
+    /// Does that one speak IPv6?
+    pub lent6: bool,
 }
 
 impl InterfaceIp {
     /// Does the interface speak IPv6?
     pub fn speaks_ip6(&self) -> bool {
-        !self.ip6.is_empty() || self.chosen_link_local.is_some() || self.enabled6
+        !self.ip6.is_empty() || self.chosen_link_local.is_some() || self.enabled6 || self.lent6
     }
 
-    /// The addresses as workers see them.
+    /// Has it addresses that the operator gave it?
+    pub fn has_own(&self) -> bool {
+        !self.ip4.is_empty() || !self.ip6.is_empty() || self.chosen_link_local.is_some()
+    }
+
+    /// Its own addresses as workers see them.
     pub fn addresses(&self) -> Addresses {
         let used = |address: IpAddr| !self.withheld.contains(&address);
         Addresses {
@@ -63,14 +72,6 @@ impl InterfaceIp {
             nd_proxies: self.nd_proxies.iter().copied().collect(),
             ..Addresses::default()
         }
-    }
-
-    fn published(&self, fib: &Fib, proxies: &ArpProxies) -> Option<Arc<Addresses>> {
-        let mut addresses = self.addresses();
-        if let Some(table) = fib.table_id(Family::Ip4, self.table4).filter(|_| self.proxy_arp) {
-            addresses.arp_proxies = proxies.ranges(table);
-        }
-        (addresses != Addresses::default()).then(|| Arc::new(addresses))
     }
 }
 
@@ -127,16 +128,39 @@ impl IpState {
         self.interfaces.entry(id).or_default()
     }
 
+    /// The addresses of an interface as workers see them: its own, or those that it borrows.
+    pub(crate) fn addresses(&self, id: InterfaceId) -> Addresses {
+        let Some(interface) = self.interfaces.get(&id) else { return Addresses::default() };
+        let mut own = interface.addresses();
+        if let Some(lender) = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender)) {
+            let lent = lender.addresses();
+            own = Addresses { ip4: lent.ip4, ip6: lent.ip6, borrowed: true, ..own };
+        }
+        if own.ip6.is_empty() && own.link_local.is_some() {
+            // An address to speak to the world with, where this interface has none.
+            let others = self.interfaces.values().filter(|other| other.table6 == interface.table6);
+            let others = others.flat_map(|other| other.addresses().ip6);
+            own.elsewhere6 = others.map(|other| other.address()).next();
+        }
+        own
+    }
+
     /// Let workers see what is configured.
     pub(crate) fn publish(&self, fib: &Fib) {
         let length = self.interfaces.keys().next_back().map_or(0, |last| last.index() + 1);
         let mut addresses = vec![None; length];
         for (id, interface) in &self.interfaces {
-            addresses[id.index()] = interface.published(fib, &self.arp_proxies);
+            let mut seen = self.addresses(*id);
+            if let Some(table) = fib.table_id(Family::Ip4, interface.table4).filter(|_| interface.proxy_arp) {
+                seen.arp_proxies = self.arp_proxies.ranges(table);
+            }
+            addresses[id.index()] = (seen != Addresses::default()).then(|| Arc::new(seen));
         }
         self.tables.interfaces.publish(addresses);
         for (id, interface) in &self.interfaces {
-            let table4 = if interface.ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
+            let lender = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender));
+            let table4 =
+                if lender.unwrap_or(interface).ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
             let speaks_ip6 = interface.link_local.is_some();
             let table6 = if speaks_ip6 { interface.table6 } else { NOT_ENABLED };
             let link_local = fib.link_local_table(*id).filter(|_| speaks_ip6).unwrap_or(NOT_ENABLED);

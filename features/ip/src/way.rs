@@ -33,6 +33,7 @@ pub(crate) fn words(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names:
             format!("via {next_hop} on {interface}, whose MAC address is not known")
         }
         "ip4-glean" | "ip6-glean" => format!("connected on {}, a neighbour not known yet", via().1),
+        "ip4-directed-broadcast" => format!("to all hosts on {}", via().1),
         "ip4-local" | "ip6-local" => "for the router itself".to_owned(),
         "ip4-punt" | "ip6-punt" => "for the host".to_owned(),
         "ip4-drop" | "ip6-drop" if RouteEnd::of(record.index) == RouteEnd::NoRoute => "no route".to_owned(),

@@ -34,11 +34,11 @@ quiver_core::reasons! {
 pub(crate) struct Judge {
     pub tables: Arc<IpTables>,
     /// Nodes that send out of the interface of an adjacency.
-    sending: [NodeId; 3],
+    sending: [NodeId; 4],
     local: NodeId,
     lookup_in_table: NodeId,
     link_local: Option<NodeId>,
-    dead: [NodeId; 2],
+    dead: [NodeId; 3],
 }
 
 impl Judge {
@@ -46,6 +46,7 @@ impl Judge {
         let names = match F::FAMILY {
             Family::Ip4 => [
                 "ip4-rewrite",
+                "ip4-confirm-neighbor",
                 "ip4-arp",
                 "ip4-glean",
                 "ip4-local",
@@ -55,6 +56,7 @@ impl Judge {
             ],
             Family::Ip6 => [
                 "ip6-rewrite",
+                "ip6-confirm-neighbor",
                 "ip6-discover-neighbor",
                 "ip6-glean",
                 "ip6-local",
@@ -63,13 +65,15 @@ impl Judge {
                 "ip6-punt",
             ],
         };
-        let [rewrite, incomplete, glean, local, lookup_in_table, drop, punt] =
+        let [rewrite, confirm, incomplete, glean, local, lookup_in_table, drop, punt] =
             names.map(|name| wiring.node(name));
         let link_local = (F::FAMILY == Family::Ip6).then(|| wiring.node("ip6-link-local"));
-        let dead = [drop, punt];
+        // A subnet's broadcast address is nobody's source.
+        let broadcast = (F::FAMILY == Family::Ip4).then(|| wiring.node("ip4-directed-broadcast"));
+        let dead = [drop, punt, broadcast.unwrap_or(drop)];
         Judge {
             tables: wiring.shared(),
-            sending: [rewrite, incomplete, glean],
+            sending: [rewrite, confirm, incomplete, glean],
             local,
             lookup_in_table,
             link_local,

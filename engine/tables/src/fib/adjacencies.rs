@@ -8,6 +8,8 @@ use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 
 use super::FibNodes;
+use quiver_wire::MacAddress;
+
 use super::interfaces::Interface;
 use super::path::Family;
 use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
@@ -67,6 +69,10 @@ impl Surroundings<'_> {
         let Some(address) = key.next_hop else {
             return Some((make(AdjacencyKind::Glean, &[]), nodes.glean));
         };
+        if address == IpAddr::from([u8::MAX; 4]) {
+            let rewrite = info.header_to(own, MacAddress::BROADCAST, key.payload);
+            return Some((make(AdjacencyKind::Complete, &rewrite), nodes.rewrite));
+        }
         match self.neighbours.get(key.interface, address) {
             Some(neighbour) => {
                 let rewrite = info.header_to(own, neighbour.mac, key.payload);

@@ -18,6 +18,8 @@ use crate::prefix::IpPrefix;
 pub(super) struct Interface {
     pub info: InterfaceInfo,
     pub addresses: BTreeSet<(IpAddr, u8)>,
+    /// Are broadcasts into its subnets forwarded (RFC 2644: not unless asked for)?
+    pub directed_broadcast: bool,
     /// The table of its link-local addresses, once it speaks IPv6.
     pub link_local_table: Option<u32>,
 }
@@ -82,9 +84,11 @@ impl Interface {
             // The subnet's number and its broadcast address (RFC 1812 §4.2.3.1, RFC 2644); a /31
             // has neither (RFC 3021).
             if let (IpPrefix::V4(subnet), ..=30) = (subnet, *len) {
-                for end in [subnet.first(), subnet.last()] {
+                let broadcast =
+                    Target::Broadcast { interface: self.info.id, forward: self.directed_broadcast };
+                for (end, target) in [(subnet.first(), Target::Drop), (subnet.last(), broadcast)] {
                     let end = IpPrefix::V4(crate::prefix::Prefix::host(end));
-                    routes.entry((table, end)).or_insert(Path::new(Target::Drop));
+                    routes.entry((table, end)).or_insert(Path::new(target));
                 }
             }
         }
@@ -111,6 +115,7 @@ impl Fib {
                 return Err(FibError::InterfaceHasAddresses { interface: info.id, family, table });
             }
         }
+        self.leave_tables(&info)?;
         let keys = self.adjacencies.on(info.id);
         if !self.adjacencies.slots().has_room(keys.len()) {
             return Err(FibError::AdjacenciesFull(self.limits.adjacencies));
@@ -119,12 +124,35 @@ impl Fib {
         match self.interfaces.get_mut(&id) {
             Some(known) => known.info = info,
             None => {
-                let new = Interface { info, addresses: BTreeSet::new(), link_local_table: None };
+                let new = Interface {
+                    info,
+                    addresses: BTreeSet::new(),
+                    directed_broadcast: false,
+                    link_local_table: None,
+                };
                 self.interfaces.insert(id, new);
             }
         }
         self.refresh_adjacencies(&keys);
         self.resolve_again(self.lists.on(id));
+        self.refresh_neighbour_routes(id)
+    }
+
+    /// Host routes of neighbours go from the tables that their interface leaves.
+    fn leave_tables(&mut self, to: &InterfaceInfo) -> Result<(), FibError> {
+        let Some(old) = self.interfaces.get(&to.id) else { return Ok(()) };
+        if (old.info.ip4_table, old.info.ip6_table) == (to.ip4_table, to.ip6_table) {
+            return Ok(());
+        }
+        let own = |(address, _): (IpAddr, _)| (old.table_of(address), address);
+        let places: Vec<_> = self.neighbours.on(to.id).map(own).collect();
+        for (table, address) in places {
+            let said = self.said(table, IpPrefix::host(address), Source::Neighbour);
+            let path = Path::via(address, Some(to.id));
+            if said.and_then(|group| self.lists.get(group)).is_some_and(|list| list.key.paths == [path]) {
+                self.remove_route(table, IpPrefix::host(address), Source::Neighbour)?;
+            }
+        }
         Ok(())
     }
 
@@ -141,6 +169,7 @@ impl Fib {
             self.remove_neighbour(id, address)?;
         }
         self.remove_paths_on(id)?;
+        self.attaching.remove(&id);
         let link_local = self.interfaces.remove(&id).and_then(|interface| interface.link_local_table);
         self.resolve_again(self.lists.on(id));
         if let Some(table) = link_local {
@@ -235,8 +264,8 @@ impl Fib {
         if address.is_ipv6() {
             self.enable_ip6(id)?;
         }
-        self.change_addresses(id, |addresses| {
-            addresses.insert((address, len));
+        self.change_addresses(id, |interface| {
+            interface.addresses.insert((address, len));
         })
     }
 
@@ -246,9 +275,20 @@ impl Fib {
         if !interface.addresses.contains(&(address, len)) {
             return Err(FibError::NoAddress(address, len, id));
         }
-        self.change_addresses(id, |addresses| {
-            addresses.remove(&(address, len));
+        self.change_addresses(id, |interface| {
+            interface.addresses.remove(&(address, len));
         })
+    }
+
+    /// Are broadcasts into the subnets of an interface forwarded?
+    pub fn directed_broadcast(&self, id: InterfaceId) -> bool {
+        self.interfaces.get(&id).is_some_and(|interface| interface.directed_broadcast)
+    }
+
+    /// Let broadcasts into the IPv4 subnets of an interface be forwarded, or not (RFC 2644).
+    pub fn set_directed_broadcast(&mut self, id: InterfaceId, forward: bool) -> Result<(), FibError> {
+        self.known(id, || "directed broadcasts".into())?;
+        self.change_addresses(id, |interface| interface.directed_broadcast = forward)
     }
 
     /// Let an interface have a table for link-local destinations, with fe80::/64 connected
@@ -272,11 +312,12 @@ impl Fib {
     fn change_addresses(
         &mut self,
         id: InterfaceId,
-        change: impl FnOnce(&mut BTreeSet<(IpAddr, u8)>),
+        change: impl FnOnce(&mut Interface),
     ) -> Result<(), FibError> {
         let interface = self.known(id, String::new)?;
         let (old_addresses, before) = (interface.addresses.clone(), interface.connected());
-        change(&mut interface.addresses);
+        let old_broadcast = interface.directed_broadcast;
+        change(interface);
         let after = interface.connected();
         let link_local_subnet = |prefix: IpPrefix| match prefix {
             IpPrefix::V6(prefix) => {
@@ -295,7 +336,8 @@ impl Fib {
         });
         if let Some(((_, prefix), _)) = taken {
             let error = FibError::SubnetConnected(*prefix);
-            self.known(id, String::new)?.addresses = old_addresses;
+            let interface = self.known(id, String::new)?;
+            (interface.addresses, interface.directed_broadcast) = (old_addresses, old_broadcast);
             return Err(error);
         }
         for (done, ((table, prefix), path)) in added.iter().enumerate() {
@@ -306,7 +348,8 @@ impl Fib {
                         None => self.remove_route(place.0, place.1, Source::Interface),
                     };
                 }
-                self.known(id, String::new)?.addresses = old_addresses;
+                let interface = self.known(id, String::new)?;
+                (interface.addresses, interface.directed_broadcast) = (old_addresses, old_broadcast);
                 return Err(error);
             }
         }

@@ -25,7 +25,7 @@ mod series;
 mod tables;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -92,6 +92,9 @@ pub struct FibNodes {
     /// Looks a link-local destination up in the receiving interface's own table
     /// ([`Fib::link_local_table`]); index: 0.
     pub ip6_link_local: NodeId,
+    /// Packets to all hosts of an IPv4 subnet; index: an adjacency of its interface, complete where they
+    /// are forwarded.
+    pub ip4_broadcast: NodeId,
 }
 
 impl FibNodes {
@@ -211,6 +214,8 @@ pub struct Fib {
     table_holders: Vec<(Family, u32, &'static str)>,
     /// What makes a flow in tables where that is not the default.
     flow_fields: BTreeMap<(Family, u32), FlowFields>,
+    /// Interfaces whose hosts routes lead to that nobody has configured an address for.
+    attaching: BTreeSet<InterfaceId>,
     prefix_stores: u64,
     /// Where packets to groups go, IPv4 and IPv6, when somebody forwards them.
     groups_lead: Option<[NodeId; 2]>,
@@ -238,6 +243,7 @@ impl Fib {
             route_counts: [0; 2],
             table_holders: Vec::new(),
             flow_fields: BTreeMap::new(),
+            attaching: BTreeSet::new(),
             prefix_stores: 0,
             groups_lead: None,
         };

@@ -158,10 +158,14 @@ impl Fib {
     }
 
     /// A neighbour on a connected subnet has a host route; one elsewhere must not draw traffic.
-    fn refresh_neighbour_route(&mut self, id: InterfaceId, address: IpAddr) -> Result<(), FibError> {
+    pub(super) fn refresh_neighbour_route(
+        &mut self,
+        id: InterfaceId,
+        address: IpAddr,
+    ) -> Result<(), FibError> {
         let Some(interface) = self.interfaces.get(&id) else { return Ok(()) };
         let (table, prefix) = (interface.table_of(address), IpPrefix::host(address));
-        let wanted = interface.connects(address)
+        let wanted = (interface.connects(address) || self.is_attached_by_route(id, table, address))
             && interface.info.mac.is_some()
             && self.neighbours.get(id, address).is_some();
         let path = Path::via(address, Some(id));
@@ -172,6 +176,17 @@ impl Fib {
             (false, true) => self.remove_route(table, prefix, Source::Neighbour),
             _ => Ok(()),
         }
+    }
+
+    /// Does the longest prefix around `address` that is not for it alone lead to the hosts of this
+    /// interface?
+    fn is_attached_by_route(&self, id: InterfaceId, table: u32, address: IpAddr) -> bool {
+        let group = match address {
+            IpAddr::V4(address) => self.families.ip4.cover_above(table, address.to_bits()),
+            IpAddr::V6(address) => self.families.ip6.cover_above(table, address.to_bits()),
+        };
+        let list = group.and_then(|group| self.lists.get(group));
+        list.is_some_and(|list| list.key.paths.iter().any(|path| path.attached() == Some(id)))
     }
 
     /// After the subnets of an interface changed.

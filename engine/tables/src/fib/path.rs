@@ -86,6 +86,13 @@ pub enum Target {
     },
     /// To hosts on this interface directly.
     Attached(InterfaceId),
+    /// To all hosts of an interface's IPv4 subnet (RFC 1812 §5.3.5.2).
+    Broadcast {
+        /// The interface.
+        interface: InterfaceId,
+        /// Is it forwarded, when it comes from elsewhere (RFC 2644)?
+        forward: bool,
+    },
     /// To the router itself.
     Local,
     /// To nobody.
@@ -155,11 +162,19 @@ impl Path {
         Path { preference, ..self }
     }
 
+    /// The interface whose hosts it reaches directly.
+    pub(super) fn attached(&self) -> Option<InterfaceId> {
+        match self.target {
+            Target::Attached(interface) => Some(interface),
+            _ => None,
+        }
+    }
+
     /// Does the path name this interface?
     pub(super) fn names(&self, interface: InterfaceId) -> bool {
         match self.target {
             Target::Via { interface: on, .. } => on == Some(interface),
-            Target::Attached(on) => on == interface,
+            Target::Attached(on) | Target::Broadcast { interface: on, .. } => on == interface,
             _ => false,
         }
     }

@@ -135,8 +135,20 @@ impl<'a, H: Hops> Resolver<'a, H> {
             Target::Attached(interface) => self.adjacency(interface, scope.sought, scope.payload),
             // A next hop that the router itself has, or that is dropped, forwards nothing.
             Target::Local if scope.sought.is_some() => Err(Unusable::NextHopIsOurs),
-            Target::Drop | Target::Punt | Target::LookupIn { .. } if scope.sought.is_some() => {
+            Target::Drop | Target::Punt | Target::LookupIn { .. } | Target::Broadcast { .. }
+                if scope.sought.is_some() =>
+            {
                 Err(Unusable::NextHopDies)
+            }
+            Target::Broadcast { interface, forward } => {
+                let known = self.around.interfaces.get(&interface);
+                if known.is_none_or(|on| on.info.mac.is_none()) {
+                    return own(nodes.drop, 0); // nothing can be sent to all on a line with one other end
+                }
+                let to = forward.then(|| IpAddr::from([u8::MAX; 4]));
+                let mut hops = self.adjacency(interface, to, scope.payload)?;
+                hops.iter_mut().for_each(|(hop, _)| hop.next = self.around.nodes.ip4_broadcast);
+                Ok(hops)
             }
             Target::Local => own(nodes.local, 0),
             Target::Drop => own(nodes.drop, 0),

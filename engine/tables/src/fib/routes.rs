@@ -196,7 +196,7 @@ impl Fib {
                 }
                 None
             }
-            Target::Attached(interface) => Some(interface),
+            Target::Attached(interface) | Target::Broadcast { interface, .. } => Some(interface),
             Target::LookupIn { family, table: other } => {
                 if !self.families.exists(family, other) {
                     return Err(FibError::NoTableIndex { family, index: other });

@@ -4,6 +4,10 @@
 //! come before those that cover them and go after them, so that a packet meets the old answer or
 //! the last one and nothing between.
 
+use std::net::IpAddr;
+
+use quiver_core::InterfaceId;
+
 use super::path::{Path, Source};
 use super::{Fib, FibError, Side};
 use crate::lpm::LpmError;
@@ -292,7 +296,47 @@ impl Fib {
         let prefixes = changed().map(|outcome| outcome.prefix);
         let users = self.lists.tracked_under(A::FAMILY, series.table, prefixes, outcomes.len());
         self.resolve_again(users);
-        Ok(())
+        self.refresh_attached(series, outcomes)
+    }
+
+    /// Neighbours under a route that leads to the hosts of their interface have host routes, as those on
+    /// connected subnets: see to those whose covering route may be another now.
+    fn refresh_attached<A: Side>(
+        &mut self,
+        series: Series<'_>,
+        outcomes: &[Outcome<A>],
+    ) -> Result<(), FibError> {
+        if series.source == Source::Neighbour {
+            return Ok(());
+        }
+        let changed = |outcome: &&Outcome<A>| {
+            outcome.before != outcome.after && u32::from(outcome.prefix.len()) < A::BITS
+        };
+        if series.source != Source::Interface {
+            let mut last = None;
+            for group in outcomes.iter().filter(changed).filter_map(|outcome| outcome.after) {
+                if last.replace(group) != Some(group)
+                    && let Some(list) = self.lists.get(group)
+                {
+                    self.attaching.extend(list.key.paths.iter().filter_map(Path::attached));
+                }
+            }
+        }
+        if self.attaching.is_empty() {
+            return Ok(());
+        }
+        let changed: Vec<Prefix<A>> = outcomes.iter().filter(changed).map(|outcome| outcome.prefix).collect();
+        let mut near: Vec<(InterfaceId, IpAddr)> = Vec::new();
+        for id in &self.attaching {
+            let addresses = self.neighbours.on(*id).map(|(address, _)| address);
+            let is_near = |address: &IpAddr| match (A::from_ip(*address), changed.as_slice()) {
+                (None, _) | (_, []) => false,
+                (Some(address), [one]) => one.contains(address),
+                _ => true,
+            };
+            near.extend(addresses.filter(is_near).map(|address| (*id, address)));
+        }
+        near.into_iter().try_for_each(|(id, address)| self.refresh_neighbour_route(id, address))
     }
 
     fn write<A: Side>(&mut self, series: Series<'_>, outcomes: &[Outcome<A>]) -> Result<(), LpmError> {

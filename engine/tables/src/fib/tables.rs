@@ -104,6 +104,12 @@ impl<A: Address> FamilyTables<A> {
         Some((found.0, *found.1))
     }
 
+    /// The group of the longest prefix that contains `address` and others.
+    pub fn cover_above(&self, table: u32, address: A) -> Option<GroupId> {
+        let found = self.lpm.prefixes_if_any(table)?.cover(address, A::BITS as u8 - 1)?;
+        Some(found.1.group)
+    }
+
     /// All that sources say of `prefix`, the winner first.
     pub fn sources(&self, table: u32, prefix: Prefix<A>) -> Vec<(Source, GroupId)> {
         let route = self.lpm.prefixes_if_any(table).and_then(|prefixes| prefixes.get(prefix));

@@ -20,8 +20,12 @@ const fn family_nodes(first: u16) -> FamilyNodes {
 }
 
 /// The nodes that hops name: IPv4's from 10 on, IPv6's from 20 on.
-pub const NODES: FibNodes =
-    FibNodes { ip4: family_nodes(10), ip6: family_nodes(20), ip6_link_local: NodeId(30) };
+pub const NODES: FibNodes = FibNodes {
+    ip4: family_nodes(10),
+    ip6: family_nodes(20),
+    ip6_link_local: NodeId(30),
+    ip4_broadcast: NodeId(31),
+};
 
 /// The port of [`router`].
 pub const PORT: InterfaceId = InterfaceId(1);

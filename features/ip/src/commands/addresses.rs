@@ -6,8 +6,8 @@ use quiver_control::{Cell, Column, Command, ConfigWriter, IpPrefix, Output, Regi
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib};
 
-use crate::addresses;
 use crate::state::IpState;
+use crate::{addresses, unnumbered};
 
 const GROUP: &str = "Interfaces";
 
@@ -56,6 +56,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 Ok(Output::none())
             }),
     );
+    register_unnumbered(registry);
     registry.command(
         Command::new("show interface address [<interface>]")
             .also("show interface addr [<interface>]")
@@ -64,6 +65,52 @@ pub(crate) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 Ok(shown(engine, only))
+            }),
+    );
+}
+
+fn register_unnumbered(registry: &mut Registry) {
+    registry.command(
+        Command::new("set interface unnumbered <interface> use <lender:interface>")
+            .group(GROUP)
+            .help("Let an interface use the addresses of another, having none of its own")
+            .details(
+                "It answers ARP and neighbour discovery for them, asks and sends errors with them. Routes say who \
+                 is there: `ip route add 192.0.2.7/32 via e1`. IPv6 has a link-local address of its own on it.",
+            )
+            .word("lender", "the interface that has the addresses")
+            .example("set interface unnumbered e1 use loop0")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                let lender = args.interface(engine, "lender")?;
+                unnumbered::borrow(engine, interface, lender)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set interface unnumbered del <interface>")
+            .group(GROUP)
+            .help("Let an interface use the addresses of another no more")
+            .example("set interface unnumbered del e1")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                unnumbered::give_back(engine, interface)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set interface ip directed-broadcast <interface> enable|disable")
+            .group(GROUP)
+            .help("Forward broadcasts into the IPv4 subnets of an interface, or drop them")
+            .details(
+                "They are dropped unless asked for (RFC 2644). What is broadcast on the subnet itself is for \
+                 the router, too, and never forwarded.",
+            )
+            .example("set interface ip directed-broadcast e0 enable")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                unnumbered::set_directed_broadcast(engine, interface, args.has("enable"))?;
+                Ok(Output::none())
             }),
     );
 }
@@ -84,7 +131,8 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
         let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
         let link_local = own.link_local.map(|own| own.address());
         let link_local = link_local.map(|own| format!("{own} (link-local){}", said(own.into())));
-        let all: Vec<String> = ip4.chain(ip6).chain(link_local).collect();
+        let uses = own.unnumbered.map(|lender| format!("unnumbered, uses {}", engine.interface_name(lender)));
+        let all: Vec<String> = uses.into_iter().chain(ip4).chain(ip6).chain(link_local).collect();
         table
             .row()
             .cell(&interface.name)
@@ -118,6 +166,16 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         }
         for address in own.chosen_link_local.iter().chain(&own.ip6) {
             config.command(format_args!("set interface ip address {name} {address}"));
+        }
+        if fib.directed_broadcast(interface.id) {
+            config.command(format_args!("set interface ip directed-broadcast {name} enable"));
+        }
+    }
+    // Behind the tables of all: both must be in the same.
+    for interface in engine.all_interfaces() {
+        if let Some(lender) = ip.interfaces.get(&interface.id).and_then(|own| own.unnumbered) {
+            let lender = engine.interface_name(lender);
+            config.command(format_args!("set interface unnumbered {} use {lender}", interface.name));
         }
     }
 }

@@ -6,7 +6,7 @@ use quiver_core::Engine;
 use quiver_tables::fib::{Change, Family, Fib, Path, RouteChange, SeriesRefused, Source};
 use quiver_tables::prefix::IpPrefix;
 
-use super::routes::{checked, paths};
+use super::routes::{checked, depends_on_prefix, paths};
 use super::table_of;
 use crate::state::refusal;
 
@@ -116,6 +116,10 @@ impl Together<'_, '_> {
         } else {
             let table = table_of(engine, &args, family, "table")?;
             let paths = paths(engine, &args)?;
+            if depends_on_prefix(engine, &paths) {
+                self.meanings[form][family as usize] = Some(Meaning::Alone);
+                return Ok(Meaning::Alone);
+            }
             let set = self.path_sets.len() as u32;
             let change = match (args.has("add"), paths.is_empty()) {
                 (true, _) => Change::Add(set),

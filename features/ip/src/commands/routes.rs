@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use quiver_control::{
     Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work,
 };
-use quiver_core::Engine;
+use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 
 use super::route_range::RangeJob;
-use super::{GROUP, route_batch, table_of};
+use super::{GROUP, fib as fib_of, route_batch, table_of};
 use crate::state::refusal;
 
 /// Prefixes that one command can count.
@@ -75,7 +75,10 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     let written: Written = args.get("prefix")?;
     let prefix = checked(args, written)?;
     let table = table_of(engine, args, Family::of(written.address), "table")?;
-    let (count, paths) = (args.or("count", 1u64)?, paths(engine, args)?);
+    let (count, mut paths) = (args.or("count", 1u64)?, paths(engine, args)?);
+    if count == 1 {
+        make_neighbours(fib_of(engine)?, prefix, &mut paths);
+    }
     let fib = engine.get_mut::<Fib>().ok_or_else(super::busy)?;
     if count > 1 {
         let action = match (args.has("add"), paths.is_empty()) {
@@ -96,6 +99,32 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     };
     done.map_err(|error| refusal(engine, error))?;
     Ok(Work::Done(Output::none()))
+}
+
+/// One host on an interface with neighbours is one of them: the host itself is the next hop.
+fn make_neighbours(fib: &Fib, prefix: IpPrefix, paths: &mut [Path]) {
+    let host = match prefix {
+        IpPrefix::V4(prefix) if prefix.len() == 32 => IpAddr::from(prefix.first().to_be_bytes()),
+        IpPrefix::V6(prefix) if prefix.len() == 128 => IpAddr::from(prefix.first().to_be_bytes()),
+        _ => return,
+    };
+    for path in paths {
+        if let Target::Attached(interface) = path.target
+            && has_neighbours(fib, interface)
+        {
+            path.target = Target::Via { next_hop: host, interface: Some(interface) };
+        }
+    }
+}
+
+fn has_neighbours(fib: &Fib, interface: InterfaceId) -> bool {
+    fib.interface(interface).is_some_and(|info| info.mac.is_some())
+}
+
+/// Does a path mean something else for one host?
+pub(super) fn depends_on_prefix(engine: &Engine, paths: &[Path]) -> bool {
+    let Ok(fib) = fib_of(engine) else { return true };
+    paths.iter().any(|path| matches!(path.target, Target::Attached(on) if has_neighbours(fib, on)))
 }
 
 fn next(prefix: IpPrefix) -> Option<IpPrefix> {
@@ -174,6 +203,10 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, path: &Path) -> String {
             format!("via {next_hop}{table}{only}")
         }
         Target::Attached(interface) => format!("via {}", engine.interface_name(interface)),
+        Target::Broadcast { interface, forward } => {
+            let forward = if forward { "" } else { ", of its own hosts alone" };
+            format!("broadcast on {}{forward}", engine.interface_name(interface))
+        }
         Target::Local => "via local".to_owned(),
         Target::Drop => "via drop".to_owned(),
         Target::Punt => "via punt".to_owned(),

@@ -1,5 +1,6 @@
 //! IPv4.
 
+pub(crate) mod directed_broadcast;
 pub(crate) mod drop;
 pub(crate) mod echo;
 pub(crate) mod fragment;
@@ -17,12 +18,13 @@ use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 9] = [
+pub(crate) const ROUTE_TARGETS: [&str; 10] = [
     "ip4-rewrite",
     "ip4-confirm-neighbor",
     "ip4-local",
     "ip4-arp",
     "ip4-glean",
+    "ip4-directed-broadcast",
     "ip4-drop",
     "ip4-punt",
     "ip4-lookup-in-table",

@@ -1,0 +1,263 @@
+//! Commands.
+
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+use quiver_control::{
+    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
+};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib};
+use quiver_tables::prefix::IpPrefix;
+use quiver_wire::IpProtocol;
+
+use crate::config::{self, Policies, Policy};
+use crate::fields::Match;
+use crate::paths;
+
+const GROUP: &str = "Layer 3";
+/// Protocols that have a word.
+const PROTOCOLS: [(&str, IpProtocol); 4] = [
+    ("tcp", IpProtocol::TCP),
+    ("udp", IpProtocol::UDP),
+    ("icmp", IpProtocol::ICMP),
+    ("icmp6", IpProtocol::ICMP6),
+];
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "abf policy add id <id:u32> [match {[src <:prefix>] [dst <:prefix>] \
+             [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:word>] [dport <:word>] [dscp <:0-63>]}] [drop-if-unusable] \
+             [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | ip4-lookup-in-table <table4:u32> \
+             | ip6-lookup-in-table <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
+        )
+        .group(GROUP)
+        .help("Add a policy: packets that match go by these paths, not by their destination's route")
+        .details(
+            "What is left out of `match` does not matter. The paths are those of `ip route`, and follow \
+             neighbours, interfaces and routes as theirs do. When none of them can be used, the next policy is \
+             asked, and then the routes, unless the policy drops. Ports are those of whole packets: a fragment \
+             has none.",
+        )
+        .word("sport", "source ports, one or A-B")
+        .word("dport", "destination ports, one or A-B")
+        .word("drop-if-unusable", "packets die when none of the paths can be used")
+        .example("abf policy add id 1 match src 192.0.2.0/24 proto tcp dport 80-443 via 198.51.100.1")
+        .example("abf policy add id 2 match dscp 46 drop-if-unusable via 10.0.0.2 e0 via 10.0.1.2 e1")
+        .run(add),
+    );
+    registry.command(
+        Command::new("abf policy del id <id:u32>")
+            .group(GROUP)
+            .help("Delete a policy that is attached nowhere")
+            .example("abf policy del id 1")
+            .run(|engine: &mut Engine, args| {
+                config::delete(engine, args.get("id")?)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("abf attach ip4|ip6 [del] policy <policy:u32> [priority <:u32>] <interface>")
+            .group(GROUP)
+            .help("Let a policy decide about what an interface receives, or no more")
+            .details("Policies with a lower priority number are asked first.")
+            .word("priority", "its place among the policies there; 0")
+            .example("abf attach ip4 policy 1 priority 10 e0")
+            .example("abf attach ip4 del policy 1 e0")
+            .run(attach),
+    );
+    registry.command(
+        Command::new("show abf policy [<policy:u32>]")
+            .group(GROUP)
+            .help("Show policies: what they match, and where packets go")
+            .run(|engine: &mut Engine, args| {
+                let only: Option<u32> = args.optional("policy")?;
+                Ok(shown(engine, only))
+            }),
+    );
+    registry.command(
+        Command::new("show abf attach [<interface>]")
+            .group(GROUP)
+            .help("Show where policies are attached, in the order in which they are asked")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                Ok(attachments(engine, only))
+            }),
+    );
+}
+
+fn prefix(args: &Args<'_>, name: &str) -> Result<Option<IpPrefix>, Refusal> {
+    let Some(written) = args.optional::<Written>(name)? else { return Ok(None) };
+    if written.has_host_bits() {
+        let what = format!("{written} has bits set behind its length");
+        return Err(args.refuse(name, what).remedy(format!("{} would be right", written.network())));
+    }
+    Ok(Some(IpPrefix::new(written.address, written.length)))
+}
+
+/// `80` or `80-443`.
+fn ports(args: &Args<'_>, name: &str) -> Result<Option<RangeInclusive<u16>>, Refusal> {
+    let Some(text) = args.optional::<&str>(name)? else { return Ok(None) };
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    match (from.parse::<u16>(), to.parse::<u16>()) {
+        (Ok(from), Ok(to)) if from <= to => Ok(Some(from..=to)),
+        _ => Err(args.refuse(name, format!("'{text}' is no range of ports")).remedy("80 or 80-443 would be")),
+    }
+}
+
+fn matched(args: &Args<'_>) -> Result<Match, Refusal> {
+    let protocol = match args.optional::<&str>("proto") {
+        Ok(word) => {
+            word.and_then(|word| PROTOCOLS.iter().find(|(known, _)| *known == word)).map(|(_, p)| p.0)
+        }
+        Err(_) => args.optional::<u8>("proto")?,
+    };
+    let matched = Match {
+        source: prefix(args, "src")?,
+        destination: prefix(args, "dst")?,
+        protocol,
+        source_ports: ports(args, "sport")?,
+        destination_ports: ports(args, "dport")?,
+        dscp: args.optional("dscp")?,
+    };
+    if let (Some(source), Some(destination)) = (matched.source, matched.destination)
+        && source.is_ip6() != destination.is_ip6()
+    {
+        let what = format!("no packet goes from {source} to {destination}: they are of two families");
+        return Err(args.refuse("dst", what).remedy("give both of one"));
+    }
+    let has_ports = matched.source_ports.is_some() || matched.destination_ports.is_some();
+    if let Some(protocol) =
+        matched.protocol.filter(|protocol| has_ports && !IpProtocol(*protocol).has_ports())
+    {
+        let what = format!("protocol {protocol} has no ports");
+        return Err(args.refuse("proto", what).remedy("leave the ports out, or name tcp or udp"));
+    }
+    Ok(matched)
+}
+
+fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let paths =
+        args.groups("via").map(|via| paths::path(engine, fib, &via)).collect::<Result<Vec<_>, _>>()?;
+    let policy = Policy { matched: matched(args)?, paths, drops: args.has("drop-if-unusable") };
+    config::add(engine, args.get("id")?, policy)?;
+    Ok(Output::none())
+}
+
+fn attach(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let family = if args.has("ip4") { Family::Ip4 } else { Family::Ip6 };
+    let (policy, interface) = (args.get("policy")?, args.interface(engine, "interface")?);
+    if args.has("del") {
+        config::detach(engine, family, policy, interface)?;
+    } else {
+        config::attach(engine, family, policy, args.or("priority", 0u32)?, interface)?;
+    }
+    Ok(Output::none())
+}
+
+/// What a policy matches, in the words of the command.
+fn match_words(matched: &Match) -> String {
+    let mut words = String::new();
+    let range = |range: &RangeInclusive<u16>| match range.start() == range.end() {
+        true => range.start().to_string(),
+        false => format!("{}-{}", range.start(), range.end()),
+    };
+    let protocol = |number: u8| {
+        let known = PROTOCOLS.iter().find(|(_, protocol)| protocol.0 == number);
+        known.map_or_else(|| number.to_string(), |(word, _)| (*word).to_owned())
+    };
+    for (word, value) in [
+        ("src", matched.source.map(|prefix| prefix.to_string())),
+        ("dst", matched.destination.map(|prefix| prefix.to_string())),
+        ("proto", matched.protocol.map(protocol)),
+        ("sport", matched.source_ports.as_ref().map(range)),
+        ("dport", matched.destination_ports.as_ref().map(range)),
+        ("dscp", matched.dscp.map(|dscp| dscp.to_string())),
+    ] {
+        if let Some(value) = value {
+            let _ = write!(words, " {word} {value}");
+        }
+    }
+    words.trim_start().to_owned()
+}
+
+fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::Ip4 => "ip4",
+        Family::Ip6 => "ip6",
+    }
+}
+
+fn shown(engine: &Engine, only: Option<u32>) -> Output {
+    let mut table = Table::new([
+        Column::right("Policy"),
+        Column::left("Match"),
+        Column::left("Paths"),
+        Column::left("State"),
+    ]);
+    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else {
+        return Output::none();
+    };
+    for (id, policy) in policies.policies().filter(|(id, _)| only.is_none_or(|only| only == *id)) {
+        let words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
+        let states = [Family::Ip4, Family::Ip6].into_iter().filter_map(|family| {
+            let states = fib.path_states(policies.group(id, family)?);
+            let used = states.iter().any(|(_, state)| *state == quiver_tables::fib::PathState::Used);
+            Some(format!("{}: {}", family_word(family), if used { "in use" } else { "no path can be used" }))
+        });
+        let mut states: Vec<_> = states.collect();
+        if states.is_empty() {
+            states.push("not attached".to_owned());
+        }
+        if policy.drops {
+            states.push("drops if unusable".to_owned());
+        }
+        table
+            .row()
+            .cell(id)
+            .cell(match_words(&policy.matched))
+            .cell(Cell::new(words.join(" "), words.clone()))
+            .cell(states.join(", "));
+    }
+    Output::none().table("policies", table)
+}
+
+fn attachments(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
+    let mut table = Table::new([
+        Column::left("Interface"),
+        Column::left("Family"),
+        Column::right("Priority"),
+        Column::right("Policy"),
+    ]);
+    let Some(policies) = engine.get::<Policies>() else { return Output::none() };
+    for (family, on, priority, policy) in
+        policies.attachments().filter(|a| only.is_none_or(|only| only == a.1))
+    {
+        let row = table.row().cell(engine.interface_name(on)).cell(family_word(family));
+        row.cell(priority).cell(policy);
+    }
+    Output::none().table("attachments", table)
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else { return };
+    for (id, policy) in policies.policies() {
+        let matched = match match_words(&policy.matched) {
+            words if words.is_empty() => words,
+            words => format!(" match {words}"),
+        };
+        let drops = if policy.drops { " drop-if-unusable" } else { "" };
+        let mut via = String::new();
+        for path in &policy.paths {
+            let _ = write!(via, " {}", paths::words(engine, fib, path));
+        }
+        config.command(format_args!("abf policy add id {id}{matched}{drops}{via}"));
+    }
+    for (family, on, priority, policy) in policies.attachments() {
+        let (family, name) = (family_word(family), engine.interface_name(on));
+        config.command(format_args!("abf attach {family} policy {policy} priority {priority} {name}"));
+    }
+}

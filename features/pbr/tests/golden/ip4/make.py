@@ -1,0 +1,20 @@
+#!/usr/bin/python3
+"""TCP to the ports of the web goes to e2, everything else to e1, fragments of such TCP too."""
+from scapy.all import TCP, UDP, Ether, IP, Raw, wrpcap
+
+head = lambda ttl, **more: IP(src="198.51.100.1", dst="203.0.113.1", ttl=ttl, **more)
+policy = [
+    lambda n: head(n) / TCP(sport=1000, dport=80) / Raw(b"web"),
+    lambda n: head(n) / TCP(sport=1000, dport=443) / Raw(b"web"),
+]
+plain = [
+    lambda n: head(n) / TCP(sport=1000, dport=444) / Raw(b"other"),
+    lambda n: head(n) / UDP(sport=1000, dport=80) / Raw(b"other"),
+    lambda n: head(n, flags="MF", id=7) / TCP(sport=1000, dport=80) / Raw(b"x" * 20),
+    lambda n: head(n, frag=5, id=7, proto=6) / Raw(b"x" * 20),
+]
+into = lambda p: Ether(src="02:00:00:00:00:00", dst="02:fe:00:00:00:00") / p(64)
+out = lambda n, p: Ether(src=f"02:fe:00:00:00:0{n}", dst=f"02:00:00:00:00:0{n}") / p(63)
+wrpcap("01-in.e0.pcap", [into(p) for p in policy + plain])
+wrpcap("01-out.e1.pcap", [out(1, p) for p in plain])
+wrpcap("01-out.e2.pcap", [out(2, p) for p in policy])
