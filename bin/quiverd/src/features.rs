@@ -15,6 +15,7 @@ pub fn register(registry: &mut Registry) {
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
     quiver_multicast::register(registry);
+    quiver_group_membership::register(registry);
     quiver_router_advertisement::register(registry);
     quiver_reassembly::register(registry);
     quiver_urpf::register(registry);

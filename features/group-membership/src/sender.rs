@@ -1,0 +1,197 @@
+//! When reports are sent, and how the groups follow interfaces, addresses and commands.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use quiver_core::event::Event;
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::worker::Worker;
+use quiver_core::{Engine, InterfaceId, WorkerId};
+use quiver_tables::fib::{Family, Fib};
+use quiver_tables::ip::{IpTables, JoinedGroups};
+use quiver_wire::ip6::address::is_link_local;
+
+use crate::input;
+use crate::message::packets;
+use crate::notice::{self, Notice};
+use crate::port::{Filter, Query};
+use crate::state::{Listener, Membership, Querier, automatic};
+
+/// How often addresses of interfaces are looked at.
+const LOOK_NS: u64 = 1_000_000_000;
+/// Reports are made for links of at most this MTU, bytes.
+const REPORT_MTU_BYTES: u16 = 1500;
+
+/// Listen to nodes and interfaces.
+pub(crate) fn start(engine: &mut Engine) {
+    engine.insert(Membership::new());
+    engine.on_event(input::name(false), hear);
+    engine.on_event(input::name(true), hear);
+    engine.on_interface_change(follow);
+    engine.every(LOOK_NS, |engine| {
+        let all: Vec<_> = engine.all_interfaces().map(|interface| interface.id).collect();
+        work(engine, |engine, state| all.iter().for_each(|id| fit(engine, state, *id)));
+    });
+}
+
+/// Change the state, and let the timer follow.
+pub(crate) fn work<R>(engine: &mut Engine, change: impl FnOnce(&mut Engine, &mut Membership) -> R) -> R {
+    engine.with(|engine, state: &mut Membership| {
+        let result = change(engine, state);
+        arm(engine, state);
+        result
+    })
+}
+
+fn due_ns(listener: &Listener) -> Option<u64> {
+    listener.from.and_then(|_| listener.port.due_ns())
+}
+
+/// Let the timer fire when the next thing is to be said.
+fn arm(engine: &mut Engine, state: &mut Membership) {
+    let due_ns = state.listeners.values().filter_map(due_ns).min();
+    if state.timer.map(|(at, _)| at) == due_ns {
+        return;
+    }
+    if let Some((_, old)) = state.timer.take() {
+        engine.unwatch(old);
+    }
+    if let Some(at) = due_ns {
+        let delay_ns = at.saturating_sub(engine.now_ns());
+        state.timer = Some((at, engine.after(delay_ns, fire)));
+    }
+}
+
+fn fire(engine: &mut Engine) {
+    work(engine, |engine, state| {
+        state.timer = None;
+        let now_ns = engine.now_ns();
+        let Membership { listeners, jitter, .. } = state;
+        for ((id, _), listener) in listeners.iter_mut() {
+            let Some(from) = listener.from.filter(|_| due_ns(listener).is_some_and(|at| at <= now_ns)) else {
+                continue;
+            };
+            for say in listener.port.due(now_ns, jitter) {
+                let mtu =
+                    engine.get::<Fib>().and_then(|fib| fib.interface(*id)).map_or(0, |info| info.mtu_bytes);
+                for packet in packets(&say, from, usize::from(mtu.min(REPORT_MTU_BYTES))) {
+                    let sent = send(engine, *id, packet.to, &packet.bytes);
+                    let counts = &mut listener.counts;
+                    *(if sent { &mut counts.sent } else { &mut counts.not_sent }) += 1;
+                }
+            }
+        }
+    });
+}
+
+/// Send a packet to a group of the link; false when there is no room.
+fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u8]) -> bool {
+    let info = engine.get::<Fib>().and_then(|fib| fib.interface(id));
+    let Some(info) = info.filter(|info| info.up) else { return false };
+    let (mut frame, output) = (info.header_to_group(to), info.output);
+    frame.extend(packet);
+    engine.post(WorkerId(0), move |worker: &mut Worker| {
+        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+    })
+}
+
+/// What reports of a family come from, and the IPv6 addresses; `None` when the interface does not speak it.
+fn own(engine: &Engine, id: InterfaceId, family: Family) -> Option<(IpAddr, Vec<Ipv6Addr>)> {
+    let fib = engine.get::<Fib>()?;
+    fib.interface(id).filter(|info| info.up)?;
+    let addresses: Vec<IpAddr> = fib.addresses(id).map(|(address, _)| address).collect();
+    let of_family = |address: &&IpAddr| Family::of(**address) == family;
+    let six: Vec<Ipv6Addr> = addresses
+        .iter()
+        .filter_map(|address| match address {
+            IpAddr::V6(address) => Some(*address),
+            IpAddr::V4(_) => None,
+        })
+        .collect();
+    let mut own = addresses.iter().filter(of_family).copied();
+    match family {
+        Family::Ip4 => Some((own.next()?, Vec::new())),
+        // RFC 3810 §5.2.13: link-local, or :: before there is one.
+        Family::Ip6 => {
+            own.next()?;
+            let from = six.iter().copied().find(|address| is_link_local(*address));
+            Some((from.unwrap_or(Ipv6Addr::UNSPECIFIED).into(), six))
+        }
+    }
+}
+
+/// Let what is told be what is listened to.
+pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) {
+    let now_ns = engine.now_ns();
+    for family in [Family::Ip4, Family::Ip6] {
+        let own = own(engine, id, family);
+        let joined = state.joined.get(&id).into_iter().flatten();
+        let mut wanted: BTreeMap<IpAddr, Filter> =
+            own.as_ref().map_or_else(BTreeMap::new, |(_, six)| automatic(six));
+        let of_family = joined.filter(|(group, _)| Family::of(**group) == family);
+        wanted.extend(of_family.map(|(group, filter)| (*group, filter.clone())));
+        if wanted.is_empty() && !state.listeners.contains_key(&(id, family)) {
+            continue;
+        }
+        let listener = state.listeners.entry((id, family)).or_default();
+        let from = own.map(|(from, _)| from);
+        if listener.from.is_none() && from.is_some() {
+            listener.port.tell_all(now_ns);
+        }
+        if from.is_some() {
+            listener.from = from;
+            listener.port.set(wanted, now_ns);
+        } else if let Some(old) = listener.from.take() {
+            tracing::debug!("{}: reports from {old} end", engine.interface_name(id));
+        }
+    }
+}
+
+/// Let workers know which groups are joined.
+pub(crate) fn publish(engine: &Engine, state: &Membership) {
+    let Some(tables) = engine.shared::<IpTables>() else { return };
+    let length = state.joined.keys().next_back().map_or(0, |last| last.index() + 1);
+    let of = |place: usize| state.joined.get(&InterfaceId(place as u32)).into_iter().flatten();
+    let groups: Vec<JoinedGroups> =
+        (0..length).map(|place| of(place).map(|(group, _)| *group).collect()).collect();
+    tables.interfaces.publish_groups(groups);
+}
+
+fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    work(engine, |engine, state| {
+        if change == InterfaceChange::Deleted {
+            state.listeners.retain(|(on, _), _| *on != id);
+            if state.joined.remove(&id).is_some() {
+                publish(engine, state);
+            }
+        } else {
+            fit(engine, state, id);
+        }
+    });
+}
+
+fn hear(engine: &mut Engine, event: &Event) {
+    let (id, now_ns) = (event.interface, event.at_ns);
+    match notice::read(event) {
+        Some(Notice::Query { from, query }) => {
+            work(engine, |_, state| asked(state, id, from, &query, now_ns))
+        }
+        Some(Notice::Report { group }) => work(engine, |_, state| {
+            if let Some(listener) = state.listeners.get_mut(&(id, Family::of(group))) {
+                listener.port.heard_report(group, now_ns);
+            }
+        }),
+        None => {}
+    }
+}
+
+fn asked(state: &mut Membership, id: InterfaceId, from: IpAddr, query: &Query, now_ns: u64) {
+    let Membership { listeners, jitter, .. } = state;
+    let listener = listeners.entry((id, Family::of(from))).or_default();
+    // A query from nobody is one of a proxy or a bridge, and no querier's (RFC 4541 §2.1.1).
+    if !from.is_unspecified() && from != IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+        listener.querier = Some(Querier { address: from, at_ns: now_ns });
+    }
+    listener.counts.queries += 1;
+    listener.port.asked(query, now_ns, jitter);
+}
