@@ -15,7 +15,7 @@ use quiver_wire::ip4::{self, Ip4Header};
 use quiver_wire::ip6::{self, Ip6Header};
 use quiver_wire::{EtherType, Header, checksum};
 
-use crate::paths::Work;
+use crate::paths::{Tagging, Work};
 use crate::population::OUR_MAC;
 
 /// What the loop counts, so that nothing can be left out.
@@ -35,6 +35,8 @@ pub struct Counted {
 pub struct Loop<'a> {
     /// Which.
     pub work: Work,
+    /// The tags of frames.
+    pub tagging: Tagging,
     /// The form of loops and look-ups.
     pub variant: Variant,
     /// The packets.
@@ -52,24 +54,34 @@ impl Body for Loop<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Loop { work, variant, frame, tables, bridge, counted } = self;
+        let Loop { work, tagging, variant, frame, tables, bridge, counted } = self;
         let (groups, adjacencies) = (&*tables.groups, &*tables.adjacencies);
         match work {
-            Work::Cross => cross(frame, counted),
-            Work::Ip4 => ip4(variant, frame, tables.ip4.table(0), groups, adjacencies, counted),
+            Work::Cross => match tagging {
+                Tagging::Untagged => cross(frame, counted),
+                Tagging::Dot1q | Tagging::Dot1ad => cross_tagged(frame, counted),
+            },
+            Work::Ip4 => {
+                let table = tables.ip4.table(0);
+                match tagging {
+                    Tagging::Untagged => ip4::<0>(variant, frame, table, groups, adjacencies, counted),
+                    Tagging::Dot1q => ip4::<1>(variant, frame, table, groups, adjacencies, counted),
+                    Tagging::Dot1ad => ip4::<2>(variant, frame, table, groups, adjacencies, counted),
+                }
+            }
             Work::Ip6 => ip6(variant, frame, tables.ip6.table(0), groups, adjacencies, counted),
             Work::Bridge | Work::BridgeNoLearn | Work::BridgeIp4 | Work::Ip4Bridge => {
                 let Some(bridge) = bridge else { return };
                 let lpm = tables.ip4.table(0);
                 if work == Work::Ip4Bridge {
-                    ip4(variant, frame, lpm, groups, adjacencies, counted);
+                    ip4::<0>(variant, frame, lpm, groups, adjacencies, counted);
                 }
                 match work {
                     Work::BridgeNoLearn => bridge_frames::<false>(variant, frame, bridge, counted),
                     _ => bridge_frames::<true>(variant, frame, bridge, counted),
                 }
                 if work == Work::BridgeIp4 {
-                    ip4(variant, frame, lpm, groups, adjacencies, counted);
+                    ip4::<0>(variant, frame, lpm, groups, adjacencies, counted);
                 }
             }
         }
@@ -137,10 +149,28 @@ fn bridge_frames<const LEARN: bool>(
 /// Packets whose headers are checked before the first of them is looked up.
 pub const BLOCK: usize = 64;
 
-/// Forward IPv4: check the frame and the header, look up, count the hop, write the frame's header,
+/// The tags of frames on the paths that have some, with the type behind them: what is compared, and what it is.
+const TAGGED: [([u8; 8], u64); 3] = [
+    ([0; 8], 0),
+    ([0x81, 0, 0, 100, 8, 0, 0, 0], u64::from_be_bytes([0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0, 0])),
+    (
+        [0x88, 0xa8, 0, 100, 0x81, 0, 0, 200],
+        u64::from_be_bytes([0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0x0f, 0xff]),
+    ),
+];
+
+/// Are the frame's tags those of the path?
+#[inline(always)]
+fn has_tags<const TAGS: usize>(frame: &[u8]) -> bool {
+    let (tags, mask) = TAGGED[TAGS];
+    let found = frame.get(12..).and_then(|bytes| bytes.first_chunk());
+    found.is_some_and(|found| (u64::from_be_bytes(*found) ^ u64::from_be_bytes(tags)) & mask == 0)
+}
+
+/// Forward IPv4: check the frame, its `TAGS` tags and the header, look up, count the hop, write the frame's header,
 /// count, free.
 #[inline(always)]
-pub fn ip4(
+pub fn ip4<const TAGS: usize>(
     variant: Variant,
     frame: &mut Frame,
     lpm: &Ip4Lpm,
@@ -162,12 +192,19 @@ pub fn ip4(
             }
             let packet = &mut packets[at + i];
             let bytes = packet.bytes();
-            let good = match (EthernetHeader::overlay(bytes), bytes.get(14..).and_then(Ip4Header::overlay)) {
+            let header_bytes = 14 + 4 * TAGS;
+            let good = match (
+                EthernetHeader::overlay(bytes),
+                bytes.get(header_bytes..).and_then(Ip4Header::overlay),
+            ) {
                 (Some(ethernet), Some(header)) => {
                     destinations[i] = header.destination_bits();
-                    (ethernet.ether_type() == EtherType::IPV4)
-                        & (ethernet.destination.0 == OUR_MAC)
-                        & ip4::is_plain(header, bytes.len() - 14)
+                    (if TAGS == 0 {
+                        ethernet.ether_type() == EtherType::IPV4
+                    } else {
+                        has_tags::<TAGS>(bytes)
+                    }) & (ethernet.destination.0 == OUR_MAC)
+                        & ip4::is_plain(header, bytes.len() - header_bytes)
                         & (header.ttl() > 1)
                 }
                 _ => false,
@@ -180,13 +217,17 @@ pub fn ip4(
             let hop = groups.word(found[i]).hop();
             let adjacency = adjacencies.get(hop.index);
             let bytes = packet.bytes_mut();
-            if let Some(header) = bytes.get_mut(14..).and_then(Ip4Header::overlay_mut) {
+            if let Some(header) = bytes.get_mut(14 + 4 * TAGS..).and_then(Ip4Header::overlay_mut) {
                 checksum::decrement_ttl(header);
             }
             let length = packet.segment_length();
-            counted.odd += u64::from(length > usize::from(adjacency.mtu_bytes) + 14);
-            if let (Some(block), true) = (adjacency.rewrite_field().last_chunk::<16>(), packet.pull(14)) {
-                let _ = packet.push_block16(block, 14);
+            counted.odd += u64::from(length > usize::from(adjacency.mtu_bytes) + 14 + 4 * TAGS);
+            let field = adjacency.rewrite_field();
+            if let (Some(block), true) = (field.last_chunk::<16>(), packet.pull(14 + 4 * TAGS)) {
+                let _ = match TAGS {
+                    0 => packet.push_block16(block, 14),
+                    _ => packet.push_block32(field, 14 + 4 * TAGS),
+                };
             }
             counted.bytes += length as u64;
         }
@@ -202,6 +243,24 @@ fn cross(frame: &mut Frame, counted: &mut Counted) {
         let length = packet.segment_length();
         counted.odd += u64::from(length < 14);
         counted.bytes += length as u64;
+    }
+    counted.packets += frame.len() as u64;
+}
+
+/// Pass frames of a VLAN on: look at the tag and the length, count.
+#[inline(always)]
+fn cross_tagged(frame: &mut Frame, counted: &mut Counted) {
+    let packets = frame.packets();
+    packets.iter().take(8).for_each(Packet::prefetch);
+    for (at, packet) in packets.iter().enumerate() {
+        if let Some(ahead) = packets.get(at + 8) {
+            ahead.prefetch();
+        }
+        let bytes = packet.bytes();
+        let tag = bytes.get(12..).and_then(|bytes| bytes.first_chunk());
+        let good = tag.is_some_and(|tag| u32::from_be_bytes(*tag) & 0xffff_0fff == 0x8100_0064);
+        counted.odd += u64::from(!good);
+        counted.bytes += bytes.len() as u64;
     }
     counted.packets += frame.len() as u64;
 }

@@ -11,6 +11,9 @@ use quiver_core::{Context, NodeId, Packet};
 /// Buffers in rotation on the paths with the suffix `-cold`.
 pub const COLD_BUFFERS: usize = 32_768;
 
+/// Bytes of the addresses in front of a frame.
+const ADDRESSES_BYTES: usize = 12;
+
 /// Bytes of a packet as it arrives.
 #[derive(Clone)]
 pub enum Template {
@@ -28,15 +31,17 @@ pub enum Template {
 pub struct Maker {
     template: Template,
     length: usize,
+    /// What stands between the addresses and the type of every frame; `length` counts it.
+    tags: Vec<u8>,
     at: usize,
     /// Buffers in rotation; empty when warm.
     rotation: Option<Consumer<Packet>>,
 }
 
 impl Maker {
-    /// Packets of `length` bytes.
-    pub fn new(template: Template, length: usize) -> Maker {
-        Maker { template, length, at: 0, rotation: None }
+    /// Packets of `length` bytes, and the tags.
+    pub fn new(template: Template, length: usize, tags: &[u8]) -> Maker {
+        Maker { template, length: length + tags.len(), tags: tags.to_vec(), at: 0, rotation: None }
     }
 
     fn write(&mut self, packet: &mut Packet) {
@@ -59,6 +64,11 @@ impl Maker {
                 bytes[..74].copy_from_slice(&frame[..74]);
                 bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
             }
+        }
+        let tags = self.tags.len();
+        if tags > 0 {
+            bytes.copy_within(ADDRESSES_BYTES..self.length - tags, ADDRESSES_BYTES + tags);
+            bytes[ADDRESSES_BYTES..ADDRESSES_BYTES + tags].copy_from_slice(&self.tags);
         }
     }
 

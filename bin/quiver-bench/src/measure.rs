@@ -16,7 +16,7 @@ use quiver_tables::mac::StampMinutes;
 
 use crate::bare::{self, Counted};
 use crate::device::{BenchDevice, COLD_BUFFERS, Ender, Maker, Sink, Source, rotate};
-use crate::paths::{Path, Work};
+use crate::paths::{Path, Tagging, Work};
 use crate::population::OUR_MAC;
 
 /// Vectors in one round of either.
@@ -102,7 +102,8 @@ impl Router {
         quiver_pbr::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
-        let (mut maker, mut ender) = (Maker::new(path.template(), path.length), Ender::default());
+        let (mut maker, mut ender) =
+            (Maker::new(path.template(), path.length, path.tagging.bytes()), Ender::default());
         if path.cold {
             rotate(&mut maker, &mut ender, &mut engine.pool().cache());
         }
@@ -188,6 +189,7 @@ fn interface(engine: &mut Engine, name: &str, ender: Ender) -> Result<InterfaceI
 /// The bare loop, with buffers of its own.
 struct Bare {
     work: Work,
+    tagging: Tagging,
     cache: BufferCache,
     maker: Maker,
     ender: Ender,
@@ -201,12 +203,13 @@ impl Bare {
         let config = engine.config();
         let pool = BufferPool::new(config.buffers, config.buffer_data_bytes, config.pages)?;
         let mut cache = pool.cache();
-        let (mut maker, mut ender) = (Maker::new(path.template(), path.length), Ender::default());
+        let (mut maker, mut ender) =
+            (Maker::new(path.template(), path.length, path.tagging.bytes()), Ender::default());
         if path.cold {
             rotate(&mut maker, &mut ender, &mut cache);
         }
         let (frame, counted, bridge) = (Frame::new(), Counted::default(), Bare::bridge(engine, path.work));
-        Ok(Bare { work: path.work, cache, maker, ender, frame, counted, bridge })
+        Ok(Bare { work: path.work, tagging: path.tagging, cache, maker, ender, frame, counted, bridge })
     }
 
     /// The bridge domain of the path, if it has one; frames come in by its first port, or from the router.
@@ -228,9 +231,9 @@ impl Bare {
             self.maker.fill(&mut self.cache, &mut self.frame);
             packets += self.frame.len();
             let start = clocks();
-            let (work, variant, counted) = (self.work, engine.variant(), &mut self.counted);
-            let (frame, bridge) = (&mut self.frame, self.bridge.as_ref());
-            variant.run(bare::Loop { work, variant, frame, tables, bridge, counted });
+            let (work, tagging, variant) = (self.work, self.tagging, engine.variant());
+            let (frame, bridge, counted) = (&mut self.frame, self.bridge.as_ref(), &mut self.counted);
+            variant.run(bare::Loop { work, tagging, variant, frame, tables, bridge, counted });
             self.ender.take(&mut self.cache, &mut self.frame);
             taken += clocks() - start;
         }

@@ -55,6 +55,46 @@ impl Work {
     }
 }
 
+/// The VLAN tags of received frames, and of those that leave: the interfaces of the path are then
+/// sub-interfaces `bench0.7` and `bench1.7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tagging {
+    /// None.
+    Untagged,
+    /// A customer tag, VLAN 100.
+    Dot1q,
+    /// A service tag, VLAN 100, and a customer tag, VLAN 200.
+    Dot1ad,
+}
+
+impl Tagging {
+    /// The tags as they stand in a frame.
+    pub const fn bytes(self) -> &'static [u8] {
+        match self {
+            Tagging::Untagged => &[],
+            Tagging::Dot1q => &[0x81, 0, 0, 100],
+            Tagging::Dot1ad => &[0x88, 0xa8, 0, 100, 0x81, 0, 0, 200],
+        }
+    }
+
+    /// What follows the name of a port in the name of the path's interface there.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Tagging::Untagged => "",
+            _ => ".7",
+        }
+    }
+
+    /// The words that create the sub-interface of a port.
+    const fn takes(self) -> Option<&'static str> {
+        match self {
+            Tagging::Untagged => None,
+            Tagging::Dot1q => Some("7 dot1q 100 exact-match"),
+            Tagging::Dot1ad => Some("7 dot1ad 100 inner-dot1q 200 exact-match"),
+        }
+    }
+}
+
 /// A path through the graph.
 pub struct Path {
     /// Its name.
@@ -69,6 +109,8 @@ pub struct Path {
     pub length: usize,
     /// The bare loop.
     pub work: Work,
+    /// The tags of frames.
+    pub tagging: Tagging,
     /// Do buffers rotate?
     pub cold: bool,
 }
@@ -118,8 +160,26 @@ fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Option
         packets,
         length: if work == Work::Ip6 { 74 } else { 60 },
         work,
+        tagging: Tagging::Untagged,
         cold: false,
     }
+}
+
+/// The same paths with tags; `{}` in a set-up stands for what follows a port's name in that of its sub-interface.
+fn tagged() -> Vec<Path> {
+    let one = Packets::Ip4 { count: 1, random: true };
+    let route = "ip route add 20.0.0.0/32 via 10.1.0.2 bench1{}";
+    let cross = "set interface l2 xconnect bench0{} bench1{}";
+    let kinds = [
+        ("l2-xconnect-dot1q", Work::Cross, Packets::Any, cross, Tagging::Dot1q),
+        ("ip4-1-dot1q", Work::Ip4, one, route, Tagging::Dot1q),
+        ("ip4-1-dot1ad", Work::Ip4, one, route, Tagging::Dot1ad),
+    ];
+    let tagged = kinds.map(|(name, work, packets, setup, tagging)| {
+        let setup = setup.replace("{}", tagging.suffix());
+        Path { tagging, ..path(name, work, packets, &[&setup], None) }
+    });
+    tagged.into()
 }
 
 /// All paths.
@@ -171,6 +231,7 @@ pub fn all() -> Vec<Path> {
             })
             .collect();
     paths.extend(cold);
+    paths.extend(tagged());
     paths
 }
 
@@ -325,21 +386,23 @@ impl Path {
     /// Commands that every path has, then its own.
     pub fn commands(&self) -> Vec<String> {
         let mac = |last: u64| format!("02:00:00:00:01:{last:02x}");
-        let mut lines =
-            vec!["set interface state bench0 up".to_owned(), "set interface state bench1 up".to_owned()];
+        let [rx, tx] = ["bench0", "bench1"].map(|port| format!("{port}{}", self.tagging.suffix()));
+        let mut lines: Vec<String> = Vec::new();
+        for (port, name) in [("bench0", &rx), ("bench1", &tx)] {
+            lines.push(format!("set interface state {port} up"));
+            if let Some(takes) = self.tagging.takes() {
+                lines.push(format!("create sub-interfaces {port} {takes}"));
+                lines.push(format!("set interface state {name} up"));
+            }
+        }
         if self.work.routes() {
-            lines.extend(
-                [
-                    "set interface ip address bench0 10.0.0.1/24",
-                    "set interface ip address bench1 10.1.0.1/24",
-                    "set interface ip address bench0 2001:db8:fffe::1/64",
-                    "set interface ip address bench1 2001:db8:ffff::1/64",
-                ]
-                .map(str::to_owned),
-            );
+            lines.push(format!("set interface ip address {rx} 10.0.0.1/24"));
+            lines.push(format!("set interface ip address {tx} 10.1.0.1/24"));
+            lines.push(format!("set interface ip address {rx} 2001:db8:fffe::1/64"));
+            lines.push(format!("set interface ip address {tx} 2001:db8:ffff::1/64"));
             for host in 2..2 + NEXT_HOPS {
-                lines.push(format!("ip neighbor bench1 10.1.0.{host} {}", mac(host)));
-                lines.push(format!("ip neighbor bench1 2001:db8:ffff::{host:x} {}", mac(host)));
+                lines.push(format!("ip neighbor {tx} 10.1.0.{host} {}", mac(host)));
+                lines.push(format!("ip neighbor {tx} 2001:db8:ffff::{host:x} {}", mac(host)));
             }
         }
         lines.extend(self.setup.iter().cloned());
