@@ -7,7 +7,7 @@
 use quiver_bridge::{L2Forward, L2Input, L2Learn};
 use quiver_control::Registry;
 use quiver_core::superblock::SuperblockSpec;
-use quiver_ethernet::{Cross, EthernetInput};
+use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
 
 /// Declare all superblocks; those whose nodes are not built in are left out.
@@ -25,6 +25,10 @@ pub fn register(registry: &mut Registry) {
         // the same for IPv6
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip6Input,), Ip6Lookup, Ip6Rewrite>(),
+        // the same on ports with sub-interfaces: vlan-input → …
+        SuperblockSpec::with_look_up::<(VlanInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
+        SuperblockSpec::with_look_up::<(VlanInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
+        SuperblockSpec::steered::<(VlanInput,), Cross<false>>(),
     ] {
         registry.graph.superblock(spec);
     }

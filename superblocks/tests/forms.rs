@@ -178,7 +178,8 @@ fn seen(router: &mut Router) -> Seen {
         frames.sort();
         frames
     });
-    let interfaces = names.map(|name| router.totals(name).fields().map(|(_, value)| value)).to_vec();
+    let all: Vec<String> = router.engine().all_interfaces().map(|i| i.name.clone()).collect();
+    let interfaces = all.iter().map(|name| router.totals(name).fields().map(|(_, value)| value)).collect();
     let (dropped, events) = (router.dropped(), router.events());
     let engine = router.engine();
     let nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (id, node.spec.name.clone())).collect();
@@ -231,6 +232,125 @@ proptest! {
         let expected = run(plain, &vectors, &[line]);
         for form in forms() {
             prop_assert_eq!(&run(form, &vectors, &[line]), &expected, "{:?}", form);
+        }
+    }
+}
+
+/// Sub-interfaces of e0 that route and that pass frames on, the port itself routes; and of e1 to route out of.
+const VLANS: [&str; 19] = [
+    "create sub-interfaces e0 100",
+    "create sub-interfaces e0 2 dot1ad 200 inner-dot1q 300 exact-match",
+    "create sub-interfaces e0 3 dot1q 300",
+    "create sub-interfaces e0 4",
+    "create sub-interfaces e1 3 dot1q 300",
+    "create sub-interfaces e1 100",
+    "set interface state e0.100 up",
+    "set interface state e0.2 up",
+    "set interface state e0.3 up",
+    "set interface state e1.3 up",
+    "set interface state e1.100 up",
+    "set interface ip address e0.100 10.0.100.1/24",
+    "set interface ip address e0.100 fd00:100::1/64",
+    "set interface ip address e0.2 10.0.200.1/24",
+    "set interface ip address e1.100 10.1.100.1/24",
+    "ip neighbor e1.100 10.1.100.2 02:00:00:00:00:b2 static",
+    "set interface l2 xconnect e0.3 e1.3",
+    "ip route del 20.0.0.0/8 via 10.0.1.2 e1",
+    "ip route add 20.0.0.0/8 via 10.1.100.2 e1.100",
+];
+
+/// What stands between addresses and type: nothing, tags of each sub-interface, of one that is down, of none,
+/// priorities, and too many.
+const TAGS: [&[u8]; 10] = [
+    &[],
+    &[0x81, 0, 0, 100],
+    &[0x81, 0, 0xe0, 100],
+    &[0x88, 0xa8, 0, 200, 0x81, 0, 1, 44],
+    &[0x81, 0, 1, 44],
+    &[0x81, 0, 1, 44, 0x81, 0, 0, 5],
+    &[0x81, 0, 0, 4],
+    &[0x81, 0, 0, 101],
+    &[0x81, 0, 0x20, 0],
+    &[0x81, 0, 0, 100, 0x81, 0, 0, 100],
+];
+
+/// Vectors whose frames have all the same tags, or nearly all, or any.
+fn tagged_vector() -> impl Strategy<Value = Vec<(usize, Sent)>> {
+    let any_tags = 0..TAGS.len();
+    (any_tags.clone(), 0..4u8, proptest::collection::vec((any_tags, 0..10u8, sent()), 1..200)).prop_map(
+        |(usual, mixture, packets)| {
+            let mixed = |often: u8| match mixture {
+                0 => true,
+                1 => often == 0,
+                _ => false,
+            };
+            let tags = |(own, often, sent)| (if mixed(often) { own } else { usual }, sent);
+            packets.into_iter().map(tags).collect()
+        },
+    )
+}
+
+fn run_tagged(settings: Settings, vectors: &[Vec<(usize, Sent)>], more: &[&str]) -> Seen {
+    let mut router = router(settings);
+    VLANS.iter().chain(more).for_each(|line| {
+        router.cli(line);
+    });
+    let id = router.id("e0");
+    let mac = router.engine().interface(id).expect("made above").row().mac;
+    for vector in vectors {
+        for (tags, sent) in vector {
+            let mut frame = frame(sent, mac);
+            let at = frame.len().min(12);
+            frame.splice(at..at, TAGS[*tags].iter().copied());
+            router.inject("e0", &frame);
+        }
+        router.run();
+    }
+    seen(&mut router)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn sub_interfaces_say_the_same(
+        vectors in proptest::collection::vec(tagged_vector(), 1..4),
+        more in proptest::sample::select(vec![
+            "", "set interface l2 xconnect e0 e2", "test l2patch rx e0.3 tx e2", "test l2patch rx e0.100 tx e1.3",
+            "set interface l2 tag-rewrite e0.3 push dot1ad 9", "create sub-interfaces e0 9 default",
+            "create sub-interfaces e0 9 untagged", "set interface state e1 down",
+        ]),
+    ) {
+        let more: Vec<&str> = more.split_terminator('\n').collect();
+        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
+        let expected = run_tagged(plain, &vectors, &more);
+        for form in forms() {
+            prop_assert_eq!(&run_tagged(form, &vectors, &more), &expected, "{:?}", form);
+        }
+    }
+}
+
+#[test]
+fn vectors_of_one_vlan_go_through_a_superblock_whether_routed_or_passed_on() {
+    let mut router = router(Settings::default());
+    VLANS.iter().for_each(|line| drop(router.cli(line)));
+    let id = router.id("e0");
+    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
+    for tags in [TAGS[1], TAGS[3], TAGS[0], TAGS[4]] {
+        router.cli("clear runtime");
+        for _ in 0..128 {
+            let mut frame = frame(&sent, mac);
+            frame.splice(12..12, tags.iter().copied());
+            (0..200).for_each(|_| router.inject("e0", &frame));
+            router.run();
+        }
+        let last = if tags == TAGS[4] { "l2-xconnect" } else { "ip4-rewrite" };
+        let engine = router.engine();
+        for name in ["vlan-input", last, "sub-interface-output", "e1-output"] {
+            let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
+            assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{name}");
+            assert!((120..128).contains(&totals.fused), "{name}: {}", totals.fused);
         }
     }
 }

@@ -164,7 +164,8 @@ const TAGGED: [([u8; 8], u64); 3] = [
 fn has_tags<const TAGS: usize>(frame: &[u8]) -> bool {
     let (tags, mask) = TAGGED[TAGS];
     let found = frame.get(12..).and_then(|bytes| bytes.first_chunk());
-    found.is_some_and(|found| (u64::from_be_bytes(*found) ^ u64::from_be_bytes(tags)) & mask == 0)
+    let ip4 = TAGS < 2 || frame.get(20..22).is_some_and(|bytes| bytes == [8, 0]);
+    ip4 & found.is_some_and(|found| (u64::from_be_bytes(*found) ^ u64::from_be_bytes(tags)) & mask == 0)
 }
 
 /// Forward IPv4: check the frame, its `TAGS` tags and the header, look up, count the hop, write the frame's header,

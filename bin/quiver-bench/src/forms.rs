@@ -246,7 +246,7 @@ pub fn run() {
             note("bare loop".into(), {
                 measure(b, 256, |b, frame| {
                     let (lpm, t) = (b.tables.writer.space().table(0), b.tables);
-                    bare::ip4(
+                    bare::ip4::<0>(
                         Variant::best(),
                         frame,
                         lpm,

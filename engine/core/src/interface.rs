@@ -74,6 +74,11 @@ impl InterfaceRow {
     pub fn first(&self, arc: ArcId, default: NodeId) -> NodeId {
         self.chains[arc.0 as usize % ARCS_MAX].at(0).unwrap_or(default)
     }
+
+    /// The features that are enabled in `arc`, in order.
+    pub fn features(&self, arc: ArcId) -> impl Iterator<Item = NodeId> {
+        self.chains[arc.0 as usize % ARCS_MAX].iter()
+    }
 }
 
 /// All rows, by [`InterfaceId`].

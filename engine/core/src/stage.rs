@@ -25,8 +25,9 @@ pub struct Tally<'p> {
 }
 
 impl<'p> Tally<'p> {
+    /// Of the running node.
     #[inline(always)]
-    pub(crate) fn new(cx: &Context<'p>) -> Tally<'p> {
+    pub fn new(cx: &Context<'p>) -> Tally<'p> {
         Tally { counters: cx.counters, rows: cx.rows, pass: cx.pass, node: cx.node }
     }
 
@@ -91,6 +92,22 @@ pub trait Stage: Send + 'static {
         common: Self::Common,
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
+
+    /// Of a stage that sorts: where the packets of a vector will be said to have come in when all are like the
+    /// first, and what `decide` makes of knowing that. `None` when they plainly differ, so that nothing is
+    /// gained by taking them through the stages behind this one at once. Each packet is decided about all the
+    /// same, and leaves the pass if it is of another interface.
+    #[inline(always)]
+    fn expect(
+        &self,
+        cx: &Context<'_>,
+        rx: InterfaceId,
+        common: Self::Common,
+        packets: &[Packet],
+    ) -> Option<(Self::Common, InterfaceId)> {
+        let _ = (cx, packets);
+        Some((common, rx))
+    }
 
     /// May packets with `common` go to `next` in the same pass? Not when a feature stands between.
     fn leads_to(&self, common: Self::Common, next: NodeId) -> bool {
@@ -186,6 +203,8 @@ impl<S: Stage> Node for StageNode<S> {
         if frame.is_same_rx() {
             stage.arrived(cx, first, frame.len() as u64);
             let common = stage.common(cx, first);
+            let expected = stage.expect(cx, first, common, frame.packets());
+            let common = expected.map_or(common, |(common, _)| common);
             cx.variant.run(EachPacket { stage, tally, common, frame });
         } else {
             each::<S>(frame, |packet| {

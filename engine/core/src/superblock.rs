@@ -18,24 +18,45 @@ use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::interface::InterfaceRow;
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
-use crate::shares::Shares;
+use crate::shares::{Outputs, Shares};
 use crate::stage::{LookUp, Stage, StageMaker, Steer, Tally, decide};
 
 pub use inquiries::Inquiries;
 
 /// Nodes in one superblock at most, the interface's output not counted.
 pub const STAGES_MAX: usize = 8;
+/// Outputs whose work a superblock does at most: a sub-interface's and its parent's.
+pub(crate) const OUTPUTS_MAX: usize = 2;
 /// Packets whose headers are checked before the first of them is looked up.
 const BLOCK: usize = 64;
 
 /// The nodes of a superblock by their places in it.
 type Ids = [NodeId; STAGES_MAX];
 
+/// The interface that packets which go all the way are said to have come in by, by the place of a stage.
+#[doc(hidden)]
+pub type Ways = [InterfaceId; STAGES_MAX];
+
 /// What a worker runs. One instance for each worker, as of a node.
 pub(crate) trait Superblock: Send {
-    /// Run the vector through all stages; `None`, and nothing has happened, when a feature stands
-    /// between them on the interface that the packets came in by.
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed>;
+    /// Run the vector through all stages, unless it says why not; then nothing has happened.
+    fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        shares: &mut Shares,
+    ) -> Result<Passed, Declined>;
+}
+
+/// Why a superblock does not take a vector.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declined {
+    /// Its packets go another way; another superblock may take them.
+    OtherWay,
+    /// A feature stands between the stages on the interface that the packets came in by, the packets
+    /// plainly differ, or it is time to see what the nodes cost alone.
+    NodeByNode,
 }
 
 /// What happened to a vector in a superblock.
@@ -44,8 +65,8 @@ pub(crate) struct Passed {
     pub arrived: [u32; STAGES_MAX],
     /// The node that decided about the packets that are still in the vector.
     pub from: NodeId,
-    /// The interface's output, when the superblock has done its work too.
-    pub output: Option<NodeId>,
+    /// The outputs whose work the superblock has done too.
+    pub outputs: Outputs,
     /// Most of the packets have gone another way.
     pub mostly_left: bool,
 }
@@ -59,17 +80,23 @@ pub trait Stages: Sized + Send + 'static {
     #[doc(hidden)]
     fn make(makers: &Makers<'_>) -> Self;
     #[doc(hidden)]
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId, ids: &Ids) -> Option<Self::Common>;
+    fn common(
+        &self,
+        cx: &Context<'_>,
+        packets: &[Packet],
+        ids: &Ids,
+    ) -> Result<(Self::Common, Ways), Declined>;
     #[doc(hidden)]
     fn decide(
         &self,
         tally: Tally<'_>,
         common: Self::Common,
         ids: &Ids,
+        ways: &Ways,
         packet: &mut Packet,
     ) -> Result<(), Exit>;
     #[doc(hidden)]
-    fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, arrived: &[u32; STAGES_MAX]);
+    fn arrived(&self, cx: &Context<'_>, ways: &Ways, arrived: &[u32; STAGES_MAX]);
 }
 
 /// A packet leaves: behind which stage, and to which node.
@@ -90,10 +117,25 @@ macro_rules! stages {
             }
 
             #[inline(always)]
-            fn common(&self, cx: &Context<'_>, rx: InterfaceId, ids: &Ids) -> Option<Self::Common> {
-                let common = ($(self.$place.common(cx, rx),)+);
-                let open = true $(&& self.$place.leads_to(common.$place, ids[$place + 1]))+;
-                open.then_some(common)
+            fn common(
+                &self,
+                cx: &Context<'_>,
+                packets: &[Packet],
+                ids: &Ids,
+            ) -> Result<(Self::Common, Ways), Declined> {
+                let first = packets.first().ok_or(Declined::NodeByNode)?;
+                let mut ways = [first.rx; STAGES_MAX];
+                let common = ($({
+                    let common = self.$place.common(cx, ways[$place]);
+                    let expected = self.$place.expect(cx, ways[$place], common, packets);
+                    let (common, onward) = expected.ok_or(Declined::NodeByNode)?;
+                    if !self.$place.leads_to(common, ids[$place + 1]) {
+                        return Err(if $stage::SORTS { Declined::OtherWay } else { Declined::NodeByNode });
+                    }
+                    ways[$place + 1] = onward;
+                    common
+                },)+);
+                Ok((common, ways))
             }
 
             #[inline(always)]
@@ -102,19 +144,21 @@ macro_rules! stages {
                 tally: Tally<'_>,
                 common: Self::Common,
                 ids: &Ids,
+                ways: &Ways,
                 packet: &mut Packet,
             ) -> Result<(), Exit> {
                 $(
                     let next = decide(&self.$place, tally.of(ids[$place]), common.$place, packet);
-                    if next != ids[$place + 1] {
+                    let elsewhere = $stage::SORTS && packet.rx != ways[$place + 1];
+                    if next != ids[$place + 1] || elsewhere {
                         return Err(Exit { place: $place, next });
                     }
                 )+
                 Ok(())
             }
 
-            fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, arrived: &[u32; STAGES_MAX]) {
-                $(self.$place.arrived(cx, rx, u64::from(arrived[$place]));)+
+            fn arrived(&self, cx: &Context<'_>, ways: &Ways, arrived: &[u32; STAGES_MAX]) {
+                $(self.$place.arrived(cx, ways[$place], u64::from(arrived[$place]));)+
             }
         }
     };
@@ -161,27 +205,34 @@ impl Exits {
 }
 
 /// The rest of the way, when it is the same for all packets: the node they go to, or behind the output
-/// of `tx` when that has no output features, whose counting is done here. `bytes` counts first segments.
-/// Returns the output whose work is done.
-fn carry_out(cx: &Context<'_>, tx: InterfaceId, mut bytes: u64, frame: &mut Frame) -> Option<NodeId> {
-    let output = frame.common_next()?;
-    frame.set_all_next(output);
-    let row = cx.interface(tx).filter(|row| row.up && row.output == output)?;
-    if row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
-        return None;
-    }
-    // Sub-interfaces share a node.
-    if row.is_sub_interface() && frame.packets().iter().any(|packet| packet.tx != tx) {
-        return None;
-    }
+/// of `tx` when that has no output features, whose counting is done here; of a sub-interface, behind its parent's
+/// output as well. `bytes` counts first segments. Returns the outputs whose work is done.
+fn carry_out(cx: &Context<'_>, mut tx: InterfaceId, mut bytes: u64, frame: &mut Frame) -> Outputs {
+    let mut done = [None; OUTPUTS_MAX];
+    let Some(mut output) = frame.common_next() else { return done };
     if frame.packets().iter().fold(false, |any, packet| any | packet.is_chained()) {
         bytes = frame.packets().iter().map(|packet| packet.length() as u64).sum();
     }
-    let counters = cx.interface_counters(tx);
-    counters.tx_packets.add(frame.len() as u64);
-    counters.tx_bytes.add(bytes);
-    frame.set_all_next(row.tx);
-    Some(output)
+    for done in &mut done {
+        let Some(row) = cx.interface(tx).filter(|row| row.up && row.output == output) else { break };
+        let is_sub_interface = row.is_sub_interface();
+        // Sub-interfaces share a node.
+        let several = is_sub_interface && frame.packets().iter().any(|packet| packet.tx != tx);
+        if several || row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
+            break;
+        }
+        let counters = cx.interface_counters(tx);
+        counters.tx_packets.add(frame.len() as u64);
+        counters.tx_bytes.add(bytes);
+        *done = Some(output);
+        output = row.tx;
+        if !is_sub_interface {
+            break;
+        }
+        tx = row.parent;
+    }
+    frame.set_all_next(output);
+    done
 }
 
 /// Stages, a look-up for a block of packets, and a last stage.
@@ -207,6 +258,7 @@ struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
     tally: Tally<'a>,
     variant: Variant,
     head: H::Common,
+    ways: &'a Ways,
     look_up: L::Common,
     tail: T::Common,
     frame: &'a mut Frame,
@@ -243,7 +295,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
             let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
             later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
             for (packet, key) in now.iter_mut().zip(keys) {
-                *key = match head.decide(self.tally, self.head, &ids, packet) {
+                *key = match head.decide(self.tally, self.head, &ids, self.ways, packet) {
                     Ok(()) => look_up.key(packet),
                     Err(exit) => {
                         next[begin + index] = exit.next;
@@ -309,26 +361,32 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
 }
 
 impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
-        let rx = frame.packets().first()?.rx;
-        let head = self.head.common(cx, rx, &self.ids)?;
+    fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        shares: &mut Shares,
+    ) -> Result<Passed, Declined> {
+        let (head, ways) = self.head.common(cx, frame.packets(), &self.ids)?;
+        shares.take_turn(frame)?;
+        let rx = ways[Self::LOOK_UP];
         let (look_up, tail) = (self.look_up.common(cx, rx), self.tail.common(cx, rx));
         let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
-        let pass = Pass { block: self, tally, variant, head, look_up, tail, frame: &mut *frame };
+        let pass = Pass { block: self, tally, variant, head, ways: &ways, look_up, tail, frame: &mut *frame };
         let bytes = variant.run(pass);
         let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
         let arrived = count_arrived(count, &left, Self::TAIL + 1);
-        self.head.arrived(cx, rx, &arrived);
+        self.head.arrived(cx, &ways, &arrived);
         self.tail.arrived(cx, rx, u64::from(arrived[Self::TAIL]));
         if self.exits.marks.any() {
             self.exits.send(cx, &self.ids, frame);
         }
         let mostly_left = frame.len() * 2 < count;
         let tx = frame.packets().first().map(|packet| packet.tx);
-        let output = tx.and_then(|tx| carry_out(cx, tx, bytes, frame));
-        let from = output.unwrap_or(self.ids[Self::TAIL]);
-        Some(Passed { arrived, from, output, mostly_left })
+        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, bytes, frame));
+        let from = last_of(&outputs).unwrap_or(self.ids[Self::TAIL]);
+        Ok(Passed { arrived, from, outputs, mostly_left })
     }
 }
 
@@ -360,19 +418,120 @@ impl<S: Steer> Body for StraightPass<'_, S> {
 }
 
 impl<S: Steer> Superblock for Straight<S> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
-        let rx = frame.packets().first()?.rx;
-        let (output, tx) = S::way(self.stage.common(cx, rx))?;
-        let bytes = cx.variant.run(StraightPass { packets: frame.packets(), stage: PhantomData::<S> })?;
+    fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        shares: &mut Shares,
+    ) -> Result<Passed, Declined> {
+        let rx = frame.packets().first().ok_or(Declined::NodeByNode)?.rx;
+        let (output, tx) = S::way(self.stage.common(cx, rx)).ok_or(Declined::NodeByNode)?;
+        shares.take_turn(frame)?;
+        let pass = StraightPass { packets: frame.packets(), stage: PhantomData::<S> };
+        let bytes = cx.variant.run(pass).ok_or(Declined::NodeByNode)?;
         self.stage.arrived(cx, rx, frame.len() as u64);
         let arrived = count_arrived(frame.len(), &[0; STAGES_MAX], 1);
-        frame.set_all_next(output);
-        if cx.interface(tx).is_some_and(InterfaceRow::is_sub_interface) {
-            frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        }
-        let output = carry_out(cx, tx, bytes, frame);
-        Some(Passed { arrived, from: output.unwrap_or(self.ids[0]), output, mostly_left: false })
+        let outputs = steer(cx, output, tx, bytes, frame);
+        let from = last_of(&outputs).unwrap_or(self.ids[0]);
+        Ok(Passed { arrived, from, outputs, mostly_left: false })
     }
+}
+
+/// All packets leave by `tx`, whose output is `output`.
+fn steer(cx: &Context<'_>, output: NodeId, tx: InterfaceId, bytes: u64, frame: &mut Frame) -> Outputs {
+    frame.set_all_next(output);
+    if cx.interface(tx).is_some_and(InterfaceRow::is_sub_interface) {
+        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
+    }
+    carry_out(cx, tx, bytes, frame)
+}
+
+/// Stages, a last one that sends all packets of an interface the same way, and that interface's output.
+struct Steered<H, S> {
+    head: H,
+    stage: S,
+    ids: Ids,
+    exits: Exits,
+}
+
+/// One pass over a vector.
+struct SteeredPass<'a, H: Stages, S> {
+    block: &'a mut Steered<H, S>,
+    tally: Tally<'a>,
+    head: H::Common,
+    ways: &'a Ways,
+    frame: &'a mut Frame,
+}
+
+impl<H: Stages, S: Steer> Body for SteeredPass<'_, H, S> {
+    /// Bytes in the first segments of the packets that went all the way.
+    type Answer = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let Steered { head, ids, exits, .. } = self.block;
+        let ids = *ids;
+        let place = H::NAMES.len();
+        let (packets, next) = self.frame.split_mut();
+        packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
+        let mut bytes = 0;
+        for block in 0..packets.len().div_ceil(BLOCK) {
+            let begin = block * BLOCK;
+            let mut left = 0;
+            for index in begin..packets.len().min(begin + BLOCK) {
+                if let Some(ahead) = packets.get(index + PREFETCH_AHEAD) {
+                    ahead.prefetch();
+                }
+                let packet = &mut packets[index];
+                let exit = match head.decide(self.tally, self.head, &ids, self.ways, packet) {
+                    Ok(()) if S::takes(packet) => {
+                        bytes += packet.segment_length() as u64;
+                        continue;
+                    }
+                    Ok(()) => Exit { place: place - 1, next: ids[place] }, // for the node to judge
+                    Err(exit) => exit,
+                };
+                next[index] = exit.next;
+                exits.places[index] = exit.place as u8;
+                left |= 1 << (index - begin);
+            }
+            exits.marks.set_word(block, left);
+        }
+        bytes
+    }
+}
+
+impl<H: Stages, S: Steer> Superblock for Steered<H, S> {
+    fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        shares: &mut Shares,
+    ) -> Result<Passed, Declined> {
+        let place = H::NAMES.len();
+        let (head, ways) = self.head.common(cx, frame.packets(), &self.ids)?;
+        let (output, tx) = S::way(self.stage.common(cx, ways[place])).ok_or(Declined::NodeByNode)?;
+        shares.take_turn(frame)?;
+        let count = frame.len();
+        let (tally, variant) = (Tally::new(cx), cx.variant);
+        let bytes = variant.run(SteeredPass { block: self, tally, head, ways: &ways, frame: &mut *frame });
+        let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
+        let arrived = count_arrived(count, &left, place + 1);
+        self.head.arrived(cx, &ways, &arrived);
+        self.stage.arrived(cx, ways[place], u64::from(arrived[place]));
+        if self.exits.marks.any() {
+            self.exits.send(cx, &self.ids, frame);
+        }
+        let mostly_left = frame.len() * 2 < count;
+        let outputs = steer(cx, output, tx, bytes, frame);
+        let from = last_of(&outputs).unwrap_or(self.ids[place]);
+        Ok(Passed { arrived, from, outputs, mostly_left })
+    }
+}
+
+/// The output that came last.
+fn last_of(outputs: &Outputs) -> Option<NodeId> {
+    outputs.iter().flatten().next_back().copied()
 }
 
 /// Packets that came to each of the first `stages` stages, from those that left behind each.
@@ -437,6 +596,18 @@ impl SuperblockSpec {
         SuperblockSpec { names, make: Arc::new(make) }
     }
 
+    /// Stages, one that sends all packets of an interface the same way, and the output of the interface that
+    /// they leave by.
+    pub fn steered<H: Stages, S: Steer>() -> SuperblockSpec {
+        let names: Vec<_> = H::NAMES.iter().copied().chain([S::NAME]).collect();
+        assert!(names.len() <= STAGES_MAX);
+        let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
+            let (head, stage) = (H::make(makers), makers.make(S::NAME));
+            Box::new(Steered::<H, S> { head, stage, ids, exits: Exits::new() })
+        };
+        SuperblockSpec { names, make: Arc::new(make) }
+    }
+
     /// One stage, and the output of the interface that the packets leave by.
     pub fn straight<S: Steer>() -> SuperblockSpec {
         let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
@@ -475,30 +646,25 @@ pub(crate) struct Fused {
 }
 
 impl Fused {
-    /// Run the vector through all stages, unless a feature stands between them or it is time to see
-    /// what the nodes cost alone.
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
-        if self.shares.is_time_to_run_alone() {
-            frame.alone = true;
-            return None;
-        }
-        self.block.run(cx, frame)
+    /// Run the vector through all stages, unless that would not do.
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Result<Passed, Declined> {
+        self.block.run(cx, frame, &mut self.shares)
     }
 
     /// Count for each node what it would have counted alone.
     pub(crate) fn account(&mut self, counters: &WorkerCounters, passed: &Passed, clocks: u64) {
-        let output = passed.output;
-        self.shares.refresh(counters, &self.ids[..self.stages], output);
+        let outputs = &passed.outputs;
+        self.shares.refresh(counters, &self.ids[..self.stages], outputs);
         let last = passed.arrived[self.stages - 1];
         let stages = self.ids[..self.stages].iter().copied().zip(passed.arrived);
         for ((node, arrived), share) in
-            stages.chain(output.map(|node| (node, last))).zip(self.shares.of(output.is_some()))
+            stages.chain(outputs.iter().flatten().map(|node| (*node, last))).zip(self.shares.of(outputs))
         {
             if arrived == 0 {
                 continue; // it would not have been called
             }
             let row = counters.node(node);
-            let taken = ((u128::from(clocks) * u128::from(share)) >> 32) as u64;
+            let taken = ((u128::from(clocks) * u128::from(*share)) >> 32) as u64;
             row.calls.add(1);
             row.fused.add(1);
             row.vectors.add(u64::from(arrived));

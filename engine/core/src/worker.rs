@@ -24,7 +24,7 @@ use crate::outbox::Outbox;
 use crate::packet::Packet;
 use crate::poll::Poll;
 use crate::ring::{Consumer, Producer};
-use crate::superblock::Fused;
+use crate::superblock::{Declined, Fused};
 use crate::trace::Tracer;
 
 /// Receive queues that one worker can serve.
@@ -325,9 +325,14 @@ impl Worker {
             self.look_at_sink(id, &installed, &mut frame);
         }
         if !installed.fused.is_empty() && !(frame.traced | frame.alone) && frame.is_same_rx() {
-            let fused = &mut installed.fused[installed.likely];
-            let passed = fused.run(&mut context!(self, id, now_ns), &mut frame);
-            if let Some(passed) = passed {
+            let chains = installed.fused.len();
+            for chain in (installed.likely..chains).chain(0..installed.likely) {
+                let fused = &mut installed.fused[chain];
+                let passed = match fused.run(&mut context!(self, id, now_ns), &mut frame) {
+                    Ok(passed) => passed,
+                    Err(Declined::OtherWay) => continue,
+                    Err(Declined::NodeByNode) => break,
+                };
                 if frame.is_empty() {
                     self.outbox.recycle(frame);
                 } else {
@@ -335,9 +340,7 @@ impl Worker {
                 }
                 let end = clocks();
                 fused.account(&self.shared.counters, &passed, end - start);
-                if passed.mostly_left {
-                    installed.likely = (installed.likely + 1) % installed.fused.len();
-                }
+                installed.likely = if passed.mostly_left { (chain + 1) % chains } else { chain };
                 self.nodes[id.index()] = Some(installed);
                 return end;
             }

@@ -110,14 +110,36 @@ impl Port {
 }
 
 impl EthernetInput {
+    /// Neither IPv4 nor IPv6.
     #[cold]
-    fn unusual(&self, ether_type: EtherType) -> Result<NodeId, EthernetDrop> {
-        self.protocols.claimed(ether_type).ok_or(if ether_type.is_length() {
-            EthernetDrop::Llc
-        } else {
-            EthernetDrop::UnknownType
-        })
+    #[inline(never)]
+    fn unusual(
+        &self,
+        ether_type: EtherType,
+        port: Port,
+        packet: &mut Packet,
+    ) -> Result<NodeId, EthernetDrop> {
+        let next = match self.protocols.claimed(ether_type) {
+            Some(next) => next,
+            None if ether_type.is_vlan() => return Ok(self.vlan),
+            None if ether_type.is_length() => return Err(EthernetDrop::Llc),
+            None => return Err(EthernetDrop::UnknownType),
+        };
+        if !port.takes(packet) {
+            return Err(EthernetDrop::NotForUs);
+        }
+        behind_header(packet, next)
     }
+}
+
+/// The packet goes on without its header, which was there a moment ago.
+#[inline(always)]
+fn behind_header(packet: &mut Packet, next: NodeId) -> Result<NodeId, EthernetDrop> {
+    if !packet.pull(HEADER_BYTES) {
+        return Err(EthernetDrop::Truncated);
+    }
+    packet.l2_bytes = HEADER_BYTES as u8;
+    if next == DROP { Err(EthernetDrop::UnknownType) } else { Ok(next) }
 }
 
 impl Stage for EthernetInput {
@@ -142,20 +164,13 @@ impl Stage for EthernetInput {
             self.protocols.ip4
         } else if ether_type == EtherType::IPV6 {
             self.protocols.ip6
-        } else if ether_type.is_vlan() {
-            return Ok(self.vlan);
         } else {
-            self.unusual(ether_type)?
+            return self.unusual(ether_type, port, packet);
         };
         if !ours && !port.takes_others(packet) {
             return Err(EthernetDrop::NotForUs);
         }
-        // The header was there a moment ago.
-        if !packet.pull(HEADER_BYTES) {
-            return Err(EthernetDrop::Truncated);
-        }
-        packet.l2_bytes = HEADER_BYTES as u8;
-        if next == DROP { Err(EthernetDrop::UnknownType) } else { Ok(next) }
+        behind_header(packet, next)
     }
 }
 

@@ -71,9 +71,14 @@ impl CrossConnects {
         }
     }
 
-    /// Do frames of another interface leave by `id`?
-    pub(crate) fn leads_to(&self, id: InterfaceId) -> bool {
-        self.patch.values().chain(self.xconnect.values()).any(|to| *to == id)
+    /// The interfaces whose frames leave by `id`.
+    pub(crate) fn begins_of(&self, kind: Kind, id: InterfaceId) -> impl Iterator<Item = InterfaceId> {
+        self.all(kind).iter().filter(move |(_, to)| **to == id).map(|(from, _)| *from)
+    }
+
+    /// The interfaces that frames of `id` leave by.
+    pub(crate) fn ends_of(&self, id: InterfaceId) -> Vec<InterfaceId> {
+        [&self.patch, &self.xconnect].into_iter().filter_map(|peers| peers.get(&id).copied()).collect()
     }
 
     fn all_mut(&mut self, kind: Kind) -> &mut BTreeMap<InterfaceId, InterfaceId> {

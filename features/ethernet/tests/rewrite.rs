@@ -112,6 +112,50 @@ fn who_is_no_longer_the_other_end_is_filtered_no_longer() {
 }
 
 #[test]
+fn what_can_only_have_the_right_tags_is_not_filtered() {
+    let mut router = router();
+    let takes = ["dot1q 100 exact-match", "dot1ad 100 inner-dot1q 200 exact-match", "untagged", "dot1q 7"];
+    for (number, takes) in takes.iter().enumerate() {
+        router.cli(&format!("create sub-interfaces e0 {number} {takes}"));
+        router.cli(&format!("create sub-interfaces e1 {number} {takes}"));
+    }
+    let mut filtered = |from: usize, rewrite: &str, to: usize, back: &str| {
+        router.cli(&format!("set interface l2 xconnect e0.{from} e1.{to}"));
+        router.cli(&format!("set interface l2 xconnect e1.{to} e0.{from}"));
+        router.cli(&format!("set interface l2 tag-rewrite e0.{from} {rewrite}"));
+        router.cli(&format!("set interface l2 tag-rewrite e1.{to} {back}"));
+        let features = router.cli(&format!("show interface features e1.{to}"));
+        router.cli(&format!("set interface l2 tag-rewrite e0.{from} disable"));
+        router.cli(&format!("set interface l2 tag-rewrite e1.{to} disable"));
+        router.cli(&format!("set interface l3 e0.{from}"));
+        router.cli(&format!("set interface l3 e1.{to}"));
+        features.contains("l2-efp-filter")
+    };
+    for (from, rewrite, to, back) in [
+        (0, "disable", 0, "disable"),
+        (1, "disable", 1, "disable"),
+        (3, "disable", 3, "disable"),
+        (0, "pop 1", 2, "disable"),
+        (0, "pop 1", 0, "pop 1"),
+        (0, "translate 1-2 dot1ad 100 200", 1, "disable"),
+        (0, "pop 1", 1, "pop 2"),
+        (2, "push dot1q 100", 0, "disable"),
+    ] {
+        assert!(!filtered(from, rewrite, to, back), "{from} {rewrite} {to} {back}");
+    }
+    for (from, rewrite, to, back) in [
+        (0, "disable", 1, "disable"),
+        (0, "disable", 2, "disable"),
+        (0, "translate 1-1 dot1q 101", 0, "disable"),
+        (3, "push dot1q 100", 0, "disable"),
+        (0, "disable", 3, "disable"),
+        (0, "pop 1", 0, "disable"),
+    ] {
+        assert!(filtered(from, rewrite, to, back), "{from} {rewrite} {to} {back}");
+    }
+}
+
+#[test]
 fn a_frame_in_several_buffers_is_rewritten_in_its_first_one() {
     let mut router = router();
     router.cli("set interface l2 xconnect e0 e1");

@@ -96,8 +96,65 @@ impl FrameTags {
     }
 }
 
+/// What frames have in common that [`FrameTags::read`] reads alike, but for priorities: eight bytes from the
+/// first type on under a mask, and the last type.
+#[derive(Clone, Copy, Debug)]
+pub struct TagShape {
+    tags: u64,
+    mask: u64,
+    ether_type: [u8; 2],
+    header_bytes: u16,
+}
+
+/// Of a type field and a VID: all, but for priority and drop eligibility.
+const TAG_MASK: u64 = 0xffff_0fff;
+
+impl TagShape {
+    /// That of no frame.
+    pub const OF_NONE: TagShape = TagShape { tags: 1, mask: 0, ether_type: [0; 2], header_bytes: 14 };
+
+    /// That of `frame`, whose tags are `tags`.
+    pub fn of(frame: &[u8], tags: &FrameTags) -> TagShape {
+        let mask = match tags.header_bytes {
+            14 => 0xffff << 48,
+            18 => TAG_MASK << 32,
+            _ => TAG_MASK << 32 | TAG_MASK,
+        };
+        let Some(first) = first_tags(frame) else { return TagShape::OF_NONE };
+        let ether_type = tags.ether_type.0.to_be_bytes();
+        TagShape { tags: first & mask, mask, ether_type, header_bytes: tags.header_bytes as u16 }
+    }
+
+    /// Has a frame these tags?
+    #[inline(always)]
+    pub fn has_tags(&self, frame: &[u8]) -> bool {
+        first_tags(frame).is_some_and(|first| first & self.mask == self.tags)
+    }
+
+    /// Has a frame these tags, and the same type behind them?
+    #[inline(always)]
+    pub fn fits(&self, frame: &[u8]) -> bool {
+        let end = self.header_bytes();
+        self.has_tags(frame) && frame.get(end - 2..end).is_some_and(|found| found == self.ether_type)
+    }
+
+    /// Bytes of addresses, tags and type.
+    #[inline(always)]
+    pub fn header_bytes(&self) -> usize {
+        usize::from(self.header_bytes)
+    }
+}
+
+/// The eight bytes behind the addresses: two tags, or as much as there is of them and what follows.
+#[inline(always)]
+fn first_tags(frame: &[u8]) -> Option<u64> {
+    frame.get(TYPE_AT..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn count(tags: &FrameTags) -> usize {
@@ -114,6 +171,29 @@ mod tests {
         assert_eq!((tags.outer, tags.ether_type, tags.header_bytes), (None, EtherType::IPV4, 18));
         let tags = FrameTags::read(&frame(&[0x88, 0xa8, 0, 7, 0x81, 0, 0xe0, 0, 8, 0])).unwrap();
         assert_eq!((count(&tags), tags.ether_type, tags.header_bytes), (1, EtherType::IPV4, 22));
+    }
+
+    /// Bytes as tags are made of, so that all cases come.
+    fn telling_bytes() -> impl Strategy<Value = Vec<u8>> {
+        let byte =
+            prop_oneof![Just(0x81u8), Just(0x88), Just(0xa8), Just(0), Just(8), Just(0x60), any::<u8>()];
+        prop::collection::vec(byte, 0..16)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn frames_of_one_shape_are_read_alike(first in telling_bytes(), second in telling_bytes()) {
+            let (first, second) = (frame(&first), frame(&second));
+            let Some(tags) = FrameTags::read(&first) else { return Ok(()) };
+            let shape = TagShape::of(&first, &tags);
+            prop_assert_eq!(shape.fits(&first), first.len() >= 20);
+            if shape.fits(&second) {
+                prop_assert_eq!(FrameTags::read(&second), Some(tags));
+            }
+            prop_assert!(!TagShape::OF_NONE.fits(&second));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
-use super::frame::FrameTags;
+use super::frame::{FrameTags, TagShape};
 use super::sub_interfaces::SubInterfaces;
 use super::table::VlanTable;
 use crate::input::{Port, Protocols};
@@ -32,67 +32,132 @@ quiver_core::reasons! {
     }
 }
 
+/// What becomes of frames of one port that have the same tags and type.
+#[derive(Clone, Copy)]
+struct Verdict {
+    /// Whose they are: a sub-interface, or the port itself.
+    by: InterfaceId,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy)]
+enum Fate {
+    /// They go on without their tags, if they are for this address.
+    Route { address: Port, next: NodeId },
+    /// They go on as they are.
+    PassOn { next: NodeId },
+    /// They walk on along the features of the port, on to its own input node.
+    WalkOn { input: NodeId },
+    /// They die.
+    Die(VlanDrop),
+}
+
+/// What is known of a vector when all its packets are like the first.
+#[derive(Clone, Copy)]
+pub struct Expected {
+    shape: TagShape,
+    verdict: Verdict,
+}
+
+impl Expected {
+    /// Nothing is.
+    const NOTHING: Expected = Expected {
+        shape: TagShape::OF_NONE,
+        verdict: Verdict { by: InterfaceId::NONE, fate: Fate::Die(VlanDrop::UnknownVlan) },
+    };
+}
+
 /// `vlan-input`, a packet's part of it.
 pub struct VlanInput {
     table: Arc<VlanTable>,
     protocols: Protocols,
     /// The input node of interfaces that route.
     routed: NodeId,
+    own: NodeId,
 }
 
 impl VlanInput {
-    /// Nobody takes the frame but the port itself.
-    fn to_port(
-        &self,
-        tally: Tally<'_>,
-        row: &InterfaceRow,
-        tags: &FrameTags,
-        packet: &mut Packet,
-    ) -> Result<NodeId, VlanDrop> {
-        if row.input != self.routed {
-            return Ok(tally.next_in_arc(DEVICE_INPUT, packet.rx, packet, row.input));
-        }
-        if tags.outer.is_some() {
-            return Err(VlanDrop::UnknownVlan);
-        }
-        self.route(Port::of(row), tags, packet)
-    }
-
-    fn to_sub_interface(
-        &self,
-        tally: Tally<'_>,
-        id: InterfaceId,
-        tags: &FrameTags,
-        packet: &mut Packet,
-    ) -> Result<NodeId, VlanDrop> {
-        let counters = tally.interface_counters(id);
-        counters.rx_packets.add(1);
-        counters.rx_bytes.add(packet.length() as u64);
-        packet.rx = id;
-        let row = tally.interface(id).filter(|row| row.up).ok_or(VlanDrop::Down)?;
-        let first = row.first(DEVICE_INPUT, row.input);
-        if first != self.routed {
-            packet.arc_restart();
-            return Ok(first);
-        }
-        self.route(Port::of(row), tags, packet)
-    }
-
-    /// Hand the packet behind the tags to its protocol.
-    #[inline]
-    fn route(&self, port: Port, tags: &FrameTags, packet: &mut Packet) -> Result<NodeId, VlanDrop> {
-        let Some(next) = self.protocols.of(tags.ether_type) else {
-            return Err(if tags.ether_type.is_length() { VlanDrop::Llc } else { VlanDrop::UnknownType });
+    #[inline(never)]
+    fn judge(&self, tally: Tally<'_>, rx: InterfaceId, tags: &FrameTags) -> Verdict {
+        let Some(row) = tally.interface(rx) else {
+            return Verdict { by: rx, fate: Fate::Die(VlanDrop::Down) };
         };
-        if !port.takes(packet) {
-            return Err(VlanDrop::NotForUs);
+        if row.is_sub_interface() {
+            // It was found before, and features of its own have let the frame pass.
+            return Verdict { by: rx, fate: self.route(row, tags) };
         }
-        // The headers were there a moment ago.
-        if !packet.pull(tags.header_bytes) {
-            return Err(VlanDrop::Truncated);
+        let Some(by) = self.table.taker(rx, tags) else {
+            let fate = match tags.outer {
+                _ if row.input != self.routed || !self.is_last_of(row) => Fate::WalkOn { input: row.input },
+                Some(_) => Fate::Die(VlanDrop::UnknownVlan),
+                None => self.route(row, tags),
+            };
+            return Verdict { by: rx, fate };
+        };
+        let fate = match tally.interface(by).filter(|row| row.up) {
+            None => Fate::Die(VlanDrop::Down),
+            Some(row) => match row.first(DEVICE_INPUT, row.input) {
+                first if first != self.routed => Fate::PassOn { next: first },
+                _ => self.route(row, tags),
+            },
+        };
+        Verdict { by, fate }
+    }
+
+    /// Does no feature of the port's own stand behind this node?
+    fn is_last_of(&self, row: &InterfaceRow) -> bool {
+        row.features(DEVICE_INPUT).last().is_none_or(|last| last == self.own)
+    }
+
+    /// The way to the protocol behind the tags.
+    fn route(&self, row: &InterfaceRow, tags: &FrameTags) -> Fate {
+        match self.protocols.of(tags.ether_type) {
+            Some(next) => Fate::Route { address: Port::of(row), next },
+            None if tags.ether_type.is_length() => Fate::Die(VlanDrop::Llc),
+            None => Fate::Die(VlanDrop::UnknownType),
         }
-        packet.l2_bytes = tags.header_bytes as u8;
-        Ok(next)
+    }
+
+    #[inline(always)]
+    fn carry_out(
+        tally: Tally<'_>,
+        verdict: Verdict,
+        header_bytes: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, VlanDrop> {
+        if verdict.by != packet.rx {
+            let counters = tally.interface_counters(verdict.by);
+            counters.rx_packets.add(1);
+            counters.rx_bytes.add(packet.length() as u64);
+            packet.rx = verdict.by;
+        }
+        match verdict.fate {
+            Fate::Route { address, next } => {
+                if !address.takes(packet) {
+                    return Err(VlanDrop::NotForUs);
+                }
+                // The headers were there a moment ago.
+                if !packet.pull(header_bytes) {
+                    return Err(VlanDrop::Truncated);
+                }
+                packet.l2_bytes = header_bytes as u8;
+                Ok(next)
+            }
+            Fate::PassOn { next } => {
+                packet.arc_restart();
+                Ok(next)
+            }
+            Fate::WalkOn { input } => Ok(tally.next_in_arc(DEVICE_INPUT, packet.rx, packet, input)),
+            Fate::Die(reason) => Err(reason),
+        }
+    }
+
+    /// A packet that is not like the others.
+    #[inline(never)]
+    fn look_closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, VlanDrop> {
+        let tags = FrameTags::read(packet.bytes()).ok_or(VlanDrop::Truncated)?;
+        let verdict = self.judge(tally, packet.rx, &tags);
+        Self::carry_out(tally, verdict, tags.header_bytes, packet)
     }
 }
 
@@ -101,22 +166,36 @@ impl Stage for VlanInput {
     const LOOKS_FIRST: bool = true;
     const SORTS: bool = true;
     type Reason = VlanDrop;
-    type Common = ();
+    type Common = Expected;
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn common(&self, _: &Context<'_>, _: InterfaceId) -> Expected {
+        Expected::NOTHING
+    }
 
-    #[inline]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, VlanDrop> {
-        let tags = FrameTags::read(packet.bytes()).ok_or(VlanDrop::Truncated)?;
-        let row = tally.interface(packet.rx).ok_or(VlanDrop::Down)?;
-        if row.is_sub_interface() {
-            // It was found before, and features of its own have let the frame pass.
-            return self.route(Port::of(row), &tags, packet);
+    /// All like the first, as far as a look at two more tells.
+    fn expect(
+        &self,
+        cx: &Context<'_>,
+        rx: InterfaceId,
+        nothing: Expected,
+        packets: &[Packet],
+    ) -> Option<(Expected, InterfaceId)> {
+        let (first, others) = (packets.first()?, [packets.get(packets.len() / 2)?, packets.last()?]);
+        let Some(tags) = FrameTags::read(first.bytes()) else { return Some((nothing, rx)) };
+        let shape = TagShape::of(first.bytes(), &tags);
+        if !others.iter().all(|other| shape.has_tags(other.bytes())) {
+            return None;
         }
-        match self.table.taker(packet.rx, &tags) {
-            Some(id) => self.to_sub_interface(tally, id, &tags, packet),
-            None => self.to_port(tally, row, &tags, packet),
+        let verdict = self.judge(Tally::new(cx), rx, &tags);
+        Some((Expected { shape, verdict }, verdict.by))
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, expected: Expected, packet: &mut Packet) -> Result<NodeId, VlanDrop> {
+        if expected.shape.fits(packet.bytes()) {
+            return Self::carry_out(tally, expected.verdict, expected.shape.header_bytes(), packet);
         }
+        self.look_closer(tally, packet)
     }
 }
 
@@ -126,6 +205,7 @@ pub(crate) fn spec(sub_interfaces: &SubInterfaces) -> NodeSpec {
         table: table.clone(),
         protocols: Protocols::new(wiring),
         routed: wiring.node_if_built("ethernet-input").unwrap_or(DROP),
+        own: wiring.id,
     })
     .describe(|record, names| {
         let (interface, next) = (names.interface(record.rx), names.node(record.next));

@@ -12,6 +12,7 @@ use super::matching::{Matching, Vid};
 use super::rewrite::{Rewrite, RewriteWord, Tag};
 use super::sub_interfaces::SubInterfaces;
 use super::tag_rewrite::{FILTER, IN, OUT, Words};
+use crate::cross::Kind;
 use crate::state::CrossConnects;
 
 /// All rewrites.
@@ -78,6 +79,7 @@ fn plural(tags: usize) -> String {
 pub fn set(engine: &mut Engine, id: InterfaceId, rewrite: Rewrite) -> Result<(), Refusal> {
     let back = inverse(engine, id, &rewrite)?;
     engine.make_room()?;
+    let ends = engine.get::<CrossConnects>().map_or(Vec::new(), |crosses| crosses.ends_of(id));
     engine.with(|engine, rewrites: &mut Rewrites| {
         if rewrite == Rewrite::default() {
             rewrites.all.remove(&id);
@@ -89,7 +91,7 @@ pub fn set(engine: &mut Engine, id: InterfaceId, rewrite: Rewrite) -> Result<(),
             rewrites.all.insert(id, rewrite);
             switch(engine, rewrites, id)?;
         }
-        Ok(())
+        ends.into_iter().try_for_each(|end| switch(engine, rewrites, end))
     })
 }
 
@@ -99,15 +101,63 @@ pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusa
 }
 
 fn switch(engine: &mut Engine, rewrites: &Rewrites, id: InterfaceId) -> Result<(), Refusal> {
-    let Some(row) = engine.interface(id).map(|interface| interface.row()) else { return Ok(()) };
-    let is_sub = row.is_sub_interface();
-    let routes = Some(row.input) == engine.node_id("ethernet-input");
-    let is_end = engine.get::<CrossConnects>().is_some_and(|crosses| crosses.leads_to(id));
-    let rewritten = !routes && rewrites.all.contains_key(&id);
+    if engine.interface(id).is_none() {
+        return Ok(());
+    }
+    let rewritten = in_force(engine, rewrites, id).is_some();
+    let filtered = needs_filter(engine, rewrites, id);
     engine.set_feature(id, "device-input", IN, rewritten)?;
     engine.set_feature(id, "interface-output", OUT, rewritten)?;
-    engine.set_feature(id, "interface-output", FILTER, is_sub && (!routes || is_end))?;
+    engine.set_feature(id, "interface-output", FILTER, filtered)?;
     Ok(())
+}
+
+/// Is this the input node of an interface?
+fn goes_to(engine: &Engine, id: InterfaceId, input: &str) -> bool {
+    engine.interface(id).map(|interface| interface.row().input) == engine.node_id(input)
+}
+
+/// The rewrite of an interface that does not route, if it has one.
+fn in_force<'a>(engine: &Engine, rewrites: &'a Rewrites, id: InterfaceId) -> Option<&'a Rewrite> {
+    rewrites.all.get(&id).filter(|_| !goes_to(engine, id, "ethernet-input"))
+}
+
+/// Could frames with other tags be passed on to a sub-interface? A bridge may have any; of those that are
+/// cross-connected to it the tags are known, as a rule.
+fn needs_filter(engine: &Engine, rewrites: &Rewrites, id: InterfaceId) -> bool {
+    if engine.interface(id).is_none_or(|interface| !interface.row().is_sub_interface()) {
+        return false;
+    }
+    let is_bridged = !goes_to(engine, id, "ethernet-input") && !goes_to(engine, id, Kind::Xconnect.node());
+    let crosses = engine.get::<CrossConnects>();
+    let agrees = |from| agrees(engine, rewrites, from, id);
+    let patched = |crosses: &CrossConnects| crosses.begins_of(Kind::Patch, id).next().is_some();
+    is_bridged
+        || crosses
+            .is_some_and(|crosses| !crosses.begins_of(Kind::Xconnect, id).all(agrees) || patched(crosses))
+}
+
+/// Have all frames that are passed on from `from` the tags of `to` when they leave there?
+fn agrees(engine: &Engine, rewrites: &Rewrites, from: InterfaceId, to: InterfaceId) -> bool {
+    let matching = |id| Some(engine.get::<SubInterfaces>()?.all().get(&id)?.matching);
+    let (Some(taken), Some(wanted)) = (matching(from), matching(to)) else { return false };
+    let (way_in, way_out) = (in_force(engine, rewrites, from), in_force(engine, rewrites, to));
+    if way_in.is_none() && way_out.is_none() && taken == wanted {
+        return true;
+    }
+    if taken.encapsulation().is_none() || wanted.encapsulation().is_none() {
+        return false;
+    }
+    let own = known_tags(engine, to);
+    let mut tags = known_tags(engine, from);
+    let ways = [way_in.cloned(), way_out.and_then(|rewrite| inverse(engine, to, rewrite).ok())];
+    for way in ways.into_iter().flatten() {
+        if tags.len() < way.pop {
+            return false;
+        }
+        tags.splice(..way.pop, way.push);
+    }
+    tags == own
 }
 
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {

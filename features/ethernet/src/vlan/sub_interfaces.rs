@@ -100,33 +100,27 @@ pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
     Ok(engine.delete_interface(id)?)
 }
 
-/// Let all frames of a port pass `vlan-input` when it must see more than `ethernet-input` sends there, which
-/// is what has a tag on a port that routes.
+/// Let all frames of a port that has sub-interfaces pass `vlan-input`, which does for the port itself what its
+/// input node would do.
 fn direct(engine: &mut Engine, port: InterfaceId) -> Result<(), Refusal> {
-    let Some(interface) = engine.interface(port) else { return Ok(()) };
-    let routes = Some(interface.row().input) == engine.node_id("ethernet-input");
-    let Some(subs) = engine.get::<SubInterfaces>() else { return Ok(()) };
-    let has = |matching: Matching| subs.places.contains_key(&(port, matching));
-    let needed = engine.sub_interfaces(port).next().is_some()
-        && (!routes || has(Matching::Untagged) || has(Matching::Default));
+    if engine.interface(port).is_none() {
+        return Ok(());
+    }
+    let needed = engine.sub_interfaces(port).next().is_some();
     Ok(engine.set_feature(port, "device-input", super::INPUT, needed)?)
 }
 
-/// A sub-interface that goes leaves its place in the table; a port that begins or ceases to route lets
-/// other frames pass `vlan-input`.
+/// A sub-interface that goes leaves its place in the table.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
-    let port = match change {
-        InterfaceChange::Deleted => {
-            let Some(gone) = engine.get_mut::<SubInterfaces>().and_then(|subs| subs.remove(id)) else {
-                return;
-            };
-            gone.parent
-        }
-        InterfaceChange::Input if engine.sub_interfaces(id).next().is_some() => id,
-        _ => return,
-    };
-    if let Err(refusal) = direct(engine, port) {
-        tracing::warn!("{}: {refusal}", engine.interface_name(port));
+    if change != InterfaceChange::Deleted {
+        return;
+    }
+    let Some(gone) = engine.get_mut::<SubInterfaces>().and_then(|subs| subs.remove(id)) else { return };
+    // It is the last one, and still there while observers hear of its end.
+    if engine.sub_interfaces(gone.parent).all(|other| other == id)
+        && let Err(error) = engine.set_feature(gone.parent, "device-input", super::INPUT, false)
+    {
+        tracing::warn!("{}: {error}", engine.interface_name(gone.parent));
     }
 }
 
