@@ -5,11 +5,12 @@ use crate::cpu::{Body, Variant};
 use crate::frame::{Frame, PREFETCH_AHEAD, settle};
 use crate::ids::{InterfaceId, NodeId};
 use crate::packet::Packet;
+use crate::shares::Shares;
 use crate::stage::{Inquiry, Tally};
 
 use super::{
-    BLOCK, Exit, Exits, Ids, Makers, Passed, STAGES_MAX, Stages, Superblock, SuperblockSpec, carry_out,
-    count_arrived,
+    BLOCK, Declined, Exit, Exits, Ids, Makers, OUTPUTS_MAX, Passed, STAGES_MAX, Stages, Superblock,
+    SuperblockSpec, Ways, carry_out, count_arrived, last_of,
 };
 
 /// Inquiries in one chain at most.
@@ -175,6 +176,7 @@ struct Pass<'a, H: Stages, I: Inquiries> {
     tally: Tally<'a>,
     variant: Variant,
     head: H::Common,
+    ways: &'a Ways,
     common: I::Common,
     frame: &'a mut Frame,
 }
@@ -211,7 +213,7 @@ impl<H: Stages, I: Inquiries> Pass<'_, H, I> {
                 ahead.prefetch();
             }
             let packet = &mut packets[begin + index];
-            match head.decide(self.tally, self.head, &ids, packet) {
+            match head.decide(self.tally, self.head, &ids, self.ways, packet) {
                 Ok(()) => inquiries.keys(self.common, packet, &mut keys[..], index, count),
                 Err(exit) => {
                     next[begin + index] = exit.next;
@@ -264,24 +266,30 @@ impl<H: Stages, I: Inquiries> Pass<'_, H, I> {
 }
 
 impl<H: Stages, I: Inquiries> Superblock for WithInquiries<H, I> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<Passed> {
-        let rx = frame.packets().first()?.rx;
-        let head = self.head.common(cx, rx, &self.ids)?;
-        let common = self.inquiries.common(cx, rx);
+    fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        shares: &mut Shares,
+    ) -> Result<Passed, Declined> {
+        let (head, ways) = self.head.common(cx, frame.packets(), &self.ids)?;
+        shares.take_turn(frame)?;
+        let ways = &ways;
+        let common = self.inquiries.common(cx, ways[Self::FIRST]);
         let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
-        let bytes = variant.run(Pass { block: self, tally, variant, head, common, frame: &mut *frame });
+        let bytes = variant.run(Pass { block: self, tally, variant, head, ways, common, frame: &mut *frame });
         let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
         let arrived = count_arrived(count, &left, Self::LAST + 1);
-        self.head.arrived(cx, rx, &arrived);
+        self.head.arrived(cx, ways, &arrived);
         if self.exits.marks.any() {
             self.exits.send(cx, &self.ids, frame);
         }
         let mostly_left = frame.len() * 2 < count;
         let tx = frame.packets().first().map(|packet| packet.tx);
-        let output = tx.and_then(|tx| carry_out(cx, tx, bytes, frame));
-        let from = output.unwrap_or(self.ids[Self::LAST]);
-        Some(Passed { arrived, from, output, mostly_left })
+        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, bytes, frame));
+        let from = last_of(&outputs).unwrap_or(self.ids[Self::LAST]);
+        Ok(Passed { arrived, from, outputs, mostly_left })
     }
 }
 
