@@ -191,8 +191,8 @@ def test_a_member_set_down_by_the_router_costs_next_to_nothing(agreed: Bonded) -
         agreed.wait_for(1)
         agreed.router.ctl(f"set interface state {interface} up")
         agreed.wait_for(2)
-    # The switch is not told by a link that stays up: what it sends there is lost until LACP says so.
-    assert lost(process) <= PINGS // 4
+    # The link stays up: the switch hears of it by LACP, and what it has sent until then is lost.
+    assert lost(process) <= PINGS // 20
 
 
 def test_a_link_that_breaks_is_left_at_once(agreed: Bonded) -> None:

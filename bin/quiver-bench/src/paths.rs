@@ -182,6 +182,24 @@ fn tagged() -> Vec<Path> {
     tagged.into()
 }
 
+/// Frames that a bond spreads over two members by their flows, or sends by its only one; and frames that a
+/// member receives.
+fn bond_paths() -> [Path; 3] {
+    let flows = Packets::Ip4 { count: 20_000, random: true };
+    let out = ["create bond mode xor load-balance l34", "set interface state BondEthernet0 up"];
+    let members = ["bond add BondEthernet0 bench1", "bond add BondEthernet0 bench2"];
+    let patch = ["set interface state bench2 up", "test l2patch rx bench0 tx BondEthernet0"];
+    let two = [out, members, patch].concat();
+    let one = [&out[..], &members[..1], &patch].concat();
+    let input =
+        [&out[..], &["bond add BondEthernet0 bench0", "test l2patch rx BondEthernet0 tx bench1"]].concat();
+    [
+        path("bond-xor-l34", Work::Cross, flows, &two, None),
+        path("bond-one-member", Work::Cross, flows, &one, None),
+        path("bond-input", Work::Cross, flows, &input, None),
+    ]
+}
+
 /// All paths.
 pub fn all() -> Vec<Path> {
     let mut paths = vec![
@@ -189,6 +207,7 @@ pub fn all() -> Vec<Path> {
         path("l2-xconnect", Work::Cross, Packets::Any, &["set interface l2 xconnect bench0 bench1"], None),
     ];
     paths.extend(bridge_paths());
+    paths.extend(bond_paths());
     for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
         paths.push(path(

@@ -2,7 +2,7 @@
 
 use quiver_core::event::Event;
 use quiver_core::worker::Worker;
-use quiver_core::{Engine, InterfaceId, WorkerId};
+use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
 use quiver_wire::lacp::{Lacpdu, PDU_BYTES, SLOW_GROUP};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
@@ -51,26 +51,46 @@ pub(crate) fn speak(engine: &mut Engine, id: InterfaceId) {
     let bond = engine.get_mut::<Bonds>().and_then(|bonds| bonds.bond_mut(id));
     let Some(aggregator) = bond.and_then(|bond| bond.aggregator.as_mut()) else { return };
     aggregator.set_system(mac);
+    let mut last_words = Vec::new();
     for (member, enabled) in members {
-        aggregator.set_enabled(port_number(member), enabled, now_ns);
+        let last = aggregator.set_enabled(port_number(member), enabled, now_ns);
+        last_words.extend(last.map(|pdu| (member, pdu)));
     }
-    for (port, pdu) in aggregator.run(now_ns) {
+    let pdus = aggregator.run(now_ns);
+    for (member, pdu) in last_words {
+        send_last(engine, member, &pdu);
+    }
+    for (port, pdu) in pdus {
         send(engine, InterfaceId(u32::from(port) - 1), &pdu);
     }
 }
 
 /// Let a worker send a PDU by a member.
 pub(crate) fn send(engine: &mut Engine, member: InterfaceId, pdu: &Lacpdu) {
-    let Some(row) = engine.interface(member).map(|interface| interface.row()) else { return };
-    let output = row.output;
+    if let Some(output) = engine.interface(member).map(|interface| interface.row().output) {
+        send_by(engine, member, output, pdu);
+    }
+}
+
+/// The last PDU of a member that was set down while its link is still there: its output takes nothing any
+/// more, so it is given to the device itself.
+fn send_last(engine: &mut Engine, member: InterfaceId, pdu: &Lacpdu) {
+    let device = engine.interface(member).filter(|interface| interface.link_up);
+    if let Some(tx) = device.map(|interface| interface.row().tx) {
+        send_by(engine, member, tx, pdu);
+    }
+}
+
+fn send_by(engine: &mut Engine, member: InterfaceId, node: NodeId, pdu: &Lacpdu) {
+    let Some(mac) = engine.interface(member).map(|interface| MacAddress(interface.row().mac)) else { return };
     let mut frame = vec![0; EthernetHeader::LEN + PDU_BYTES];
-    let header = EthernetHeader::new(SLOW_GROUP, MacAddress(row.mac), EtherType::SLOW);
+    let header = EthernetHeader::new(SLOW_GROUP, mac, EtherType::SLOW);
     let (front, behind) = frame.split_at_mut(EthernetHeader::LEN);
     if header.write(front).is_err() || pdu.emit(behind).is_err() {
         return; // cannot be: there is room for both
     }
     engine.post(WorkerId(0), move |worker: &mut Worker| {
         // Without a buffer, which `show buffers` counts, the next PDU is the one that arrives.
-        worker.inject(&frame, output, InterfaceId::NONE, member, 0);
+        worker.inject(&frame, node, InterfaceId::NONE, member, 0);
     });
 }

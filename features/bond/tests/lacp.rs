@@ -117,6 +117,7 @@ fn a_link_that_is_set_down_costs_nothing_on_the_other() {
     let mut pair = Pair::new(["", ""]);
     pair.run(5);
     pair.one.cli("set interface state m0 down");
+    assert_eq!(pair.pass(0).0, 0); // the partner is told
     assert_eq!(pair.pass(100), (100, vec!["m1"]));
     pair.one.cli("set interface state m0 up");
     pair.run(5);
@@ -182,6 +183,19 @@ fn a_member_that_leaves_tells_its_partner() {
     pair.carry();
     assert_eq!(pair.active(), [1, 1]);
     assert_eq!(pair.other.json("show lacp m1")[0]["mux"], "ATTACHED");
+}
+
+#[test]
+fn a_member_that_is_set_down_tells_its_partner_whose_link_stays() {
+    for line in ["set interface state m1 down", "set interface state BondEthernet0 down"] {
+        let mut pair = Pair::new(["", ""]);
+        pair.run(5);
+        pair.one.cli(line);
+        pair.one.run();
+        pair.carry();
+        assert_eq!(pair.active()[1], if line.contains("m1") { 1 } else { 0 }, "{line}");
+        assert!(pair.one.dropped().is_empty(), "{line}");
+    }
 }
 
 #[test]

@@ -13,6 +13,17 @@ use super::selection::{Lag, select};
 /// Steps of a mux machine until it rests at most: once through all its states and back.
 const MUX_STEPS_MAX: usize = 10;
 
+/// What the partner of a port that stops is told, so that it sends nothing more there; nothing when it
+/// knows already, or there is none.
+fn last_word(port: &Port) -> Option<Lacpdu> {
+    let mut actor = port.actor;
+    for bits in [PortState::SYNCHRONIZATION, PortState::COLLECTING, PortState::DISTRIBUTING] {
+        actor.state = actor.state.with(bits, false);
+    }
+    let is_known = port.enabled && port.receive == ReceiveState::Current;
+    is_known.then_some(Lacpdu { actor, partner: port.partner, max_delay: 0 })
+}
+
 /// The ports of one bond.
 #[derive(Clone, Debug)]
 pub struct Aggregator {
@@ -35,12 +46,7 @@ impl Aggregator {
 
     /// A port leaves. Returns what its partner should be told, so that it sends nothing more by it.
     pub fn remove(&mut self, number: u16) -> Option<Lacpdu> {
-        let mut port = self.ports.remove(&number)?;
-        for bits in [PortState::SYNCHRONIZATION, PortState::COLLECTING, PortState::DISTRIBUTING] {
-            port.set_actor(bits, false);
-        }
-        let is_known = port.enabled && port.receive == ReceiveState::Current;
-        is_known.then_some(Lacpdu { actor: port.actor, partner: port.partner, max_delay: 0 })
+        self.ports.remove(&number).and_then(|port| last_word(&port))
     }
 
     /// A port.
@@ -53,11 +59,13 @@ impl Aggregator {
         self.lag
     }
 
-    /// A port's link comes up or goes down.
-    pub fn set_enabled(&mut self, number: u16, enabled: bool, now_ns: u64) {
-        if let Some(port) = self.ports.get_mut(&number) {
-            port.enable(enabled, now_ns);
-        }
+    /// A port's link comes up or goes down. Returns what its partner should be told, if it can be, of one
+    /// that goes down.
+    pub fn set_enabled(&mut self, number: u16, enabled: bool, now_ns: u64) -> Option<Lacpdu> {
+        let port = self.ports.get_mut(&number)?;
+        let last = if enabled { None } else { last_word(port) };
+        port.enable(enabled, now_ns);
+        last
     }
 
     /// The router speaks as another system: partners are told so.

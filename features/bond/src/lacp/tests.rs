@@ -32,7 +32,7 @@ impl World {
             let mut system = Aggregator::new(MacAddress([2, 0, 0, 0, 0, number as u8 + 1]), 7);
             for port in 1..=ports {
                 system.add(port, *wish);
-                system.set_enabled(port, true, 0);
+                let _ = system.set_enabled(port, true, 0);
             }
             system
         };
@@ -126,10 +126,14 @@ fn nobody_distributes_before_the_other_collects() {
 #[test]
 fn links_that_come_within_two_seconds_join_together() {
     let mut world = World::pair([ACTIVE, ACTIVE], 2);
-    world.systems.iter_mut().for_each(|system| system.set_enabled(2, false, 0));
+    for system in &mut world.systems {
+        let _ = system.set_enabled(2, false, 0);
+    }
     world.run(1.0);
     let now = world.now_ns;
-    world.systems.iter_mut().for_each(|system| system.set_enabled(2, true, now));
+    for system in &mut world.systems {
+        let _ = system.set_enabled(2, true, now);
+    }
     let mut first = Vec::new();
     while first.is_empty() && world.now_ns < 60 * SECOND_NS {
         world.step();
@@ -355,7 +359,7 @@ proptest! {
         let mut system = Aggregator::new(MacAddress([2, 0, 0, 0, 0, 1]), 1);
         (1..4).for_each(|port| {
             system.add(port, ACTIVE);
-            system.set_enabled(port, true, 0);
+            let _ = system.set_enabled(port, true, 0);
         });
         let mut now_ns = 0;
         for (port, actor, partner, steps) in pdus {
