@@ -9,6 +9,10 @@ use quiver_control::Registry;
 use quiver_core::superblock::SuperblockSpec;
 use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
+use quiver_reassembly::SortFragments;
+
+/// `ip4-sv-reassembly-feature`, `ip6-sv-reassembly-feature`.
+type Virtual<const SIX: bool> = SortFragments<true, SIX>;
 
 /// Declare all superblocks; those whose nodes are not built in are left out.
 pub fn register(registry: &mut Registry) {
@@ -29,6 +33,9 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::with_look_up::<(VlanInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(VlanInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::steered::<(VlanInput,), Cross<false>>(),
+        // with virtual reassembly in the arc: packets that are no fragments stay on the way
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input, Virtual<false>), Ip4Lookup, Ip4Rewrite>(),
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input, Virtual<true>), Ip6Lookup, Ip6Rewrite>(),
     ] {
         registry.graph.superblock(spec);
     }

@@ -37,7 +37,7 @@ def test_what_the_router_cuts_is_right_on_the_wire(small: Network, family: int) 
     left = small.left
     with Capture(left.host, DEVICE) as seen:
         ping_all(left.host, left.router_address(family), "-M", "dont", "-s", "4000")
-        seen.wait_for(18)
+        seen.wait_for(9)
     seen.check()
 
 
@@ -104,13 +104,16 @@ def test_a_sender_whose_fragments_stay_alone_is_told(small: Network, family: int
     left, router = small.left, small.router
     router.ctl("set ip reassembly full timeout 300")
     what = "icmp[0] == 11 and icmp[1] == 1" if family == 4 else "icmp6 and ip6[40] == 3 and ip6[41] == 1"
-    layer = f"IP(dst='{left.router_ip4}', flags='MF', id=9)" if family == 4 else (
-        f"IPv6(dst='{left.router_ip6}')/IPv6ExtHdrFragment(m=1, id=9)"
+    layer = (
+        f"IP(dst='{left.router_ip4}', flags='MF', id=9)"
+        if family == 4
+        else (f"IPv6(dst='{left.router_ip6}')/IPv6ExtHdrFragment(m=1, id=9)")
     )
     icmp = "ICMP()" if family == 4 else "ICMPv6EchoRequest()"
     with Capture(left.host, DEVICE, what) as seen:
         left.host.run(
-            "/usr/bin/python3", "-c",
+            "/usr/bin/python3",
+            "-c",
             f"from scapy.all import *; send({layer}/{icmp}/Raw(b'x' * 64), verbose=0)",
         )
         seen.wait_for(1)

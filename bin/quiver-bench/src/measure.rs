@@ -101,6 +101,7 @@ impl Router {
         quiver_urpf::register(&mut registry);
         quiver_cop::register(&mut registry);
         quiver_pbr::register(&mut registry);
+        quiver_reassembly::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         let (mut maker, mut ender) =

@@ -235,6 +235,7 @@ pub fn all() -> Vec<Path> {
         let route = format!("ip route add 2001:db8::/128 count {count} via 2001:db8:ffff::2 bench1");
         paths.push(path(&format!("ip6-{name}"), Work::Ip6, Packets::Ip6 { count }, &[&route], None));
     }
+    paths.extend(reassembly_paths());
     let (packets, routes) = (Packets::Ip6 { count: 2_000_000 }, Some(Routes::Hosts6(2_000_000)));
     paths.push(path("ip6-2m-hops", Work::Ip6, packets, &[], routes));
     let full = Some(Routes::FullIp6);
@@ -252,6 +253,20 @@ pub fn all() -> Vec<Path> {
     paths.extend(cold);
     paths.extend(tagged());
     paths
+}
+
+/// Virtual reassembly on the receiving interface, and packets that are no fragments.
+fn reassembly_paths() -> [Path; 2] {
+    let on = "set interface reassembly bench0 virtual on";
+    let routes = [
+        "ip route add 20.0.0.0/32 count 254 via 10.1.0.2 bench1",
+        "ip route add 2001:db8::/128 count 254 via 2001:db8:ffff::2 bench1",
+    ];
+    let packets = Packets::Ip4 { count: 254, random: true };
+    [
+        path("ip4-254-sv", Work::Ip4, packets, &[routes[0], on], None),
+        path("ip6-254-sv", Work::Ip6, Packets::Ip6 { count: 254 }, &[routes[1], on], None),
+    ]
 }
 
 /// The paths through a bridge domain: so many stations on either side of it.
