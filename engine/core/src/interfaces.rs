@@ -84,6 +84,8 @@ pub struct Interface {
     /// See [`own_mtu_bytes`](Self::own_mtu_bytes).
     pub(crate) own_mtu: Option<u32>,
     pub(crate) row: InterfaceRow,
+    /// Smaller MTUs of protocols, bytes.
+    protocol_mtus: BTreeMap<&'static str, u16>,
     /// Features that others need here, and who they are.
     pub(crate) needed: BTreeMap<(ArcId, NodeId), BTreeSet<&'static str>>,
 }
@@ -103,6 +105,11 @@ impl Interface {
     /// The MTU that the operator wants of a sub-interface, in bytes, when that is not its parent's.
     pub fn own_mtu_bytes(&self) -> Option<u32> {
         self.own_mtu
+    }
+
+    /// The largest packet of a protocol, when that is not the interface's MTU, in bytes.
+    pub fn protocol_mtu_bytes(&self, protocol: &str) -> Option<u16> {
+        self.protocol_mtus.get(protocol).copied()
     }
 
     /// Who needs this feature here ([`Engine::need_feature`]).
@@ -299,6 +306,7 @@ impl Engine {
             rx: Vec::new(),
             rx_wishes: Vec::new(),
             needed: BTreeMap::new(),
+            protocol_mtus: BTreeMap::new(),
             own_mtu: None,
             row,
         });
@@ -493,6 +501,25 @@ impl Engine {
             interface.row.mtu_bytes = mtu_bytes;
             Ok(())
         })
+    }
+
+    /// Set the largest packet of one protocol; without one, the interface's MTU holds. Who speaks the
+    /// protocol hears of a change of the MTU.
+    pub fn set_protocol_mtu(
+        &mut self,
+        id: InterfaceId,
+        protocol: &'static str,
+        mtu_bytes: Option<u16>,
+    ) -> Result<(), InterfaceError> {
+        self.make_room()?;
+        let interface = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut);
+        let mtus = &mut interface.ok_or(InterfaceError::Unknown)?.protocol_mtus;
+        match mtu_bytes {
+            Some(mtu_bytes) => mtus.insert(protocol, mtu_bytes),
+            None => mtus.remove(protocol),
+        };
+        self.tell(id, InterfaceChange::Mtu);
+        Ok(())
     }
 
     /// Set the layer 2 address.

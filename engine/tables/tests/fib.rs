@@ -33,6 +33,7 @@ fn info(id: InterfaceId) -> InterfaceInfo {
         mac: Some(MacAddress([2, 0, 0, 0, 0, id.0 as u8])),
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
+        family_mtu_bytes: [None; 2],
         up: true,
         ip4_table: 0,
         ip6_table: 0,

@@ -26,6 +26,7 @@ fn info(number: usize, up: bool) -> InterfaceInfo {
         mac: (number + 1 < INTERFACES).then_some(MacAddress([2, 0, 0, 0, 0, number as u8])),
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
+        family_mtu_bytes: [None; 2],
         up,
         ip4_table: 0,
         ip6_table: 0,

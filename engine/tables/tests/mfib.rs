@@ -74,6 +74,7 @@ fn info(id: u32, mtu_bytes: u16, up: bool) -> InterfaceInfo {
         mac: Some(MacAddress([2, 0, 0, 0, 0, id as u8])),
         vlan_tags: Vec::new(),
         mtu_bytes,
+        family_mtu_bytes: [None; 2],
         up,
         ip4_table: 0,
         ip6_table: 0,

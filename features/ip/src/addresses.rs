@@ -16,7 +16,8 @@ use crate::unnumbered;
 
 /// What the FIB must know of an interface; `None` when it is gone, or cannot route.
 fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
-    let row = engine.interface(id).filter(|interface| !interface.passes_on_only)?.row();
+    let interface = engine.interface(id).filter(|interface| !interface.passes_on_only)?;
+    let row = interface.row();
     let mac = MacAddress(row.mac);
     Some(InterfaceInfo {
         id,
@@ -24,6 +25,7 @@ fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceI
         mac: (mac != MacAddress::ZERO).then_some(mac),
         vlan_tags: row.encapsulation.bytes().to_vec(),
         mtu_bytes: row.mtu_bytes.min(u32::from(u16::MAX)) as u16,
+        family_mtu_bytes: ["ip4", "ip6"].map(|protocol| interface.protocol_mtu_bytes(protocol)),
         up: row.up,
         ip4_table: ip.table4,
         ip6_table: ip.table6,

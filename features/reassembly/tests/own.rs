@@ -132,3 +132,30 @@ fn a_ping_to_ourselves_of_any_size_is_answered() {
     let said = router.cli("ping 2001:db8::1 repeat 1 size 9000");
     assert!(said.contains("1 sent, 1 received"), "{said}");
 }
+
+#[test]
+fn each_family_has_an_mtu_of_its_own_if_it_is_set() {
+    let mut router = router();
+    router.cli("set interface mtu ip4 600 e1");
+    router.cli("set interface mtu ip6 1300 e1");
+    for (family, to, most) in [(Four, FAR4.to_string(), 600), (Family::Six, FAR6.to_string(), 1300)] {
+        router.cli(&format!("ping {to} repeat 1 size 3000"));
+        let frames = router.sent("e1");
+        assert_eq!(
+            frames.iter().map(Vec::len).max(),
+            Some(14 + most / 8 * 8 - if family == Four { 4 } else { 0 })
+        );
+        assert_eq!(whole(family, &frames).0.len(), 3008);
+    }
+    let config = router.cli("show running-config");
+    assert!(
+        config.contains("set interface mtu ip4 600 e1") && config.contains("set interface mtu ip6 1300 e1")
+    );
+    assert!(router.cli("show interface e1").contains("9000/600/1300/0"));
+    router.refused("set interface mtu ip6 1279 e1");
+    router.refused("set interface mtu ip4 67 e1");
+    router.refused("set interface mtu 67 e1");
+    router.cli("set interface mtu ip4 0 e1");
+    router.cli(&format!("ping {FAR4} repeat 1 size 3000"));
+    assert_eq!(router.sent("e1").len(), 1);
+}

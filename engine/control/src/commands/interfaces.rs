@@ -34,10 +34,12 @@ pub(super) fn register(registry: &mut Registry) {
             .run(set_state),
     );
     registry.command(
-        Command::new("set interface mtu [packet] <mtu:68-65535> <interface>")
+        Command::new("set interface mtu [packet|ip4|ip6] <mtu:0-65535> <interface>")
             .group(GROUP)
-            .help("Set the largest layer 3 packet of an interface, in bytes")
+            .help("Set the largest layer 3 packet of an interface, in bytes, for all protocols or for one")
+            .details("The smaller of both holds. For one protocol, 0 leaves it to the interface's.")
             .example("set interface mtu packet 9000 e0")
+            .example("set interface mtu ip6 1400 e0")
             .run(set_mtu),
     );
     registry.command(
@@ -101,9 +103,25 @@ fn set_state(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
+    for (protocol, least, why) in PROTOCOL_MTUS {
+        if args.has(protocol) {
+            let mtu: u16 = args.get("mtu")?;
+            if mtu != 0 && mtu < least {
+                let what = format!("an MTU of {mtu} bytes is too small for {protocol}");
+                return Err(args.refuse("mtu", what).remedy(format!("{least} or more ({why}), or 0")));
+            }
+            let own = Some(mtu).filter(|mtu| *mtu != 0);
+            let set = engine.set_protocol_mtu(id, protocol, own);
+            set.map_err(|error| refuse_interface(engine, args, id, error))?;
+            return Ok(Output::none());
+        }
+    }
     engine.set_mtu(id, args.get("mtu")?).map_err(|error| refuse_interface(engine, args, id, error))?;
     Ok(Output::none())
 }
+
+/// Protocols that can have an MTU of their own: the least, and who says so.
+const PROTOCOL_MTUS: [(&str, u16, &str); 2] = [("ip4", 68, "RFC 791 §3.2"), ("ip6", 1280, "RFC 8200 §5")];
 
 fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
@@ -141,6 +159,11 @@ fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         if let Some(mtu) = own_mtu {
             config.command(format_args!("set interface mtu packet {mtu} {name}"));
         }
+        for (protocol, ..) in PROTOCOL_MTUS {
+            if let Some(mtu) = interface.protocol_mtu_bytes(protocol) {
+                config.command(format_args!("set interface mtu {protocol} {mtu} {name}"));
+            }
+        }
         if row.promiscuous {
             config.command(format_args!("set interface promiscuous on {name}"));
         }
@@ -175,7 +198,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {
     let state = if interface.admin_up { "up" } else { "down" };
-    let mtu = format!("{}/0/0/0", interface.row().mtu_bytes);
+    let [ip4, ip6] = PROTOCOL_MTUS.map(|(name, ..)| interface.protocol_mtu_bytes(name).unwrap_or(0));
+    let mtu = format!("{}/{ip4}/{ip6}/0", interface.row().mtu_bytes);
     let start = text.len();
     let _ = write!(
         text,
@@ -217,6 +241,8 @@ fn interface_json(engine: &Engine, interface: &Interface) -> Value {
         "state": if interface.admin_up { "up" } else { "down" },
         "link": if interface.link_up { "up" } else { "down" },
         "mtu": row.mtu_bytes,
+        "mtu_ip4": interface.protocol_mtu_bytes("ip4"),
+        "mtu_ip6": interface.protocol_mtu_bytes("ip6"),
         "mac": mac_text(row.mac),
         "promiscuous": row.promiscuous,
         "input": engine.node_name(row.input),

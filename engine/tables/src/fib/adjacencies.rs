@@ -61,7 +61,7 @@ impl Surroundings<'_> {
         };
         let next_hop = key.next_hop.unwrap_or(unspecified);
         let make = |kind, rewrite: &[u8]| {
-            Adjacency::new(kind, info.id, info.output, info.mtu_bytes, next_hop, rewrite)
+            Adjacency::new(kind, info.id, info.output, info.mtu_of(key.payload), next_hop, rewrite)
         };
         let Some(own) = info.mac else {
             return Some((make(AdjacencyKind::Complete, &[]), nodes.rewrite));

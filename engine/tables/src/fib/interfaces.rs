@@ -32,6 +32,12 @@ impl InterfaceInfo {
         }
     }
 
+    /// The longest packet of a family that it sends, in bytes.
+    pub fn mtu_of(&self, family: Family) -> u16 {
+        let own = self.family_mtu_bytes[usize::from(family == Family::Ip6)];
+        own.map_or(self.mtu_bytes, |own| own.min(self.mtu_bytes))
+    }
+
     /// Destination, source, VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
     pub(super) fn header_to(&self, own: MacAddress, peer: MacAddress, payload: Family) -> Vec<u8> {
         let ether_type: [u8; 2] = match payload {

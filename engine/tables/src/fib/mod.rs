@@ -119,6 +119,8 @@ pub struct InterfaceInfo {
     pub vlan_tags: Vec<u8>,
     /// Its L3 MTU in bytes.
     pub mtu_bytes: u16,
+    /// A smaller one for IPv4 and for IPv6, in bytes.
+    pub family_mtu_bytes: [Option<u16>; 2],
     /// May it send and receive?
     pub up: bool,
     /// Small number of its IPv4 table.

@@ -367,7 +367,7 @@ fn output(fib: &Fib, id: InterfaceId, ttl_threshold: u8, group: IpAddr) -> Optio
     Some(Output {
         tx: id,
         output: info.output,
-        mtu_bytes: info.mtu_bytes,
+        mtu_bytes: info.mtu_of(Family::of(group)),
         ttl_threshold,
         header_len: bytes.len() as u8,
         header,

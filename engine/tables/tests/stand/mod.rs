@@ -39,6 +39,7 @@ pub fn router(length: u8) -> Fib {
         mac: Some(MacAddress([2, 0, 0, 0, 0, 1])),
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
+        family_mtu_bytes: [None; 2],
         up: true,
         ip4_table: 0,
         ip6_table: 0,
