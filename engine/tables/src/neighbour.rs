@@ -142,9 +142,18 @@ fn side(address: IpAddr) -> usize {
 }
 
 impl Neighbours {
-    /// Timers and limits of a family; those that are there stay.
+    /// Timers and limits of a family. Neighbours that are there stay, and age as these timers say.
     pub fn configure(&mut self, ip6: bool, config: NeighbourConfig) {
-        self.families[usize::from(ip6)].config = config;
+        let old = std::mem::replace(&mut self.families[usize::from(ip6)].config, config);
+        if (old.reachable_ms, old.age_ms) == (config.reachable_ms, config.age_ms) {
+            return;
+        }
+        let waits = |n: &Neighbour| matches!(n.state, NeighbourState::Reachable | NeighbourState::Stale);
+        let all = self.map.iter().filter(|((_, address), n)| address.is_ipv6() == ip6 && waits(n));
+        let all: Vec<_> = all.map(|((on, address), n)| (*on, *address, n.confirmed_ms)).collect();
+        for (on, address, confirmed_ms) in all {
+            self.plan(on, address, confirmed_ms);
+        }
     }
 
     /// Timers and limits of a family.
@@ -447,6 +456,17 @@ mod tests {
         neighbours.recycle(ON, host(2));
         assert_eq!(learn(&mut neighbours, 3, 3), Learned::Changed);
         assert_eq!((neighbours.dynamic(false), neighbours.recycled(false)), (2, 1));
+    }
+
+    #[test]
+    fn other_timers_hold_for_those_that_are_there() {
+        let mut neighbours = Neighbours::default();
+        learn(&mut neighbours, 1, 0);
+        let config = NeighbourConfig { reachable_ms: 1_000, age_ms: 9_000, ..NeighbourConfig::default() };
+        neighbours.configure(false, config);
+        let seen = watch(&mut neighbours, 0, 2_000_000);
+        let [(stale_ms, Due::Stale), (9_000, Due::Forget)] = seen[..] else { panic!("{seen:?}") };
+        assert!((500..=1_600).contains(&stale_ms), "{stale_ms}");
     }
 
     #[test]

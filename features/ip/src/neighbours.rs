@@ -10,7 +10,7 @@ use quiver_wire::MacAddress;
 
 use crate::ageing;
 use crate::held;
-use crate::notice::{Heard, Notice};
+use crate::notice::{AS_KNOWN, Heard, Notice};
 use crate::ownership;
 use crate::question::Outgoing;
 use crate::state::{IpState, with_ip};
@@ -136,6 +136,10 @@ fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress,
     let learned = with_ip(engine, |_, ip, fib| {
         let asked = ip.asked.contains(on, address);
         let known = fib.neighbours().get(on, address);
+        let mac = if mac == AS_KNOWN { known.map_or(mac, |known| known.mac) } else { mac };
+        if mac == AS_KNOWN {
+            return Ok(false);
+        }
         match judge(known, asked, address.is_ipv6(), mac, heard) {
             Verdict::Learn(state) => {
                 let learned = fib.learn_neighbour_as(state, on, address, mac, now)?;

@@ -27,6 +27,9 @@ impl Heard {
         [Heard::Spoke, Heard::Overheard, Heard::Answered, Heard::Confirmed, Heard::Hinted];
 }
 
+/// In the place of a MAC address: a neighbour has the one that is known.
+pub const AS_KNOWN: MacAddress = MacAddress::ZERO;
+
 /// What came back to a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {

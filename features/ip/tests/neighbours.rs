@@ -218,6 +218,28 @@ fn an_advertisement_that_nobody_asked_for_makes_no_neighbour() {
 }
 
 #[test]
+fn an_answer_that_does_not_tell_the_mac_address_confirms_the_known_one() {
+    let mut router = router();
+    let solicited = NeighborFlags::SOLICITED.with(NeighborFlags::OVERRIDE);
+    let options = quiver_wire::icmp6::nd::Options::new(&[]).unwrap();
+    let message = quiver_wire::icmp6::nd::Message::NeighborAdvertisement {
+        flags: solicited,
+        target: host6(1, 9),
+        options,
+    };
+    let answer = stand::nd_frame(message, host_mac(9), host6(1, 9), host6(1, 1));
+    router.send("e0", &ping_to(true, 9));
+    router.send("e1", &answer);
+    assert_eq!(state(&mut router, true, 9).as_deref(), Some("incomplete"), "where is it?");
+    resolve(&mut router, true);
+    seconds(&mut router, 61.0);
+    router.send("e0", &ping_to(true, 9));
+    seconds(&mut router, 5.1);
+    router.send("e1", &answer);
+    assert_eq!(state(&mut router, true, 9).as_deref(), Some("reachable"));
+}
+
+#[test]
 fn an_advertisement_without_override_casts_doubt_on_another_address() {
     let mut router = router();
     resolve(&mut router, true);

@@ -299,6 +299,9 @@ fn how_duplicates_are_found_is_written_down_and_read_again() {
     assert!(lines.iter().all(|line| written.contains(line)), "{written}");
     router.cli("set ip dad ip4 transmits 0");
     assert!(!router.cli("show running-config").contains("dad ip4"));
+    router.cli("set ip dad ip6 e1 transmits 1");
+    assert!(!router.cli("show running-config").contains("dad"), "as usual");
+    router.cli("set ip dad ip6 e1 transmits 0");
     let id = router.id("e1");
     router.engine().delete_interface(id).unwrap();
     assert!(!router.cli("show running-config").contains("dad"));

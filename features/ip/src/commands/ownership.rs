@@ -30,6 +30,9 @@ pub(super) fn register(registry: &mut Registry) {
                 let six = args.has("ip6");
                 let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
                 match interface {
+                    Some(id) if config == ip.ownerships.usual[usize::from(six)] => {
+                        ip.ownerships.said.remove(&(id, six));
+                    }
                     Some(id) => drop(ip.ownerships.said.insert((id, six), config)),
                     None => ip.ownerships.usual[usize::from(six)] = config,
                 }

@@ -8,7 +8,7 @@ use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 
 use super::discovery::{NdDrop, read};
-use crate::notice::{Heard, Notice};
+use crate::notice::{AS_KNOWN, Heard, Notice};
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
 use quiver_core::throttle::key;
@@ -26,13 +26,17 @@ impl Advertisement {
             return Err(NdDrop::BadMessage);
         };
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
-        let Some(mac) = options.target_mac() else {
-            cx.count(NdDrop::NoMac, 1);
-            return Ok(self.done);
+        // Who is asked at its own MAC address need not say it (RFC 4861 §7.2.4).
+        let is_answer = flags.contains(NeighborFlags::SOLICITED) && !own.has6(target);
+        let mac = match options.target_mac() {
+            Some(mac) if !mac.is_unicast() => return Err(NdDrop::BadMac),
+            Some(mac) => mac,
+            None if is_answer => AS_KNOWN,
+            None => {
+                cx.count(NdDrop::NoMac, 1);
+                return Ok(self.done);
+            }
         };
-        if !mac.is_unicast() {
-            return Err(NdDrop::BadMac);
-        }
         let address = IpAddr::V6(target);
         if own.has6(target) || own.is_tentative(target) {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
