@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from scapy.layers.inet import ICMP, IP
-from scapy.layers.l2 import ARP, Ether
+from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
 from peers.capture import Capture
@@ -263,3 +263,45 @@ def test_a_loop_through_a_linux_bridge_storms_until_split_horizon_breaks_it() ->
         reach(sides[0].host, ip4(sides[1]))
         ping_all(sides[0].host, ip4(sides[1]), count=20)
         assert storm(router, links[0]) < 100
+
+
+#: Access ports of two VLANs, and a trunk that carries both.
+SWITCH = """
+set interface l2 bridge {one} 10
+set interface l2 bridge {two} 20
+create sub-interfaces {trunk} 10
+create sub-interfaces {trunk} 20
+set interface state {trunk}.10 up
+set interface state {trunk}.20 up
+set interface l2 bridge {trunk}.10 10
+set interface l2 bridge {trunk}.20 20
+set interface l2 tag-rewrite {trunk}.10 pop 1
+set interface l2 tag-rewrite {trunk}.20 pop 1
+"""
+
+
+def test_vlans_of_a_trunk_are_bridged_with_their_access_ports_and_kept_apart() -> None:
+    with network("veth", hosts=3, mtu=1500, configured=False) as net:
+        one, two, trunk = net.sides
+        names = {"one": one.interface, "two": two.interface, "trunk": trunk.interface}
+        net.router.configure(SWITCH.format(**names))
+        body = Raw(b"between vlans" * 5)
+        addresses = {"src": "02:00:00:00:00:0a", "dst": "ff:ff:ff:ff:ff:ff"}
+        with (
+            one.host.raw_socket(DEVICE) as first,
+            two.host.raw_socket(DEVICE) as second,
+            trunk.host.raw_socket(DEVICE) as tagged,
+        ):
+            for vlan, access, other in ((10, first, second), (20, second, first)):
+                plain = bytes(Ether(**addresses, type=0x88B5) / body)
+                with_tag = bytes(Ether(**addresses) / Dot1Q(vlan=vlan, type=0x88B5) / body)
+                access.send(plain)
+                assert with_tag in tagged.receive_all()
+                assert plain not in other.receive_all()
+                tagged.send(with_tag)
+                assert plain in access.receive_all()
+                assert plain not in other.receive_all()
+        # The same station in both VLANs is two entries.
+        rows = net.router.json("show l2fib all")["entries"]
+        places = sorted((row["domain"], row["interface"]) for row in rows if row["mac"] == addresses["src"])
+        assert places == [(10, f"{trunk.interface}.10"), (20, f"{trunk.interface}.20")]

@@ -48,11 +48,13 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         let port = view.port(packet.rx).ok_or(FloodDrop::NotBridged)?;
         let domain = view.domain(port.domain).ok_or(FloodDrop::NotBridged)?;
         let first = packet.index as usize;
-        let split = |member: &Member| port.group != 0 && member.group == port.group;
+        // The router's own address is always known: what is not known is not for it.
+        let not_for =
+            |member: &Member| (port.group != 0 && member.group == port.group) || (UNKNOWN && member.is_bvi);
         let (mut last, mut copies) = (None::<Member>, 0);
         for (place, member) in domain.members.iter().enumerate().skip(first) {
             let is_up = || cx.interface(member.interface).is_some_and(|row| row.up);
-            if member.interface == packet.rx || split(member) || !is_up() {
+            if member.interface == packet.rx || not_for(member) || !is_up() {
                 continue;
             }
             let Some(earlier) = last.replace(*member) else { continue };

@@ -179,7 +179,12 @@ impl Bridges {
         let shown = Domain {
             members: members
                 .iter()
-                .map(|(id, port)| Member { interface: **id, output: port.output, group: port.group })
+                .map(|(id, port)| Member {
+                    interface: **id,
+                    output: port.output,
+                    group: port.group,
+                    is_bvi: port.is_bvi,
+                })
                 .collect(),
             stations: domain.stations.clone(),
         };

@@ -39,6 +39,8 @@ pub(crate) struct Member {
     pub output: NodeId,
     /// Its split-horizon group.
     pub group: u8,
+    /// Is it the domain's own routed interface?
+    pub is_bvi: bool,
 }
 
 /// A bridge domain.

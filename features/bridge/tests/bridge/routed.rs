@@ -114,6 +114,14 @@ fn taken_out_or_deleted_it_leaves_nothing_behind() {
 }
 
 #[test]
+fn what_nobody_is_known_to_want_does_not_go_to_the_router() {
+    let mut router = routed();
+    router.send("e0", &frame(mac(9), mac(2)));
+    assert_eq!(sent(&mut router, 2), [0, 1]);
+    assert_eq!(router.totals("loop0").rx_packets, 0);
+}
+
+#[test]
 fn down_it_drops_and_says_so() {
     let mut router = routed();
     router.cli("set interface state loop0 down");
