@@ -214,7 +214,7 @@ def snooping() -> Iterator[Network]:
         for command in (
             "link add br0 type bridge mcast_snooping 1 mcast_querier 1 mcast_query_interval 200"
             " mcast_startup_query_interval 100 mcast_query_response_interval 100"
-            " mcast_igmp_version 3 mcast_mld_version 2",
+            " mcast_igmp_version 3 mcast_mld_version 2 mcast_query_use_ifaddr 1",
             f"addr flush dev {DEVICE}",
             f"link set {DEVICE} master br0",
             f"addr add {made.left.ip4}/24 dev br0",
@@ -266,10 +266,7 @@ def test_a_group_that_was_joined_is_answered(net: Network) -> None:
         ping(first.host, "239.9.9.9", "-I", DEVICE, "-t", "4", count=2)
         wait_until(
             "the router hears the group",
-            lambda: any(
-                row["node"] == "ip4-icmp-input" and row["reason"] == "echo-request"
-                for row in net.router.json("show errors")
-            ),
+            lambda: "echo requests received" in net.router.ctl("show errors"),
         )
     finally:
         net.router.ctl(f"igmp listen disable int {first.interface} 239.9.9.9")

@@ -36,6 +36,12 @@ def addresses(side: Side) -> list[dict[str, Any]]:
     return [info for link in found for info in link.get("addr_info", []) if "local" in info]
 
 
+def link_local(side: Side) -> list[str]:
+    """A host's link-local addresses."""
+    found = side.host.ip_json("-6", "addr", "show", "dev", DEVICE, "scope", "link")
+    return [info["local"] for link in found for info in link.get("addr_info", []) if "local" in info]
+
+
 def default_routes(side: Side) -> list[dict[str, Any]]:
     """A host's default routes from advertisements."""
     return [
@@ -133,7 +139,8 @@ def test_a_solicitation_is_answered_within_half_a_second(net: Network) -> None:
         ip6 nd {side.interface} ra-send-unicast"""
     )
     mac = side.mac
-    own = side.host.ip_json("-6", "addr", "show", "dev", DEVICE, "scope", "link")[0]["addr_info"][0]["local"]
+    wait_until("the host has a link-local address", lambda: bool(link_local(side)))
+    own = link_local(side)[0]
     before = net.router.json(f"show ip6 nd {side.interface}")[0]["sent-unicast"]
     with side.host.raw_socket(DEVICE) as raw:
         asks = IPv6(src=own, dst="ff02::2", hlim=255) / ICMPv6ND_RS()
