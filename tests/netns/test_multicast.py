@@ -214,7 +214,7 @@ def snooping() -> Iterator[Network]:
         for command in (
             "link add br0 type bridge mcast_snooping 1 mcast_querier 1 mcast_query_interval 200"
             " mcast_startup_query_interval 100 mcast_query_response_interval 100"
-            " mcast_igmp_version 3 mcast_mld_version 2 mcast_query_use_ifaddr 1",
+            " mcast_igmp_version 3 mcast_mld_version 2",
             f"addr flush dev {DEVICE}",
             f"link set {DEVICE} master br0",
             f"addr add {made.left.ip4}/24 dev br0",

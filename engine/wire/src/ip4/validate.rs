@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{Ip4Header, address};
-use crate::{Header, checksum};
+use crate::{Header, IpProtocol, checksum};
 
 /// Why an IPv4 packet goes no further (RFC 1812 §5.2.2 and §5.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,10 +151,18 @@ pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip4Bad> {
     addresses(header)
 }
 
-/// RFC 1812 §5.3.7, with the source 0.0.0.0 of RFC 2131 §4.1.
+/// May a packet come from 0.0.0.0? A host that has no address yet (RFC 2131 §4.1), and who speaks IGMP on the
+/// link without one, as a snooping switch does (RFC 3376 §4.2.13, RFC 4541 §2.1.1).
+fn may_be_unnumbered(header: &Ip4Header) -> bool {
+    let destination = header.destination();
+    let is_link_group = destination.to_bits() >> 8 == 0x00e0_0000;
+    address::is_limited_broadcast(destination) || is_link_group && header.protocol() == IpProtocol::IGMP
+}
+
+/// RFC 1812 §5.3.7.
 fn addresses(header: &Ip4Header) -> Result<(), Ip4Bad> {
     let (source, destination) = (header.source(), header.destination());
-    let unnumbered = source.is_unspecified() && address::is_limited_broadcast(destination);
+    let unnumbered = source.is_unspecified() && may_be_unnumbered(header);
     let checks = [
         (address::is_this_network(source) && !unnumbered, Ip4Bad::SourceIsThisNetwork),
         (address::is_loopback(source), Ip4Bad::SourceIsLoopback),
@@ -175,15 +183,18 @@ fn addresses(header: &Ip4Header) -> Result<(), Ip4Bad> {
 mod tests {
     use super::super::Repr;
     use super::*;
-    use crate::IpProtocol;
     use core::net::Ipv4Addr;
     use proptest::prelude::*;
 
     fn packet(source: &str, destination: &str, options: &[u8]) -> [u8; 64] {
+        packet_of(IpProtocol::UDP, source, destination, options)
+    }
+
+    fn packet_of(protocol: IpProtocol, source: &str, destination: &str, options: &[u8]) -> [u8; 64] {
         let mut bytes = [0; 64];
         let addresses: [Ipv4Addr; 2] = [source.parse().unwrap(), destination.parse().unwrap()];
         let payload_len = 44 - options.len();
-        let repr = Repr { options, ..Repr::new(addresses[0], addresses[1], IpProtocol::UDP, payload_len) };
+        let repr = Repr { options, ..Repr::new(addresses[0], addresses[1], protocol, payload_len) };
         repr.emit(&mut bytes).unwrap();
         bytes
     }
@@ -239,6 +250,9 @@ mod tests {
         assert_eq!(verdict(&packet("10.0.0.1", "255.255.255.255", &[])), Ok(()));
         assert_eq!(verdict(&packet("0.0.0.0", "255.255.255.255", &[])), Ok(()));
         assert_eq!(verdict(&packet("10.0.0.1", "224.0.0.5", &[])), Ok(()));
+        assert_eq!(verdict(&packet("0.0.0.0", "224.0.0.1", &[])), Err(Ip4Bad::SourceIsThisNetwork));
+        let query = packet_of(IpProtocol::IGMP, "0.0.0.0", "224.0.0.1", &[148, 4, 0, 0]);
+        assert_eq!(verdict(&query), Ok(()));
         let alert = packet("10.0.0.1", "10.0.0.2", &[148, 4, 0, 0]);
         assert_eq!(verdict(&alert), Ok(()));
         assert!(!is_plain(Ip4Header::overlay(&alert).unwrap(), 64));
@@ -265,7 +279,8 @@ mod tests {
                 prop_assert_eq!(explain(&bytes, available), Ok(()));
             } else if explain(&bytes, available).is_ok() {
                 let special = header.header_len() > 20
-                    || address::is_limited_broadcast(header.destination());
+                    || address::is_limited_broadcast(header.destination())
+                    || header.source().is_unspecified();
                 prop_assert!(special);
             }
         }
