@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use quiver_core::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::Adjacency;
-use quiver_tables::fib::{Fib, InterfaceInfo, Path, Source, Target};
+use quiver_tables::fib::{Fib, InterfaceInfo, Only, Path, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
 
@@ -96,6 +96,9 @@ fn some_path() -> impl Strategy<Value = Path> {
             Target::Via { next_hop, interface: Some(InterfaceId(on as u32)) }
         }),
         1 => (0..INTERFACES).prop_map(|on| Target::Attached(InterfaceId(on as u32))),
+        2 => (some_address(), prop::sample::select(vec![None, Some(Only::Host), Some(Only::Attached)])).prop_map(
+            |(next_hop, only)| Path::resolved(next_hop, Some(0), only).target
+        ),
         1 => Just(Target::Drop),
         1 => Just(Target::Local),
     ];

@@ -242,3 +242,102 @@ fn options_do_not_hide_the_ports_from_the_hash() {
         assert_eq!(way(&mut router, &plain), way(&mut router, &with), "port {port}");
     }
 }
+
+/// An IPv6 packet with a flow label in a frame for `e0`.
+fn frame6(source: &str, destination: &str, ports: (u16, u16), label: u32) -> Vec<u8> {
+    let address = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
+    let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0xdd];
+    frame.extend((0x6000_0000 | label).to_be_bytes());
+    frame.extend([0, 20, 6, 64]);
+    frame.extend(address(source));
+    frame.extend(address(destination));
+    frame.extend([ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat());
+    frame.extend([0; 16]);
+    frame
+}
+
+#[test]
+fn both_directions_of_each_ip6_flow_go_the_same_way_when_the_hash_is_symmetric() {
+    let mut router = router();
+    router.cli("ip route add ::/0 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2");
+    for symmetric in [true, false] {
+        router.cli(if symmetric { "set ip6 flow-hash symmetric" } else { "set ip6 flow-hash" });
+        let mut differ = 0;
+        for n in 0..64u16 {
+            let (a, b) = (format!("2001:db8:a::{n:x}"), format!("2001:db8:b::{:x}", 255 - n));
+            let there = way(&mut router, &frame6(&a, &b, (1000 + n, 80), 1));
+            let back = way(&mut router, &frame6(&b, &a, (80, 1000 + n), 2));
+            differ += usize::from(there != back);
+        }
+        assert_eq!(differ == 0, symmetric, "{differ} of 64 differ");
+    }
+}
+
+#[test]
+fn the_flow_label_spreads_what_looks_like_one_flow_when_it_is_asked_for() {
+    let mut router = router();
+    router.cli("ip route add ::/0 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2");
+    let ways = |router: &mut Router| {
+        let one = |label| frame6("2001:db8:a::1", "2001:db8:b::1", (7, 7), label);
+        let mut ways: Vec<_> = (0..32).map(|label| way(router, &one(label))).collect();
+        ways.sort_unstable();
+        ways.dedup();
+        ways.len()
+    };
+    assert_eq!(ways(&mut router), 1);
+    router.cli("set ip6 flow-hash src dst flowlabel");
+    assert_eq!(ways(&mut router), 2);
+    assert_eq!(router.json("show ip6 table")[0]["flow-hash"], "src dst flowlabel");
+}
+
+#[test]
+fn a_recursive_ip6_route_moves_with_what_it_stands_behind() {
+    let mut router = router();
+    router.cli("ip route add 2001:db8:e::/48 via 2001:db8:f::1 resolve-via-host");
+    router.cli("ip route add ::/0 via 2001:db8:1::2");
+    let packet = frame6("2001:db8:a::1", "2001:db8:e::1", (7, 7), 0);
+    router.send("e0", &packet);
+    assert!(router.sent("e1").is_empty(), "the default route is not for that host alone");
+    for (next_hop, out) in [("2001:db8:1::2", "e1"), ("2001:db8:2::2", "e2")] {
+        router.cli(&format!("ip route add 2001:db8:f::1/128 via {next_hop}"));
+        assert_eq!(way(&mut router, &packet), out);
+        router.cli("ip route del 2001:db8:f::1/128");
+    }
+}
+
+#[test]
+fn an_ip6_backup_path_takes_over_when_the_interface_goes_down() {
+    let mut router = router();
+    router.cli("ip route add 2001:db8:e::/48 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2 preference 1");
+    let packet = frame6("2001:db8:a::1", "2001:db8:e::1", (7, 7), 0);
+    assert_eq!(way(&mut router, &packet), "e1");
+    router.cli("set interface state e1 down");
+    assert_eq!(way(&mut router, &packet), "e2");
+    let states = router.json("show ip6 fib 2001:db8:e::/48")[0]["states"].clone();
+    assert_eq!(states[1], "used", "{states}");
+}
+
+#[test]
+fn a_backup_path_of_many_routes_takes_over_for_all_of_them() {
+    let mut router = router();
+    router.cli("ip route add 60.0.0.0/32 count 5000 via 10.0.1.2 e1 via 10.0.2.2 e2 preference 1");
+    let packet = frame([198, 51, 100, 1], [60, 0, 0x13, 0x87], 1, 2);
+    assert_eq!(way(&mut router, &packet), "e1");
+    router.cli("set interface state e1 down");
+    assert_eq!(way(&mut router, &packet), "e2");
+}
+
+#[test]
+fn a_next_hop_of_another_table_leads_where_that_table_says() {
+    let mut router = router();
+    router.cli("ip table add 10");
+    router.cli("ip6 table add 10");
+    router.cli("ip route add 198.51.100.1/32 via 10.0.1.2 e1");
+    router.cli("ip route add 198.51.100.1/32 table 10 via 10.0.2.2 e2");
+    router.cli("ip route add 203.0.113.0/24 via 198.51.100.1 next-hop-table 10");
+    assert_eq!(way(&mut router, &frame([198, 51, 100, 9], [203, 0, 113, 1], 1, 2)), "e2");
+    router.cli("ip route add 2001:db8:f::1/128 table 10 via 2001:db8:2::2 e2");
+    router.cli("ip route add 2001:db8:e::/48 via 2001:db8:f::1 next-hop-table 10");
+    assert_eq!(way(&mut router, &frame6("2001:db8:a::1", "2001:db8:e::1", (7, 7), 0)), "e2");
+    assert!(router.refused("ip6 table del 10").contains("in use"));
+}
