@@ -129,6 +129,7 @@ def test_a_policy_sends_by_another_next_hop_and_falls_back_to_the_route(four: Ne
         abf policy add id 1 match proto udp sport 20000-20009 dport {PORT} via {third.address(family)}
         abf attach ip{family} policy 1 priority 1 {left.interface}""")
     some, others = list(range(20_000, 20_010)), list(range(20_010, 20_020))
+    reach(left.host, third.address(family))
     try:
         with right.host.raw_socket(DEVICE) as one, third.host.raw_socket(DEVICE) as two:
             datagrams(left, family, source, beyond, some + others)
@@ -250,4 +251,5 @@ def test_an_unnumbered_neighbour_that_is_forgotten_is_asked_again(unnumbered: Ne
     for family in (4, 6):
         for side in unnumbered.sides:
             unnumbered.router.ctl(f"ip neighbor del {side.interface} {side.address(family)}")
-        ping_all(unnumbered.left.host, unnumbered.right.address(family), count=10)
+        reach(unnumbered.left.host, unnumbered.right.address(family))
+        ping_all(unnumbered.left.host, unnumbered.right.address(family))
