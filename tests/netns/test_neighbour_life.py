@@ -44,12 +44,12 @@ def test_a_host_in_use_is_asked_at_its_own_address_and_stays(net: Network, famil
     quick(net)
     what = "arp" if family == 4 else "icmp6 and ip6[40] == 135"
     with Capture(right.host, DEVICE, what) as seen:
-        for _ in range(40):
+
+        def is_asked() -> bool:
             ping_all(left.host, right.address(family), count=2)
-            if any(right.mac in line for line in asked(seen)):
-                break
-        else:
-            pytest.fail("nobody asked")
+            return any(right.mac in line for line in asked(seen))
+
+        wait_until("the host is asked at its own address", is_asked)
     assert neighbour(net, right, family)["mac"] == right.mac
     ping_all(left.host, right.address(family))
 

@@ -27,7 +27,8 @@ impl Advertisement {
         };
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         // Who is asked at its own MAC address need not say it (RFC 4861 §7.2.4).
-        let is_answer = flags.contains(NeighborFlags::SOLICITED) && !own.has6(target);
+        let is_ours = own.has6(target) || own.is_tentative(target);
+        let is_answer = flags.contains(NeighborFlags::SOLICITED) && !is_ours;
         let mac = match options.target_mac() {
             Some(mac) if !mac.is_unicast() => return Err(NdDrop::BadMac),
             Some(mac) => mac,
@@ -38,7 +39,7 @@ impl Advertisement {
             }
         };
         let address = IpAddr::V6(target);
-        if own.has6(target) || own.is_tentative(target) {
+        if is_ours {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
                 if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
                     Notice::Conflict { address, mac }.send(cx, packet.rx);
