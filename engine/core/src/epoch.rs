@@ -223,6 +223,48 @@ impl<T: Send + Sync + 'static> Drop for Published<T> {
     }
 }
 
+/// Values that the control thread replaces one by one and workers read without waiting, by number.
+pub struct PublishedSlots<T: Send + Sync + 'static> {
+    slots: Box<[AtomicPtr<T>]>,
+    epochs: Arc<Epochs>,
+}
+
+#[allow(unsafe_code)]
+impl<T: Send + Sync + 'static> PublishedSlots<T> {
+    /// So many, all empty.
+    pub fn new(epochs: &Arc<Epochs>, slots: usize) -> Self {
+        let slots = (0..slots).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
+        PublishedSlots { slots, epochs: epochs.clone() }
+    }
+
+    /// What is published in a slot now, for one pass at most.
+    #[inline(always)]
+    pub fn read<'p>(&self, slot: usize, _pass: Pass<'p>) -> Option<&'p T> {
+        let value = self.slots.get(slot)?.load(Ordering::Acquire);
+        // SAFETY: null or from a Box that `publish` retires through the epochs, which wait for the pass whose
+        // lifetime bounds this reference.
+        unsafe { value.as_ref() }
+    }
+
+    /// Replace the value in a slot; the old one is dropped on the control thread when no worker sees it. A
+    /// slot that is not there stays empty.
+    pub fn publish(&self, slot: usize, value: Option<T>) {
+        let Some(slot) = self.slots.get(slot) else { return };
+        let new = value.map_or(std::ptr::null_mut(), |value| Box::into_raw(Box::new(value)));
+        let old = slot.swap(new, Ordering::AcqRel);
+        if !old.is_null() {
+            // SAFETY: from a Box, and unpublished just now.
+            self.epochs.retire(unsafe { Box::from_raw(old) });
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for PublishedSlots<T> {
+    fn drop(&mut self) {
+        (0..self.slots.len()).for_each(|slot| self.publish(slot, None));
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -256,6 +298,26 @@ mod tests {
         assert_eq!(epochs.collect(), 0);
         assert_eq!(Arc::strong_count(&first), 1);
         assert_eq!(**published.read(reader.pass()), 2);
+    }
+
+    #[test]
+    fn a_slot_is_replaced_without_its_neighbours_and_retires_one_value() {
+        let epochs = Epochs::new(1);
+        let mut reader = epochs.reader(0);
+        reader.wake();
+        let slots = PublishedSlots::new(&epochs, 3);
+        slots.publish(0, Some(10));
+        slots.publish(2, Some(12));
+        assert_eq!(epochs.retired(), 0);
+        slots.publish(2, Some(13));
+        slots.publish(7, Some(99));
+        assert_eq!(epochs.retired(), 1);
+        let seen = [0, 1, 2, 7].map(|slot| slots.read(slot, reader.pass()).copied());
+        assert_eq!(seen, [Some(10), None, Some(13), None]);
+        drop(slots);
+        assert_eq!(epochs.retired(), 3);
+        reader.sleep();
+        assert_eq!(epochs.collect(), 0);
     }
 }
 

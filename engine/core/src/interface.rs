@@ -1,13 +1,11 @@
 //! Interfaces as workers see them: one row each, replaced whole when something about it changes.
-#![allow(unsafe_code)]
 
 use std::sync::Arc;
 
 use crate::arc::{ARCS_MAX, ArcId, Chain};
 use crate::counters::INTERFACES_MAX;
-use crate::epoch::{Epochs, Pass};
+use crate::epoch::{Epochs, Pass, PublishedSlots};
 use crate::ids::{InterfaceId, NodeId};
-use crate::sync::{AtomicPtr, Ordering};
 
 /// Bytes of a link layer between the addresses and the number of the protocol at most: two tags.
 pub const ENCAPSULATION_BYTES_MAX: usize = 8;
@@ -82,40 +80,21 @@ impl InterfaceRow {
 }
 
 /// All rows, by [`InterfaceId`].
-pub struct InterfaceRows {
-    rows: Box<[AtomicPtr<InterfaceRow>]>,
-    epochs: Arc<Epochs>,
-}
+pub struct InterfaceRows(PublishedSlots<InterfaceRow>);
 
 impl InterfaceRows {
     pub(crate) fn new(epochs: &Arc<Epochs>) -> InterfaceRows {
-        let rows = (0..INTERFACES_MAX).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
-        InterfaceRows { rows, epochs: epochs.clone() }
+        InterfaceRows(PublishedSlots::new(epochs, INTERFACES_MAX))
     }
 
     /// An interface's row, for one pass; `None` when it does not exist (any more).
     #[inline(always)]
-    pub fn get<'p>(&self, id: InterfaceId, _pass: Pass<'p>) -> Option<&'p InterfaceRow> {
-        let row = self.rows.get(id.index())?.load(Ordering::Acquire);
-        // SAFETY: null or from a Box that `set` retires through the epochs, which wait for the pass.
-        unsafe { row.as_ref() }
+    pub fn get<'p>(&self, id: InterfaceId, pass: Pass<'p>) -> Option<&'p InterfaceRow> {
+        self.0.read(id.index(), pass)
     }
 
     /// Replace a row (control thread).
     pub(crate) fn set(&self, id: InterfaceId, row: Option<InterfaceRow>) {
-        let new = row.map_or(std::ptr::null_mut(), |r| Box::into_raw(Box::new(r)));
-        let old = self.rows[id.index()].swap(new, Ordering::AcqRel);
-        if !old.is_null() {
-            // SAFETY: from a Box, and unpublished just now.
-            self.epochs.retire(unsafe { Box::from_raw(old) });
-        }
-    }
-}
-
-impl Drop for InterfaceRows {
-    fn drop(&mut self) {
-        for id in 0..self.rows.len() {
-            self.set(InterfaceId(id as u32), None);
-        }
+        self.0.publish(id.index(), row);
     }
 }

@@ -138,10 +138,14 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
     engine.with(|engine, cop: &mut Cop| {
         cop.enabled.remove(&id);
+        let mut listed = false;
         for family in [Family::Ip4, Family::Ip6] {
             let before = cop.lists.remove(&(id, family));
+            listed |= before.is_some();
             hold(engine, family, before, None);
         }
-        cop.publish();
+        if listed {
+            cop.publish();
+        }
     });
 }

@@ -74,7 +74,7 @@ fn listen(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     work(engine, |engine, state| {
         state.joined.insert(id, joined);
         state.joined.retain(|_, groups| !groups.is_empty());
-        publish(engine, state);
+        publish(engine, state, id);
         fit(engine, state, id);
     });
     Ok(Output::none())

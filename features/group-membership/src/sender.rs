@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_core::event::Event;
 use quiver_core::interfaces::InterfaceChange;
+use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_tables::fib::{Family, Fib};
-use quiver_tables::ip::{IpTables, JoinedGroups};
+use quiver_tables::ip::IpTables;
 use quiver_wire::ip6::address::is_link_local;
 
 use crate::input;
@@ -43,13 +44,9 @@ pub(crate) fn work<R>(engine: &mut Engine, change: impl FnOnce(&mut Engine, &mut
     })
 }
 
-fn due_ns(listener: &Listener) -> Option<u64> {
-    listener.from.and_then(|_| listener.port.due_ns())
-}
-
 /// Let the timer fire when the next thing is to be said.
 fn arm(engine: &mut Engine, state: &mut Membership) {
-    let due_ns = state.listeners.values().filter_map(due_ns).min();
+    let due_ns = state.due_ns();
     if state.timer.map(|(at, _)| at) == due_ns {
         return;
     }
@@ -66,22 +63,27 @@ fn fire(engine: &mut Engine) {
     work(engine, |engine, state| {
         state.timer = None;
         let now_ns = engine.now_ns();
-        let Membership { listeners, jitter, .. } = state;
-        for ((id, _), listener) in listeners.iter_mut() {
-            let Some(from) = listener.from.filter(|_| due_ns(listener).is_some_and(|at| at <= now_ns)) else {
-                continue;
-            };
-            for say in listener.port.due(now_ns, jitter) {
-                let mtu =
-                    engine.get::<Fib>().and_then(|fib| fib.interface(*id)).map_or(0, |info| info.mtu_bytes);
-                for packet in packets(&say, from, usize::from(mtu.min(REPORT_MTU_BYTES))) {
-                    let sent = send(engine, *id, packet.to, &packet.bytes);
-                    let counts = &mut listener.counts;
-                    *(if sent { &mut counts.sent } else { &mut counts.not_sent }) += 1;
-                }
+        for (id, family) in state.due(now_ns) {
+            let Membership { listeners, jitter, .. } = state;
+            let listener = listeners.get_mut(&(id, family));
+            if let Some((listener, from)) = listener.and_then(|l| l.from.map(|from| (l, from))) {
+                say_due(engine, id, listener, from, jitter);
             }
+            state.plan(id);
         }
     });
+}
+
+/// Say what is due on an interface.
+fn say_due(engine: &mut Engine, id: InterfaceId, listener: &mut Listener, from: IpAddr, jitter: &mut Jitter) {
+    for say in listener.port.due(engine.now_ns(), jitter) {
+        let mtu = engine.get::<Fib>().and_then(|fib| fib.interface(id)).map_or(0, |info| info.mtu_bytes);
+        for packet in packets(&say, from, usize::from(mtu.min(REPORT_MTU_BYTES))) {
+            let sent = send(engine, id, packet.to, &packet.bytes);
+            let counts = &mut listener.counts;
+            *(if sent { &mut counts.sent } else { &mut counts.not_sent }) += 1;
+        }
+    }
 }
 
 /// Send a packet to a group of the link; false when there is no room.
@@ -145,24 +147,21 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
             tracing::debug!("{}: reports from {old} end", engine.interface_name(id));
         }
     }
+    state.plan(id);
 }
 
-/// Let workers know which groups are joined.
-pub(crate) fn publish(engine: &Engine, state: &Membership) {
+/// Let workers know which groups are joined on an interface.
+pub(crate) fn publish(engine: &Engine, state: &Membership, id: InterfaceId) {
     let Some(tables) = engine.shared::<IpTables>() else { return };
-    let length = state.joined.keys().next_back().map_or(0, |last| last.index() + 1);
-    let of = |place: usize| state.joined.get(&InterfaceId(place as u32)).into_iter().flatten();
-    let groups: Vec<JoinedGroups> =
-        (0..length).map(|place| of(place).map(|(group, _)| *group).collect()).collect();
-    tables.interfaces.publish_groups(groups);
+    let groups = state.joined.get(&id).into_iter().flatten();
+    tables.interfaces.publish_groups(id, groups.map(|(group, _)| *group).collect());
 }
 
 fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     work(engine, |engine, state| {
         if change == InterfaceChange::Deleted {
-            state.listeners.retain(|(on, _), _| *on != id);
-            if state.joined.remove(&id).is_some() {
-                publish(engine, state);
+            if state.forget(id) {
+                publish(engine, state, id);
             }
         } else {
             fit(engine, state, id);
@@ -179,6 +178,7 @@ fn hear(engine: &mut Engine, event: &Event) {
         Some(Notice::Report { group }) => work(engine, |_, state| {
             if let Some(listener) = state.listeners.get_mut(&(id, Family::of(group))) {
                 listener.port.heard_report(group, now_ns);
+                state.plan(id);
             }
         }),
         None => {}
@@ -194,4 +194,5 @@ fn asked(state: &mut Membership, id: InterfaceId, from: IpAddr, query: &Query, n
     }
     listener.counts.queries += 1;
     listener.port.asked(query, now_ns, jitter);
+    state.plan(id);
 }

@@ -49,12 +49,23 @@ pub struct Listener {
     pub from: Option<IpAddr>,
 }
 
+impl Listener {
+    /// When something is to be said.
+    pub fn due_ns(&self) -> Option<u64> {
+        self.from.and_then(|_| self.port.due_ns())
+    }
+}
+
 /// All of it.
 pub struct Membership {
     /// What operators joined.
     pub joined: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>>,
     /// Who tells it, by interface and family.
     pub listeners: BTreeMap<(InterfaceId, Family), Listener>,
+    /// Who has something to say, by when.
+    due: BTreeSet<(u64, InterfaceId, Family)>,
+    /// When each of those stands there.
+    planned: BTreeMap<(InterfaceId, Family), u64>,
     /// For delays.
     pub jitter: Jitter,
     /// The timer that runs, and when it fires.
@@ -65,7 +76,41 @@ impl Membership {
     /// Nothing is listened to.
     pub fn new() -> Membership {
         let (joined, listeners) = (BTreeMap::new(), BTreeMap::new());
-        Membership { joined, listeners, jitter: Jitter::random(), timer: None }
+        let (due, planned) = (BTreeSet::new(), BTreeMap::new());
+        Membership { joined, listeners, due, planned, jitter: Jitter::random(), timer: None }
+    }
+
+    /// When something is to be said first.
+    pub fn due_ns(&self) -> Option<u64> {
+        self.due.first().map(|(at, ..)| *at)
+    }
+
+    /// Who has something to say now.
+    pub fn due(&self, now_ns: u64) -> Vec<(InterfaceId, Family)> {
+        let due = self.due.iter().take_while(|(at, ..)| *at <= now_ns);
+        due.map(|(_, id, family)| (*id, *family)).collect()
+    }
+
+    /// What is told on an interface may have changed.
+    pub fn plan(&mut self, id: InterfaceId) {
+        for key in [(id, Family::Ip4), (id, Family::Ip6)] {
+            if let Some(at) = self.planned.remove(&key) {
+                self.due.remove(&(at, key.0, key.1));
+            }
+            if let Some(at) = self.listeners.get(&key).and_then(Listener::due_ns) {
+                self.planned.insert(key, at);
+                self.due.insert((at, key.0, key.1));
+            }
+        }
+    }
+
+    /// The interface is gone. Returns whether groups were joined there.
+    pub fn forget(&mut self, id: InterfaceId) -> bool {
+        for family in [Family::Ip4, Family::Ip6] {
+            self.listeners.remove(&(id, family));
+        }
+        self.plan(id);
+        self.joined.remove(&id).is_some()
     }
 }
 

@@ -79,8 +79,12 @@ impl Asked {
 
     /// The interface is gone.
     pub fn forget_interface(&mut self, id: InterfaceId) {
-        self.entries.retain(|(on, _), _| *on != id);
-        self.due.retain(|(_, on, _)| *on != id);
+        let first = (id, IpAddr::from([0; 4]));
+        let here = self.entries.range(first..).map(|(key, _)| *key).take_while(|(on, _)| *on == id);
+        let gone: Vec<_> = here.collect();
+        for (on, address) in gone {
+            self.remove(on, address);
+        }
     }
 
     /// The next one that is due. `config` tells the timers of a family.

@@ -28,6 +28,7 @@ mod proxies;
 mod question;
 mod route_end;
 mod segments;
+mod shown;
 mod state;
 pub mod tables;
 mod tell;

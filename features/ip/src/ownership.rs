@@ -112,9 +112,11 @@ impl Ownerships {
 
     /// The interface is gone.
     pub fn forget_interface(&mut self, id: InterfaceId) {
-        self.map.retain(|(on, _), _| *on != id);
-        self.due.retain(|(_, on, _)| *on != id);
-        self.said.retain(|(on, _), _| *on != id);
+        let known: Vec<IpAddr> = self.on(id).collect();
+        known.into_iter().for_each(|address| self.remove(id, address));
+        for six in [false, true] {
+            self.said.remove(&(id, six));
+        }
     }
 
     fn plan(&mut self, id: InterfaceId, address: IpAddr, phase: Phase, due_ns: u64) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
@@ -17,6 +17,7 @@ use crate::path_mtu::PathMtus;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::proxies::ArpProxies;
+use crate::shown::Shown;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
 
 /// What is configured on one interface.
@@ -81,6 +82,8 @@ pub struct IpState {
     pub(crate) pings: Arc<WaitingPings>,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
+    /// What workers see of them.
+    pub(crate) shown: Shown,
     /// Neighbours that were asked for.
     pub(crate) asked: Asked,
     /// How many ICMP errors workers may send.
@@ -104,6 +107,7 @@ impl IpState {
             pings,
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
+            shown: Shown::default(),
             asked: Asked::default(),
             icmp_limits,
             path_mtus: PathMtus::default(),
@@ -124,53 +128,43 @@ impl IpState {
         &self.tables
     }
 
+    /// What is configured on an interface, to be changed perhaps: the next `publish` looks at it.
     pub(crate) fn interface(&mut self, id: InterfaceId) -> &mut InterfaceIp {
+        self.shown.touch(id);
         self.interfaces.entry(id).or_default()
     }
 
     /// The addresses of an interface as workers see them: its own, or those that it borrows.
     pub(crate) fn addresses(&self, id: InterfaceId) -> Addresses {
         let Some(interface) = self.interfaces.get(&id) else { return Addresses::default() };
-        let mut own = interface.addresses();
-        if let Some(lender) = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender)) {
-            let lent = lender.addresses();
-            own = Addresses { ip4: lent.ip4, ip6: lent.ip6, borrowed: true, ..own };
-        }
+        let mut own = self.own_or_lent(interface);
         if own.ip6.is_empty() && own.link_local.is_some() {
             // An address to speak to the world with, where this interface has none.
-            let others = self.interfaces.values().filter(|other| other.table6 == interface.table6);
-            let others = others.flat_map(|other| other.addresses().ip6);
-            own.elsewhere6 = others.map(|other| other.address()).next();
+            own.elsewhere6 = self.shown.chosen6(interface.table6);
         }
         own
     }
 
-    /// Let workers see what is configured.
-    pub(crate) fn publish(&self, fib: &Fib) {
-        let length = self.interfaces.keys().next_back().map_or(0, |last| last.index() + 1);
-        let mut addresses = vec![None; length];
-        for (id, interface) in &self.interfaces {
-            let mut seen = self.addresses(*id);
-            if let Some(table) = fib.table_id(Family::Ip4, interface.table4).filter(|_| interface.proxy_arp) {
-                seen.arp_proxies = self.arp_proxies.ranges(table);
-            }
-            addresses[id.index()] = (seen != Addresses::default()).then(|| Arc::new(seen));
-        }
-        self.tables.interfaces.publish(addresses);
-        for (id, interface) in &self.interfaces {
-            let lender = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender));
-            let table4 =
-                if lender.unwrap_or(interface).ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
-            let speaks_ip6 = interface.link_local.is_some();
-            let table6 = if speaks_ip6 { interface.table6 } else { NOT_ENABLED };
-            let link_local = fib.link_local_table(*id).filter(|_| speaks_ip6).unwrap_or(NOT_ENABLED);
-            self.tables.interfaces.set_tables(*id, table4, table6, link_local);
-        }
+    /// The addresses of an interface without those of others of its table.
+    pub(crate) fn own_or_lent(&self, interface: &InterfaceIp) -> Addresses {
+        let own = interface.addresses();
+        let Some(lender) = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender)) else {
+            return own;
+        };
+        let lent = lender.addresses();
+        Addresses { ip4: lent.ip4, ip6: lent.ip6, borrowed: true, ..own }
+    }
+
+    /// Who answers ARP for others has other ranges: the next `publish` looks at them.
+    pub(crate) fn touch_arp_proxies(&mut self) {
+        let answering = self.interfaces.iter().filter(|(_, interface)| interface.proxy_arp);
+        answering.for_each(|(id, _)| self.shown.touch(*id));
     }
 
     /// The interface is gone.
     pub(crate) fn forget(&mut self, id: InterfaceId) {
         self.interfaces.remove(&id);
+        self.shown.touch(id);
         self.asked.forget_interface(id);
         self.ownerships.forget_interface(id);
         self.held.forget_interface(id);

@@ -64,10 +64,8 @@ pub(crate) fn refuse_borrower(engine: &Engine, id: InterfaceId) -> Result<(), Re
 /// Refuse what would part an interface from those that use its addresses.
 pub(crate) fn refuse_lender(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     let Some(ip) = engine.get::<IpState>() else { return Ok(()) };
-    let Some((borrower, _)) = ip.interfaces.iter().find(|(_, own)| own.unnumbered == Some(id)) else {
-        return Ok(());
-    };
-    let (name, borrower) = (engine.interface_name(id), engine.interface_name(*borrower));
+    let Some(borrower) = ip.shown.borrowers(id).next() else { return Ok(()) };
+    let (name, borrower) = (engine.interface_name(id), engine.interface_name(borrower));
     Err(Refusal::new(format!("interface {borrower} uses the addresses of {name}"))
         .remedy(format!("set interface unnumbered del {borrower}")))
 }
@@ -91,8 +89,10 @@ fn change(engine: &mut Engine, id: InterfaceId, lender: Option<InterfaceId>) -> 
 /// The addresses of `lender` have changed, or it is gone: those that use them follow. Whoever calls
 /// publishes.
 pub(crate) fn follow_lender(engine: &Engine, ip: &mut IpState, fib: &mut Fib, lender: InterfaceId) {
-    let borrowers: Vec<InterfaceId> =
-        ip.interfaces.iter().filter(|(_, own)| own.unnumbered == Some(lender)).map(|(id, _)| *id).collect();
+    let borrowers: Vec<InterfaceId> = ip.shown.borrowers(lender).collect();
+    if borrowers.is_empty() {
+        return;
+    }
     let is_there = ip.interfaces.contains_key(&lender);
     let speaks = is_there && ip.interface(lender).speaks_ip6();
     for id in borrowers {

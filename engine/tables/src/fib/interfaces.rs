@@ -8,7 +8,7 @@ use quiver_core::InterfaceId;
 use quiver_wire::MacAddress;
 
 use super::path::{Family, Path, Source, Target};
-use super::path_list::{ListKey, PathList};
+use super::path_list::ListKey;
 use super::routes::{is_link_local, is_unicast};
 use super::series::{Series, Step};
 use super::{Fib, FibError, InterfaceInfo, Side};
@@ -174,25 +174,25 @@ impl Fib {
         for address in neighbours {
             self.remove_neighbour(id, address)?;
         }
-        self.remove_paths_on(id)?;
-        self.attaching.remove(&id);
-        let link_local = self.interfaces.remove(&id).and_then(|interface| interface.link_local_table);
-        self.resolve_again(self.lists.on(id));
+        // First what holds no routes but its own: as a rule no path names it then.
+        let link_local = self.interfaces.get_mut(&id).and_then(|interface| interface.link_local_table.take());
         if let Some(table) = link_local {
             self.drop_table(Family::Ip6, table);
         }
+        self.remove_paths_on(id)?;
+        self.attaching.remove(&id);
+        self.interfaces.remove(&id);
+        self.resolve_again(self.lists.on(id));
         Ok(())
     }
 
     /// Routes lose the paths that name the interface: each list of paths is shortened once, and the
     /// routes that held it are moved together.
     fn remove_paths_on(&mut self, id: InterfaceId) -> Result<(), FibError> {
-        let naming = |list: &PathList| list.key.paths.iter().any(|path| path.names(id));
         let naming: BTreeMap<GroupId, Arc<ListKey>> = self
             .lists
-            .iter()
-            .filter(|(_, list)| naming(list))
-            .map(|(group, list)| (group, list.key.clone()))
+            .naming(id)
+            .filter_map(|group| Some((group, self.lists.get(group)?.key.clone())))
             .collect();
         if naming.is_empty() {
             return Ok(());

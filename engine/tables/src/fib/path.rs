@@ -170,13 +170,18 @@ impl Path {
         }
     }
 
+    /// The interface that the path names.
+    pub(super) fn named(&self) -> Option<InterfaceId> {
+        match self.target {
+            Target::Via { interface, .. } => interface,
+            Target::Attached(on) | Target::Broadcast { interface: on, .. } => Some(on),
+            _ => None,
+        }
+    }
+
     /// Does the path name this interface?
     pub(super) fn names(&self, interface: InterfaceId) -> bool {
-        match self.target {
-            Target::Via { interface: on, .. } => on == Some(interface),
-            Target::Attached(on) | Target::Broadcast { interface: on, .. } => on == interface,
-            _ => false,
-        }
+        self.named() == Some(interface)
     }
 
     /// May it become several hops, though it is one path?

@@ -50,12 +50,19 @@ pub(super) struct PathList {
     pub dependencies: Dependencies,
 }
 
+/// The interfaces that the paths of a list name.
+fn named(key: &ListKey) -> impl Iterator<Item = InterfaceId> {
+    key.paths.iter().filter_map(Path::named)
+}
+
 #[derive(Default)]
 pub(super) struct PathLists {
     by_key: HashMap<Arc<ListKey>, GroupId>,
     lists: Vec<Option<PathList>>,
     tracked: BTreeMap<Tracked, BTreeSet<GroupId>>,
     by_interface: HashMap<InterfaceId, BTreeSet<GroupId>>,
+    /// Lists by the interfaces that their paths name.
+    naming: BTreeSet<(InterfaceId, GroupId)>,
     /// Lists that lost their last route; swept when a change is complete.
     orphans: Vec<GroupId>,
 }
@@ -79,6 +86,7 @@ impl PathLists {
             self.lists.resize_with(place + 1, || None);
         }
         self.by_key.insert(key.clone(), group);
+        self.naming.extend(named(&key).map(|interface| (interface, group)));
         self.lists[place] = Some(PathList { key, routes: 0, hops, dependencies: Dependencies::default() });
         self.orphans.push(group); // until a route takes it
     }
@@ -107,6 +115,9 @@ impl PathLists {
                 && let Some(list) = self.lists[group.0 as usize].take()
             {
                 self.by_key.remove(&list.key);
+                named(&list.key).for_each(|interface| {
+                    self.naming.remove(&(interface, group));
+                });
                 return Some((group, list));
             }
         }
@@ -180,6 +191,12 @@ impl PathLists {
     /// Lists whose hops follow from this interface.
     pub fn on(&self, interface: InterfaceId) -> Vec<GroupId> {
         self.by_interface.get(&interface).map_or_else(Vec::new, |users| users.iter().copied().collect())
+    }
+
+    /// Lists with a path that names this interface.
+    pub fn naming(&self, interface: InterfaceId) -> impl Iterator<Item = GroupId> {
+        let all = (interface, GroupId(0))..=(interface, GroupId(u32::MAX));
+        self.naming.range(all).map(|(_, group)| *group)
     }
 
     pub fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::InterfaceId;
 use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::epoch::{Epochs, Pass, Published};
+use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
 
 use super::Addresses;
 use crate::ip4_lpm::Ip4Tables;
@@ -31,16 +31,13 @@ pub struct IpTables {
     pub interfaces: Arc<IpInterfaces>,
 }
 
-/// The groups that somebody in the router has joined on one interface, in order.
-pub type JoinedGroups = Arc<[IpAddr]>;
-
 /// Per interface: the small numbers of its tables, its addresses, and the groups that were joined.
 pub struct IpInterfaces {
     table4: Box<[AtomicU32]>,
     table6: Box<[AtomicU32]>,
     link_local: Box<[AtomicU32]>,
-    addresses: Published<Vec<Option<Arc<Addresses>>>>,
-    groups: Published<Vec<JoinedGroups>>,
+    addresses: PublishedSlots<Addresses>,
+    groups: PublishedSlots<Vec<IpAddr>>,
 }
 
 fn column() -> Box<[AtomicU32]> {
@@ -60,8 +57,8 @@ impl IpInterfaces {
             table4: column(),
             table6: column(),
             link_local: column(),
-            addresses: Published::new(epochs, Vec::new()),
-            groups: Published::new(epochs, Vec::new()),
+            addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
+            groups: PublishedSlots::new(epochs, INTERFACES_MAX),
         }
     }
 
@@ -88,20 +85,20 @@ impl IpInterfaces {
     /// The addresses of `interface`, if it has any.
     #[inline]
     pub fn addresses<'p>(&self, interface: InterfaceId, pass: Pass<'p>) -> Option<&'p Addresses> {
-        self.addresses.read(pass).get(interface.index())?.as_deref()
+        self.addresses.read(interface.index(), pass)
     }
 
     /// Has somebody in the router joined `group` on `interface`? Groups that an interface listens to by itself
     /// are not meant ([`Addresses::listens_to`]).
     #[inline]
     pub fn joined(&self, interface: InterfaceId, group: IpAddr, pass: Pass<'_>) -> bool {
-        let groups = self.groups.read(pass).get(interface.index());
+        let groups = self.groups.read(interface.index(), pass);
         groups.is_some_and(|groups| groups.binary_search(&group).is_ok())
     }
 
-    /// Set the groups that were joined, by the number of the interface, each in order (control thread).
-    pub fn publish_groups(&self, groups: Vec<JoinedGroups>) {
-        self.groups.publish(groups);
+    /// Set the groups that were joined on an interface, in order (control thread).
+    pub fn publish_groups(&self, interface: InterfaceId, groups: Vec<IpAddr>) {
+        self.groups.publish(interface.index(), Some(groups).filter(|groups| !groups.is_empty()));
     }
 
     /// Set the tables of an interface (control thread).
@@ -114,9 +111,9 @@ impl IpInterfaces {
         }
     }
 
-    /// Set the addresses of all interfaces, by number (control thread).
-    pub fn publish(&self, addresses: Vec<Option<Arc<Addresses>>>) {
-        self.addresses.publish(addresses);
+    /// Set the addresses of an interface (control thread).
+    pub fn publish(&self, interface: InterfaceId, addresses: Option<Addresses>) {
+        self.addresses.publish(interface.index(), addresses);
     }
 }
 

@@ -87,6 +87,7 @@ fn arp_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
             }
             false => ip.arp_proxies.add(id, (first, last)),
         }
+        ip.touch_arp_proxies();
         ip.publish(fib);
         Ok(())
     })

@@ -1,0 +1,157 @@
+//! What workers see of interfaces: shown anew where something may have changed, and nowhere else, so that a
+//! change costs the same among thousands of interfaces as among a few.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+
+use quiver_core::InterfaceId;
+use quiver_tables::fib::{Family, Fib};
+
+use crate::state::IpState;
+use crate::tables::{Addresses, NOT_ENABLED};
+
+/// A table, and an interface in it.
+type Place = (u32, InterfaceId);
+
+/// What others follow of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    /// The interface whose addresses it uses.
+    lender: Option<InterfaceId>,
+    /// An IPv6 address that interfaces of its table may speak with that have none.
+    source6: Option<(u32, Ipv6Addr)>,
+    /// The table in which it looks for such an address, having but a link-local one.
+    seeks6: Option<u32>,
+}
+
+/// What workers see, and who follows whom, as of the last [`IpState::publish`].
+#[derive(Default)]
+pub(crate) struct Shown {
+    /// Of these something may have changed since.
+    touched: BTreeSet<InterfaceId>,
+    seen: BTreeMap<InterfaceId, Addresses>,
+    entries: BTreeMap<InterfaceId, Entry>,
+    /// The lender, and who uses its addresses.
+    borrowers: BTreeSet<(InterfaceId, InterfaceId)>,
+    sources6: BTreeMap<Place, Ipv6Addr>,
+    seekers6: BTreeSet<Place>,
+    /// By table, the source that the seekers there have.
+    chosen6: BTreeMap<u32, (InterfaceId, Ipv6Addr)>,
+}
+
+fn in_table(table: u32) -> std::ops::RangeInclusive<Place> {
+    (table, InterfaceId(0))..=(table, InterfaceId(u32::MAX))
+}
+
+impl Shown {
+    /// Something about the interface may have changed.
+    pub fn touch(&mut self, id: InterfaceId) {
+        self.touched.insert(id);
+    }
+
+    /// Who uses the addresses of `lender`.
+    pub fn borrowers(&self, lender: InterfaceId) -> impl Iterator<Item = InterfaceId> {
+        let all = (lender, InterfaceId(0))..=(lender, InterfaceId(u32::MAX));
+        self.borrowers.range(all).map(|(_, borrower)| *borrower)
+    }
+
+    /// The source of those that seek one in a table.
+    pub fn chosen6(&self, table: u32) -> Option<Ipv6Addr> {
+        self.chosen6.get(&table).map(|(_, address)| *address)
+    }
+
+    /// Replace what others follow of an interface. Returns the tables in which that may move a source.
+    fn enter(&mut self, id: InterfaceId, entry: Entry) -> BTreeSet<u32> {
+        let old = self.entries.remove(&id).unwrap_or_default();
+        if entry != Entry::default() {
+            self.entries.insert(id, entry);
+        }
+        if old == entry {
+            return BTreeSet::new();
+        }
+        old.lender.map(|lender| self.borrowers.remove(&(lender, id)));
+        old.source6.map(|(table, _)| self.sources6.remove(&(table, id)));
+        old.seeks6.map(|table| self.seekers6.remove(&(table, id)));
+        entry.lender.map(|lender| self.borrowers.insert((lender, id)));
+        entry.source6.map(|(table, address)| self.sources6.insert((table, id), address));
+        entry.seeks6.map(|table| self.seekers6.insert((table, id)));
+        [old.source6, entry.source6].into_iter().flatten().map(|(table, _)| table).collect()
+    }
+
+    /// See that seekers of a table have a source that is still there; it stays as long as it can. Returns
+    /// whether it is another one now.
+    fn choose6(&mut self, table: u32) -> bool {
+        let old = self.chosen6.get(&table).copied();
+        let holds = |(id, address): (InterfaceId, Ipv6Addr)| {
+            self.sources6.get(&(table, id)).is_some_and(|now| *now == address)
+        };
+        if old.is_some_and(holds) {
+            return false;
+        }
+        let last = self.sources6.range(in_table(table)).next_back();
+        match last.map(|((_, id), address)| (*id, *address)) {
+            Some(new) => self.chosen6.insert(table, new),
+            None => self.chosen6.remove(&table),
+        };
+        self.chosen6(table) != old.map(|(_, address)| address)
+    }
+}
+
+impl IpState {
+    /// What others follow of an interface, as it is configured now.
+    fn entry(&self, id: InterfaceId) -> Entry {
+        let Some(interface) = self.interfaces.get(&id) else { return Entry::default() };
+        let seen = self.own_or_lent(interface);
+        let own = if seen.borrowed { interface.addresses().ip6 } else { seen.ip6.clone() };
+        Entry {
+            lender: interface.unnumbered,
+            source6: own.first().map(|own| (interface.table6, own.address())),
+            seeks6: (seen.ip6.is_empty() && seen.link_local.is_some()).then_some(interface.table6),
+        }
+    }
+
+    /// Let workers see what is configured.
+    pub(crate) fn publish(&mut self, fib: &Fib) {
+        let mut due = std::mem::take(&mut self.shown.touched);
+        let lent: Vec<InterfaceId> = due.iter().flat_map(|id| self.shown.borrowers(*id)).collect();
+        due.extend(lent);
+        let mut tables = BTreeSet::new();
+        for id in &due {
+            let entry = self.entry(*id);
+            tables.extend(self.shown.enter(*id, entry));
+        }
+        for table in tables {
+            if self.shown.choose6(table) {
+                due.extend(self.shown.seekers6.range(in_table(table)).map(|(_, id)| *id));
+            }
+        }
+        due.into_iter().for_each(|id| self.show(fib, id));
+    }
+
+    /// Let workers see an interface as it is configured.
+    fn show(&mut self, fib: &Fib, id: InterfaceId) {
+        let mut now = self.addresses(id);
+        let interface = self.interfaces.get(&id);
+        let proxies = interface.filter(|interface| interface.proxy_arp);
+        if let Some(table) = proxies.and_then(|interface| fib.table_id(Family::Ip4, interface.table4)) {
+            now.arp_proxies = self.arp_proxies.ranges(table);
+        }
+        let is_empty = now == Addresses::default();
+        if self.shown.seen.get(&id).map_or(!is_empty, |seen| *seen != now) {
+            self.tables.interfaces.publish(id, (!is_empty).then(|| now.clone()));
+            match is_empty {
+                true => self.shown.seen.remove(&id),
+                false => self.shown.seen.insert(id, now),
+            };
+        }
+        let Some(interface) = interface else {
+            return self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
+        };
+        let lender = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender));
+        let table4 = if lender.unwrap_or(interface).ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
+        let speaks_ip6 = interface.link_local.is_some();
+        let table6 = if speaks_ip6 { interface.table6 } else { NOT_ENABLED };
+        let link_local = fib.link_local_table(id).filter(|_| speaks_ip6).unwrap_or(NOT_ENABLED);
+        self.tables.interfaces.set_tables(id, table4, table6, link_local);
+    }
+}
