@@ -84,13 +84,13 @@ impl<A: Address> FamilyTables<A> {
 
     /// Take a table away; returns the groups its routes held.
     pub fn delete(&mut self, index: u32) -> Vec<GroupId> {
-        let mut held: Vec<_> = self.lpm.prefixes(index).iter().map(|(_, route)| route.group).collect();
-        self.others.retain(|(table, _), others| {
-            if *table == index {
-                held.extend(others.iter().map(|(_, group)| *group));
-            }
-            *table != index
-        });
+        let main: Vec<_> =
+            self.lpm.prefixes(index).iter().map(|(prefix, route)| (prefix, route.group)).collect();
+        let mut held = Vec::with_capacity(main.len());
+        for (prefix, group) in main {
+            let others = self.others.remove(&(index, prefix)).into_iter().flatten();
+            held.extend(others.map(|(_, group)| group).chain([group]));
+        }
         self.lpm.clear(index);
         if let Some(Some(id)) = self.ids[index as usize].take() {
             self.by_id.remove(&id);

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use quiver_core::counters::INTERFACES_MAX;
 use quiver_core::epoch::Epochs;
 
 use crate::memory::{MemoryError, Pages, Reserved, Slots};
@@ -15,8 +16,9 @@ pub const ENTRIES_MAX: usize = 1 << 28;
 pub const NODES_MAX: usize = 1 << 24;
 /// Skips of all tries of a family (256 or 512 MB of address space).
 pub const SKIPS_MAX: usize = 1 << 24;
-/// Small roots, one for each table that is not empty.
-pub(crate) const ROOTS_MAX: usize = 4096;
+/// Small roots (16 KB), one for each table that is not empty: of IPv6, one for the link-local addresses of each
+/// interface, and as many again.
+pub(crate) const ROOTS_MAX: usize = 2 * INTERFACES_MAX;
 
 /// Slots that one word speaks of.
 pub(crate) const WORD_SLOTS: usize = 32;
