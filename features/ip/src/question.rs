@@ -14,6 +14,8 @@ use crate::tables::Addresses;
 
 /// Bytes of the two addresses of an Ethernet frame; an interface's tags come behind them.
 const ADDRESSES_BYTES: usize = 12;
+/// Frames that a worker sends on behalf of one errand, at most: some 30 us.
+const FRAMES_PER_ERRAND: usize = 128;
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = 14 + 28;
 /// Bytes of an Ethernet frame with a solicitation or advertisement that tells a MAC address.
@@ -185,15 +187,16 @@ impl Outgoing {
     }
 
     /// Send them all.
-    pub fn send(self, engine: &mut Engine) {
-        if self.0.is_empty() {
-            return;
+    pub fn send(mut self, engine: &mut Engine) {
+        while !self.0.is_empty() {
+            let rest = self.0.split_off(self.0.len().min(FRAMES_PER_ERRAND));
+            let frames = std::mem::replace(&mut self.0, rest);
+            engine.post(WorkerId(0), move |worker: &mut Worker| {
+                for (frame, tx, output) in &frames {
+                    // Without a buffer it is not sent: `show buffers` counts it.
+                    worker.inject(frame, *output, InterfaceId::NONE, *tx, 0);
+                }
+            });
         }
-        engine.post(WorkerId(0), move |worker: &mut Worker| {
-            for (frame, tx, output) in &self.0 {
-                // Without a buffer it is not sent: `show buffers` counts it.
-                worker.inject(frame, *output, InterfaceId::NONE, *tx, 0);
-            }
-        });
     }
 }
