@@ -13,6 +13,8 @@ from peers.router import Router
 from peers.testpmd import Port, Testpmd
 
 #: Packets that each test moves at least.
+#: Frames in which the router announces an interface's addresses when its link comes up.
+ANNOUNCEMENTS_MAX = 3
 PACKETS_MIN = 20_000
 #: testpmd's `flowgen` sends to this address, and to 10.253.0.0/16.
 FLOWGEN_MAC = "00:01:02:03:04:01"
@@ -159,9 +161,10 @@ def test_ipv4_is_routed_between_two_memif_interfaces(
         full = errors["memif1/1-tx", "tx-ring-full"]
         # Port 1's own frames are not for the router's second MAC address.
         assert errors["ethernet-input", "mac-mismatch"] == counts[1].tx_packets
-        assert counts[0].rx_packets == 0
-        assert counts[1].rx_packets == counts[0].tx_packets - full
         assert router.counters("memif1/0")["ip4"] == counts[0].tx_packets
+        routed = counts[0].tx_packets - full
+        assert routed <= counts[1].rx_packets <= routed + ANNOUNCEMENTS_MAX
+        assert counts[0].rx_packets <= ANNOUNCEMENTS_MAX
 
 
 @and_lending
