@@ -12,9 +12,9 @@ from peers.processes import wait_until
 from peers.router import Router
 from peers.testpmd import Port, Testpmd
 
-#: Packets that each test moves at least.
 #: Frames in which the router announces an interface's addresses when its link comes up.
 ANNOUNCEMENTS_MAX = 3
+#: Packets that each test moves at least.
 PACKETS_MIN = 20_000
 #: testpmd's `flowgen` sends to this address, and to 10.253.0.0/16.
 FLOWGEN_MAC = "00:01:02:03:04:01"
