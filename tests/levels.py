@@ -127,7 +127,7 @@ LEVELS = [
         Cargo,
         (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "3")),
     ),
-    Level("lab", [str(PYTHON), "-m", "pytest", "-q", "-rfEs"], Pytest, directory="lab"),
+    Level("lab", [str(PYTHON), "-m", "pytest", "-rfEs"], Pytest, directory="lab"),
     Level(
         "binaries",
         ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
