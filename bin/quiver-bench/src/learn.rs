@@ -3,9 +3,10 @@
 //!
 //! Packets arrive by the clock, whether the worker looks or not: what has arrived and was not taken waits in
 //! a ring of so many places, and what finds it full is lost, as at a device. The worker runs in a thread of
-//! its own, the control thread here. First the rate is found at which known traffic loses nothing; then, at a
-//! part of it, every so-many-th packet comes from an address that is new until it is learned. All packets go to
-//! known stations, so every one that was taken must leave by their port.
+//! its own, the control thread here. Every so-many-th packet comes from one of the addresses. First they are
+//! learned at whatever rate, then the rate is found at which nothing is lost, all being known; they are
+//! forgotten, and learned again at a part of that rate. All packets go to known stations, so every one that was
+//! taken must leave by their port.
 //! Where the host stops the worker's core, arrivals stop too; how often that happened is told for each stretch.
 
 use std::sync::Arc;
@@ -308,44 +309,63 @@ fn told(what: &str, stretch: Stretch) {
     );
 }
 
+impl Bench {
+    /// Let packets arrive until `macs` addresses are learned. How long that took, too.
+    fn learn(&mut self, rate: u64, macs: u64) -> Result<(Stretch, f64)> {
+        let mut learned_in = None;
+        let stretch = self.run(rate, macs, |engine, elapsed| {
+            if Bench::learned(engine) >= macs && learned_in.is_none() {
+                learned_in = Some(elapsed);
+            }
+            learned_in.is_some() || elapsed > PATIENCE
+        })?;
+        let seconds = learned_in.ok_or_else(|| anyhow!("{} learned", Bench::learned(&self.engine)))?;
+        Ok((stretch, seconds.as_secs_f64()))
+    }
+
+    /// The rate at which nothing is lost when all addresses are known, packets a second.
+    fn rate_without_loss(&mut self, macs: u64) -> Result<u64> {
+        let for_a_trial = |_: &Engine, elapsed: Duration| elapsed >= TRIAL;
+        let all = self.run(u64::MAX, macs, for_a_trial)?;
+        let most = all.taken as f64 / all.took.as_secs_f64();
+        println!("as many as are taken when all are known: {:.2} Mpps", most / 1e6);
+        for hundredths in (50..100).rev() {
+            let rate = (most * f64::from(hundredths) / 100.0) as u64;
+            let trial = self.run(rate, macs, for_a_trial)?;
+            if trial.lost == 0 {
+                told(&format!("all known, at {hundredths} % of that"), trial);
+                return Ok(rate);
+            }
+        }
+        Err(anyhow!("known packets are lost at half of the rate already: something else runs here"))
+    }
+
+    /// Forget what was learned, all of it.
+    fn forget(&mut self) -> Result<()> {
+        self.command("l2fib flush-mac all")?;
+        let begin = Instant::now();
+        while Bench::learned(&self.engine) > 0 {
+            if begin.elapsed() > PATIENCE {
+                return Err(anyhow!("{} are still learned", Bench::learned(&self.engine)));
+            }
+            self.engine.turn(1);
+        }
+        Ok(())
+    }
+}
+
 /// Measure, and print what came of it.
 pub fn run(wanted: Wanted) -> Result<()> {
+    let Wanted { macs, part, one_in, .. } = wanted;
     let mut bench = Bench::new(wanted)?;
-    let for_a_trial = |_: &Engine, elapsed: Duration| elapsed >= TRIAL;
-    bench.run(u64::MAX, 0, for_a_trial)?; // warms up
-    let all = bench.run(u64::MAX, 0, for_a_trial)?;
-    let most = all.taken as f64 / all.took.as_secs_f64();
-    println!("as many known packets as are taken: {:.2} Mpps", most / 1e6);
-    let mut ndr = 0;
-    for hundredths in (50..100).rev() {
-        let rate = (most * f64::from(hundredths) / 100.0) as u64;
-        let trial = bench.run(rate, 0, for_a_trial)?;
-        if trial.lost == 0 {
-            ndr = rate;
-            told(&format!("known packets at {hundredths} % of that"), trial);
-            break;
-        }
-    }
-    if ndr == 0 {
-        return Err(anyhow!("known packets are lost at half of the rate already: something else runs here"));
-    }
-    let rate = (ndr as f64 * wanted.part) as u64;
-    let macs = wanted.macs;
-    let mut learned_in = None;
-    let learning = bench.run(rate, macs, |engine, elapsed| {
-        if Bench::learned(engine) >= macs && learned_in.is_none() {
-            learned_in = Some(elapsed);
-        }
-        learned_in.is_some() || elapsed > PATIENCE
-    })?;
-    told(
-        &format!("{macs} new addresses, one packet in {}, at {:.0} %", wanted.one_in, wanted.part * 100.0),
-        learning,
-    );
-    let seconds =
-        learned_in.ok_or_else(|| anyhow!("{} learned", Bench::learned(&bench.engine)))?.as_secs_f64();
+    bench.run(u64::MAX, 0, |_, elapsed| elapsed >= TRIAL)?; // warms up
+    bench.learn(u64::MAX, macs)?;
+    let rate = (bench.rate_without_loss(macs)? as f64 * part) as u64;
+    bench.forget()?;
+    let (learning, seconds) = bench.learn(rate, macs)?;
+    told(&format!("{macs} new addresses, one packet in {one_in}, at {:.0} %", part * 100.0), learning);
     println!("all were learned after {seconds:.2} s, {:.2} million a second", macs as f64 / seconds / 1e6);
-    told("the same with all known", bench.run(rate, macs, for_a_trial)?);
+    told("the same with all known", bench.run(rate, macs, |_, elapsed| elapsed >= TRIAL)?);
     if let Some(bridges) = bench.engine.get::<Bridges>() {
         let usage = bridges.macs.usage();
         let each = usage.resident_bytes as f64 / usage.entries as f64;

@@ -56,7 +56,7 @@ enum Task {
         #[arg(long, default_value_t = 0.9)]
         part: f64,
         /// One packet in so many comes from an address to be learned.
-        #[arg(long, default_value_t = 4)]
+        #[arg(long, default_value_t = 16)]
         one_in: u64,
         /// Places of the ring that packets wait in for the worker.
         #[arg(long, default_value_t = 4096)]
