@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -41,15 +42,15 @@ CARGO_RESULT = re.compile(
 CARGO_SKIP = re.compile(r"^skipped: ")
 
 
-class Reader:
+class Reader(Protocol):
     """Reads what a level prints: counts, and says which lines are for the person who waits."""
 
     def line(self, line: str) -> tuple[Count, str]:
         """What a line counts, and what is shown for it."""
-        raise NotImplementedError
+        ...
 
 
-class Cargo(Reader):
+class Cargo:
     """`cargo test -- --show-output`: a line for each test binary; what failing tests printed, whole."""
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class Cargo(Reader):
         return Count(), line if self.is_failure or compiler else ""
 
 
-class Pytest(Reader):
+class Pytest:
     """pytest's own lines, and the counts of its last one."""
 
     def line(self, line: str) -> tuple[Count, str]:
@@ -87,7 +88,7 @@ class Pytest(Reader):
         return Count(found.get("passed", 0), failed, found.get("skipped", 0)), line
 
 
-class Quiet(Reader):
+class Quiet:
     """Something that only has to succeed."""
 
     def line(self, line: str) -> tuple[Count, str]:

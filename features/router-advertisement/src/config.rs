@@ -125,7 +125,7 @@ pub struct RouteConfig {
 pub struct RaConfig {
     /// Advertisements are sent (`no ra-suppress`).
     pub advertise: bool,
-    /// They are not sent for now (`ra-cease`).
+    /// They are not sent until it is said otherwise (`ra-cease`).
     pub ceased: bool,
     /// Hosts get addresses by DHCPv6.
     pub managed: bool,

@@ -79,7 +79,7 @@ pub struct MacWriter {
 }
 
 impl MacWriter {
-    /// An empty table of at most `entries_max` for now, hashed with `seed`.
+    /// An empty table of at most `entries_max` until another limit is set, hashed with `seed`.
     pub fn new(epochs: &Arc<Epochs>, entries_max: usize, seed: Seed) -> Result<MacWriter, MemoryError> {
         let remedy = "remove some";
         let limits = Limits { what: "MAC table", entries_max: MAC_ENTRIES_CAPACITY, remedy };

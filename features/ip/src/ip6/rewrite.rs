@@ -43,7 +43,8 @@ pub struct Ip6Rewrite {
 }
 
 /// The router's own packets and those in several segments go on, and so does a large one that the device
-/// will cut into segments that fit; an own one that is too long is cut here. The others go no further, and their senders are told why.
+/// will cut into segments that fit; an own one that is too long is cut by `ip6-frag`. The others go no further, and
+/// their senders are told why.
 #[cold]
 #[inline(never)]
 fn look_closer(
