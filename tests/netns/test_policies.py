@@ -159,6 +159,8 @@ def test_both_directions_of_a_flow_cross_the_same_of_two_linux_routers(four: Net
     ways = " ".join(f"via {side.address(family)} {side.interface}" for side in (right, third))
     four.router.configure(f"""ip route add {client}/{length} {ways}
         ip route add {server}/{length} {ways}""")
+    for side in (right, third, fourth):
+        reach(left.host, side.address(family))
     ports = list(range(20_000, 20_000 + FLOWS))
 
     def crossed() -> tuple[set[int], set[int]]:
