@@ -173,14 +173,16 @@ impl Words {
             Json::Number(number) => number.to_string(),
             _ => return Err(wrong(name, "a text or a number")),
         };
-        if text.contains(['"', '\n', '\r', '\0']) {
-            return Err(Refusal::new(format!("{name}: '{}' cannot be said in a command", shown(&text)))
-                .remedy("leave out quotation marks and line ends"));
-        }
         let reads = choices.iter().find_map(|choice| match choice {
             Choice::Type(t) => Some(t.reads),
             Choice::Word(_) => None,
         });
+        // What takes the rest of the line takes its quotation marks too.
+        let is_rest = matches!(reads, Some(Reads::Rest));
+        if text.contains(['\n', '\r', '\0']) || (text.contains('"') && !is_rest) {
+            return Err(Refusal::new(format!("{name}: '{}' cannot be said in a command", shown(&text)))
+                .remedy("leave out quotation marks and line ends"));
+        }
         match reads {
             Some(Reads::Text | Reads::Name(_)) => self.push(&quoted(&text)),
             Some(Reads::Block | Reads::Rest) => self.push(&text),

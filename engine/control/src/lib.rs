@@ -8,6 +8,7 @@
 mod args;
 mod automaton;
 mod batch;
+pub mod client;
 pub mod commands;
 mod complete;
 pub mod error;
@@ -43,7 +44,7 @@ pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{ConfigWriter, order};
 pub use script::{Execution, OnRefusal, Started};
-pub use server::{Desk, Limits, Server, ServerConfig};
+pub use server::{Desk, Limits, MoreDoors, Server, ServerConfig};
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;
 pub use value::{FromValue, IpPrefix, Value};

@@ -3,7 +3,7 @@
 mod toy;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +18,9 @@ use toy::{Toy, commands};
 /// A toy router with its sockets and its control thread.
 struct Running {
     folder: PathBuf,
+    tcp: SocketAddr,
+    /// A client that was there before the server.
+    handed: UnixStream,
     stop: Arc<AtomicBool>,
     jobs_dropped: Arc<AtomicUsize>,
     control: Option<JoinHandle<()>>,
@@ -36,9 +39,11 @@ impl Running {
         let jobs_dropped = Arc::new(AtomicUsize::new(0));
         let (stopping, dropped) = (stop.clone(), jobs_dropped.clone());
         let (ready, wait) = std::sync::mpsc::channel();
+        let (own, handed) = UnixStream::pair().unwrap();
         let control = std::thread::spawn(move || {
-            let (server, mut desk) = Server::start::<Toy>(&config).unwrap();
-            ready.send(()).unwrap();
+            let more = MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), clients: vec![handed] };
+            let (server, mut desk) = Server::start_with::<Toy>(&config, more).unwrap();
+            ready.send(server.tcp().unwrap()).unwrap();
             let (commands, mut toy) = (commands(), Toy { jobs_dropped: dropped, ..Toy::new() });
             while !stopping.load(Ordering::SeqCst) {
                 desk.turn(&commands, &mut toy);
@@ -46,8 +51,8 @@ impl Running {
             }
             drop(server);
         });
-        wait.recv().unwrap();
-        Running { folder, stop, jobs_dropped, control: Some(control) }
+        let tcp = wait.recv().unwrap();
+        Running { folder, tcp, handed: own, stop, jobs_dropped, control: Some(control) }
     }
 
     fn plain(&self) -> UnixStream {
@@ -274,4 +279,42 @@ fn a_big_file_shows_its_progress_while_others_are_served() {
     };
     assert_eq!(end["result"]["json"]["commands"], 300_000);
     assert!(seen_progress);
+}
+
+/// The first `show version`-like answer of a door.
+fn says_hello(mut stream: impl Read + Write) -> Value {
+    stream
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"cli\",\"params\":{\"line\":\"help\"}}\n")
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn the_same_requests_come_over_tcp_and_over_a_connection_that_was_there() {
+    let router = Running::start("doors", Limits::default());
+    let over_unix = says_hello(connect(router.folder.join("api.sock")));
+    assert_eq!(over_unix["id"], 7);
+    assert_eq!(says_hello(TcpStream::connect(router.tcp).unwrap()), over_unix);
+    assert_eq!(says_hello(router.handed.try_clone().unwrap()), over_unix);
+}
+
+#[test]
+fn a_web_page_cannot_speak_to_the_port() {
+    let router = Running::start("http", Limits::default());
+    let mut stream = TcpStream::connect(router.tcp).unwrap();
+    let request = "POST / HTTP/1.1\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"commands\"}\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    let _ = stream.read_to_string(&mut text);
+    assert!(text.contains("not JSON") && !text.contains("\"id\":7"), "{text}");
+}
+
+#[test]
+fn only_the_loopback_is_listened_to() {
+    let config = ServerConfig { cli_socket: None, api_socket: None, group: None, limits: Limits::default() };
+    let more = MoreDoors { tcp: Some(([0, 0, 0, 0], 0).into()), clients: Vec::new() };
+    let refused = Server::start_with::<Toy>(&config, more).err().unwrap().to_string();
+    assert!(refused.contains("not an address of the loopback"), "{refused}");
 }

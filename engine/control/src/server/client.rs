@@ -1,11 +1,11 @@
 //! One client of the server: bytes in, requests out; answers in, bytes out.
 
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io;
 
 use rustix::event::PollFlags;
 use serde_json::Value as Json;
 
+use super::stream::Stream;
 use super::{Answer, Ask, Limits, plain, rpc};
 use crate::error::Refusal;
 
@@ -32,7 +32,7 @@ enum Taken {
 }
 
 pub(crate) struct Client {
-    stream: UnixStream,
+    stream: Stream,
     protocol: Protocol,
     input: Vec<u8>,
     /// The input up to here holds no line end that was not looked at.
@@ -52,7 +52,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(stream: UnixStream, protocol: Protocol) -> Client {
+    pub(crate) fn new(stream: Stream, protocol: Protocol) -> Client {
         Client {
             stream,
             protocol,
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    pub(crate) fn stream(&self) -> &UnixStream {
+    pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
 
@@ -191,7 +191,11 @@ impl Client {
                 self.busy = Some(call.id);
                 return Taken::Ask(call.ask);
             }
-            Err(response) => self.push(&response),
+            Err(response) => {
+                self.push(&response);
+                // A web page can send requests to a port of this machine; what it sends begins with HTTP.
+                self.closing |= self.stream.is_tcp();
+            }
         }
         Taken::Something
     }

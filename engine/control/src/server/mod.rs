@@ -1,4 +1,5 @@
-//! The doors of a running router: a socket for plain command lines, and one for JSON-RPC.
+//! The doors of a running program: a socket for plain command lines, and one for JSON-RPC, which also
+//! comes over loopback TCP or a connection that is there already.
 //!
 //! One thread of its own moves bytes and never waits for a client; commands go through a channel to
 //! the [`Desk`] on the control thread, one at a time per client. A client that sends what is not
@@ -10,11 +11,13 @@ mod desk;
 mod plain;
 mod rpc;
 mod socket;
+mod stream;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +34,17 @@ use crate::output::Output;
 use crate::script::OnRefusal;
 use client::{Client, Protocol};
 pub use desk::Desk;
+use socket::Listener;
+use stream::Stream;
+
+/// More ways to JSON-RPC than its socket.
+#[derive(Debug, Default)]
+pub struct MoreDoors {
+    /// Listen here, an address of the loopback. Everybody on this machine may come.
+    pub tcp: Option<SocketAddr>,
+    /// Clients that are connected already.
+    pub clients: Vec<UnixStream>,
+}
 
 /// Where the router listens, and how much it bears.
 #[derive(Clone, Debug)]
@@ -154,19 +168,38 @@ pub struct Server {
     bell: Bell,
     thread: Option<JoinHandle<()>>,
     paths: Vec<PathBuf>,
+    tcp: Option<SocketAddr>,
 }
 
 impl Server {
     /// Listen, and start to serve. The desk belongs to the control thread.
     pub fn start<S>(config: &ServerConfig) -> Result<(Server, Desk<S>), Refusal> {
+        Server::start_with(config, MoreDoors::default())
+    }
+
+    /// The same, with more doors.
+    pub fn start_with<S>(config: &ServerConfig, more: MoreDoors) -> Result<(Server, Desk<S>), Refusal> {
         let mut listeners = Vec::new();
         let mut paths = Vec::new();
         let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
         for (path, protocol) in doors {
             if let Some(path) = path {
-                listeners.push((socket::listen(path, config.group.as_deref())?, protocol));
+                let listener = socket::listen(path, config.group.as_deref())?;
+                listeners.push((Listener::Unix(listener), protocol));
                 paths.push(path.clone());
             }
+        }
+        let mut tcp = None;
+        if let Some(address) = more.tcp {
+            let listener = socket::listen_tcp(address)?;
+            tcp = Some(listener.local_addr()?);
+            listeners.push((Listener::Tcp(listener), Protocol::Rpc));
+        }
+        let mut clients = BTreeMap::new();
+        for client in more.clients {
+            let stream = Stream::Unix(client);
+            stream.prepare()?;
+            clients.insert(clients.len() as u64, Client::new(stream, Protocol::Rpc));
         }
         let (bell, desk_bell) = (Bell::new()?, Bell::new()?);
         let (requests, requested) = channel();
@@ -175,8 +208,8 @@ impl Server {
         let serving = Serving {
             listeners,
             limits: config.limits,
-            clients: BTreeMap::new(),
-            next_client: 0,
+            next_client: clients.len() as u64,
+            clients,
             requests,
             answered,
             bell: bell.clone(),
@@ -185,8 +218,13 @@ impl Server {
         };
         let thread =
             std::thread::Builder::new().name("quiver-server".into()).spawn(move || serving.serve())?;
-        let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths };
+        let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths, tcp };
         Ok((server, Desk::new(requested, answers, desk_bell, bell)))
+    }
+
+    /// Where it listens for TCP; says which port it was given.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        self.tcp
     }
 }
 
@@ -205,7 +243,7 @@ impl Drop for Server {
 
 /// What the server thread owns.
 struct Serving {
-    listeners: Vec<(UnixListener, Protocol)>,
+    listeners: Vec<(Listener, Protocol)>,
     limits: Limits,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
@@ -258,7 +296,7 @@ impl Serving {
         for (listener, protocol) in &self.listeners {
             loop {
                 let stream = match listener.accept() {
-                    Ok((stream, _)) => stream,
+                    Ok(stream) => stream,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) => {
                         // Out of descriptors: the listener stays readable, so breathe.
@@ -267,7 +305,7 @@ impl Serving {
                         break;
                     }
                 };
-                if stream.set_nonblocking(true).is_err() {
+                if stream.prepare().is_err() {
                     continue;
                 }
                 let mut client = Client::new(stream, *protocol);

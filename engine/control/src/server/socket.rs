@@ -1,12 +1,51 @@
-//! Sockets in the file system.
+//! Sockets in the file system, and on the loopback.
 
 use std::fs;
 use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
+use super::stream::Stream;
 use crate::error::Refusal;
+
+/// Where clients come to.
+pub(crate) enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    pub(crate) fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Tcp(listener) => listener.accept().map(|(stream, _)| Stream::Tcp(stream)),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Unix(listener) => listener.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// Listen for TCP on the loopback; elsewhere there is no telling who may come.
+pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, Refusal> {
+    if !address.ip().is_loopback() {
+        return Err(Refusal::new(format!("{address} is not an address of the loopback"))
+            .remedy("use 127.0.0.1:PORT or [::1]:PORT, and ssh -L from elsewhere"));
+    }
+    let listener = TcpListener::bind(address)
+        .map_err(|error| Refusal::new(format!("cannot listen at {address}: {error}")))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
 
 /// Owner and group may talk to the router, others may not.
 const SOCKET_MODE: u32 = 0o660;
@@ -24,7 +63,7 @@ pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, R
                 .remedy("remove it, or listen elsewhere"));
         }
         Ok(_) if UnixStream::connect(path).is_ok() => {
-            return Err(Refusal::new(format!("another router answers at {name}"))
+            return Err(Refusal::new(format!("another process answers at {name}"))
                 .remedy("stop it, or listen elsewhere (unix { cli-listen PATH runtime-dir PATH })"));
         }
         Ok(_) => fs::remove_file(path).map_err(|error| failed("replace", error))?,
@@ -65,7 +104,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("quiver-socket-{}", std::process::id()));
         let first = listen(&path, None).unwrap();
         let refused = listen(&path, None).unwrap_err();
-        assert!(refused.to_string().starts_with("another router answers"), "{refused}");
+        assert!(refused.to_string().starts_with("another process answers"), "{refused}");
         drop(first);
         drop(listen(&path, None).unwrap());
         fs::remove_file(&path).unwrap();
