@@ -197,9 +197,9 @@ impl<S: Surroundings> Generator<S> {
             .map(|port| {
                 let legs: Box<[Leg]> = (0..self.streams.len())
                     .filter(|stream| self.streams[*stream].from == port)
-                    .map(|stream| self.leg(request, stream, port, start_ns, live[stream].clone()))
+                    .map(|stream| self.leg(request, stream, start_ns, live[stream].clone()))
                     .collect();
-                Transmission {
+                let mut transmission = Transmission {
                     measurement,
                     start_ns,
                     counted_from_ns,
@@ -212,12 +212,14 @@ impl<S: Surroundings> Generator<S> {
                     full_bursts: 0,
                     finished: Arc::new(AtomicBool::new(legs.is_empty())),
                     legs,
-                }
+                };
+                transmission.share_bursts();
+                transmission
             })
             .collect()
     }
 
-    fn leg(&self, request: &Measure, stream: usize, port: usize, start_ns: u64, live: Arc<Live>) -> Leg {
+    fn leg(&self, request: &Measure, stream: usize, start_ns: u64, live: Arc<Live>) -> Leg {
         let all: f64 = self.weights.iter().sum();
         let (pace, rate) = match request.rate {
             Rate::Pps(rate) => {
@@ -233,13 +235,22 @@ impl<S: Surroundings> Generator<S> {
                 let pacer = if request.make_up { pacer } else { pacer.without_making_up() };
                 (Pace::Constant { pacer, warmup, counted }, own_rate)
             }
-            Rate::Max => {
-                let here = self.streams.iter().zip(&self.weights).filter(|(s, _)| s.from == port);
-                let share = self.weights[stream] / here.map(|(_, w)| w).sum::<f64>();
-                (Pace::FlatOut { share, credit: 0.0 }, f64::INFINITY)
-            }
+            Rate::Max => (Pace::FlatOut { share: 0.0, credit: 0.0 }, f64::INFINITY),
         };
         let sample = if rate > SAMPLE_ALL_PPS_MAX { SAMPLE_FAST } else { 1 };
-        Leg { stream: stream as u8, pace, made: 0, counted: 0, refused: 0, sample, live }
+        let weight = self.weights[stream];
+        let (is_paused, is_ended) = (false, false);
+        Leg {
+            stream: stream as u8,
+            pace,
+            made: 0,
+            counted: 0,
+            refused: 0,
+            sample,
+            weight,
+            is_paused,
+            is_ended,
+            live,
+        }
     }
 }

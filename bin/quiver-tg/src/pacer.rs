@@ -22,7 +22,10 @@ pub struct Pacer {
     interval_ns: f64,
     /// Frames that may be due at once.
     lag_frames_max: u64,
-    sent: u64,
+    /// Frames sent since the origin; below 0 when frames were due before it.
+    sent: i64,
+    /// The part of an interval that had passed when it was paused, in units of 2^-64.
+    paused_at: u64,
     /// Time that has been taken off the schedule and not yet given back.
     owed_ns: u64,
     /// What was missed is made up; otherwise it is never sent.
@@ -42,6 +45,7 @@ impl Pacer {
             interval_ns: 1.0 / per_ns,
             lag_frames_max: ((LAG_NS_MAX as f64 * per_ns) as u64 + 1).max(LAG_FRAMES),
             sent: 0,
+            paused_at: 0,
             owed_ns: 0,
             makes_up: true,
             held_up_ns: 0,
@@ -52,6 +56,42 @@ impl Pacer {
     /// Never be faster than the rate: what a delay missed is not sent.
     pub fn without_making_up(self) -> Pacer {
         Pacer { makes_up: false, ..self }
+    }
+
+    /// Another rate from now on. What is due stays due, and the next frame is due when what is left of
+    /// its interval, scaled to the new rate, is over.
+    pub fn set_rate(&mut self, rate_pps: f64, now_ns: u64) {
+        let pending = self.due(now_ns);
+        let phase = self.phase(now_ns);
+        let Pacer { makes_up, owed_ns, held_up_ns, origin_ns, .. } = *self;
+        *self = Pacer { makes_up, owed_ns, held_up_ns, ..Pacer::new(rate_pps, origin_ns) };
+        if now_ns >= origin_ns {
+            self.begin_at_phase(phase, now_ns);
+            self.sent -= pending as i64;
+        }
+    }
+
+    /// Nothing is due until it is resumed, and what is due now is not sent.
+    pub fn pause(&mut self, now_ns: u64) {
+        self.paused_at = self.phase(now_ns);
+    }
+
+    /// Go on where it was paused: the next frame is due when the rest of its interval is over.
+    pub fn resume(&mut self, now_ns: u64) {
+        self.begin_at_phase(self.paused_at, now_ns);
+    }
+
+    /// The part of an interval that has passed since the last frame was due, in units of 2^-64.
+    fn phase(&self, now_ns: u64) -> u64 {
+        (u128::from(now_ns.saturating_sub(self.origin_ns)) * u128::from(self.rate)) as u64
+    }
+
+    /// A frame was due, and sent, that part of an interval before `now_ns`.
+    fn begin_at_phase(&mut self, phase: u64, now_ns: u64) {
+        let since_ns = (phase as f64 / 2f64.powi(64) * self.interval_ns) as u64;
+        self.origin_ns = now_ns.saturating_sub(since_ns);
+        self.last_ns = now_ns;
+        self.sent = 1;
     }
 
     /// Frames that are due at `now_ns` and have not been sent.
@@ -67,7 +107,7 @@ impl Pacer {
         }
         self.last_ns = now_ns;
         let by_now = self.frames_by(now_ns);
-        let due = by_now.saturating_sub(self.sent);
+        let due = (by_now as i64 - self.sent).max(0) as u64;
         if due > self.lag_frames_max { self.postpone(due) } else { due }
     }
 
@@ -90,7 +130,7 @@ impl Pacer {
     /// So many have been sent.
     #[inline]
     pub fn advance(&mut self, frames: u64) {
-        self.sent += frames;
+        self.sent += frames as i64;
     }
 
     /// Time by which the schedule runs late now.
@@ -147,6 +187,37 @@ mod tests {
         }
         assert!((2_255..=2_257).contains(&sent), "{sent}");
         assert!(pacer.held_up_ns() > 0);
+    }
+
+    /// Frames due at each of `times`, all sent.
+    fn sent_at(pacer: &mut Pacer, times: impl Iterator<Item = u64>) -> Vec<u64> {
+        times
+            .flat_map(|now| {
+                let due = pacer.due(now);
+                pacer.advance(due);
+                (0..due).map(move |_| now)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn another_rate_takes_over_in_the_middle_of_an_interval_without_a_gap_or_a_burst() {
+        let mut pacer = Pacer::new(1e6, 50_000);
+        assert_eq!(sent_at(&mut pacer, 50_000..52_500), [50_000, 51_000, 52_000]);
+        pacer.set_rate(100e3, 52_500);
+        // Half of an interval was over: half of the new one is left.
+        assert_eq!(sent_at(&mut pacer, (52_500..70_000).step_by(50)), [57_550, 67_550]);
+        pacer.set_rate(1e6, 70_000);
+        assert_eq!(sent_at(&mut pacer, (70_000..72_000).step_by(50)), [70_800, 71_800]);
+    }
+
+    #[test]
+    fn a_pause_is_not_made_up() {
+        let mut pacer = Pacer::new(1e6, 0);
+        assert_eq!(sent_at(&mut pacer, 0..1_400), [0, 1_000]);
+        pacer.pause(1_400);
+        pacer.resume(9_000);
+        assert_eq!(sent_at(&mut pacer, 9_000..11_000), [9_600, 10_600]);
     }
 
     proptest! {

@@ -16,6 +16,46 @@ pub const SAMPLE_ALL_PPS_MAX: f64 = 500_000.0;
 const OVERTIME_PART: u64 = 20;
 const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
 
+/// The end of a transmission that goes on until it is told to end, and the frames of its legs.
+pub const ENDLESS: u64 = u64::MAX;
+
+/// How fast a stream is from now on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Speed {
+    /// Frames a second, above 0.
+    Pps(f64),
+    /// As fast as the ring takes them.
+    Max,
+}
+
+/// What is changed about a transmission while it runs. It takes effect between two passes of the worker;
+/// frames of other streams do not notice. `stream` is a number in the profile; `None` means all of the port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// Another rate. The next frame leaves when the rest of its interval, scaled to the new rate, is over.
+    Rate {
+        /// Which.
+        stream: Option<u8>,
+        /// How fast each of them.
+        speed: Speed,
+    },
+    /// Send nothing until resumed. Time that passes meanwhile is not made up.
+    Pause {
+        /// Which.
+        stream: Option<u8>,
+    },
+    /// Go on, or begin if it was made paused.
+    Resume {
+        /// Which.
+        stream: Option<u8>,
+    },
+    /// Never send again in this transmission. When all streams have ended, it is finished.
+    End {
+        /// Which.
+        stream: Option<u8>,
+    },
+}
+
 /// How a stream is sent.
 #[derive(Clone, Debug)]
 pub enum Pace {
@@ -51,6 +91,12 @@ pub struct Leg {
     pub refused: u64,
     /// Every so manieth frame is timed, a power of two.
     pub sample: u64,
+    /// Its share of what the port sends flat out, beside those of its other streams.
+    pub weight: f64,
+    /// Waits to be resumed.
+    pub is_paused: bool,
+    /// Sends nothing any more.
+    pub is_ended: bool,
     /// Shown to the receiver and to who looks on.
     pub live: Arc<Live>,
 }
@@ -116,11 +162,43 @@ impl Transmission {
         let duration_ns = self.end_ns - self.start_ns;
         let overtime_ns = (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end());
         self.legs.iter().all(|leg| match &leg.pace {
+            _ if leg.is_ended => true,
             Pace::Constant { warmup, counted, .. } => {
-                leg.made >= warmup + counted || now_ns >= self.end_ns + overtime_ns
+                leg.made >= warmup.saturating_add(*counted)
+                    || now_ns >= self.end_ns.saturating_add(overtime_ns)
             }
             Pace::FlatOut { .. } => now_ns >= self.end_ns,
         })
+    }
+
+    /// Do what a change says.
+    pub fn apply(&mut self, change: Change, now_ns: u64) {
+        let (Change::Rate { stream, .. }
+        | Change::Pause { stream }
+        | Change::Resume { stream }
+        | Change::End { stream }) = change;
+        let chosen = |leg: &&mut Leg| stream.is_none_or(|number| number == leg.stream);
+        for leg in self.legs.iter_mut().filter(chosen) {
+            match change {
+                Change::Rate { speed, .. } => leg.set_speed(speed, now_ns),
+                Change::Pause { .. } => leg.pause(now_ns),
+                Change::Resume { .. } => leg.resume(now_ns),
+                Change::End { .. } => leg.is_ended = true,
+            }
+        }
+        self.share_bursts();
+    }
+
+    /// Streams that are sent flat out share the bursts; alone they have all of them.
+    pub fn share_bursts(&mut self) {
+        let sends = |leg: &Leg| leg.is_flat_out() && !leg.is_ended && !leg.is_paused;
+        let all: f64 = self.legs.iter().filter(|leg| sends(leg)).map(|leg| leg.weight).sum();
+        for leg in &mut self.legs {
+            let own = if sends(leg) { leg.weight / all } else { 0.0 };
+            if let Pace::FlatOut { share, .. } = &mut leg.pace {
+                *share = own;
+            }
+        }
     }
 
     /// Time for which a stream's schedule was held up, at most.
@@ -150,13 +228,51 @@ impl Transmission {
 }
 
 impl Leg {
+    /// Is it sent as fast as the ring takes it?
+    pub fn is_flat_out(&self) -> bool {
+        matches!(self.pace, Pace::FlatOut { .. })
+    }
+
+    fn set_speed(&mut self, speed: Speed, now_ns: u64) {
+        match (&mut self.pace, speed) {
+            (Pace::Constant { pacer, .. }, Speed::Pps(rate)) => pacer.set_rate(rate, now_ns),
+            (Pace::FlatOut { .. }, Speed::Max) => {}
+            (Pace::FlatOut { .. }, Speed::Pps(rate)) => {
+                let pacer = Pacer::new(rate, now_ns);
+                self.pace = Pace::Constant { pacer, warmup: self.made, counted: ENDLESS };
+            }
+            (Pace::Constant { .. }, Speed::Max) => self.pace = Pace::FlatOut { share: 0.0, credit: 0.0 },
+        }
+        self.sample = match speed {
+            Speed::Pps(rate) if rate <= SAMPLE_ALL_PPS_MAX => 1,
+            _ => SAMPLE_FAST,
+        };
+    }
+
+    fn pause(&mut self, now_ns: u64) {
+        if let (Pace::Constant { pacer, .. }, false) = (&mut self.pace, self.is_paused) {
+            pacer.pause(now_ns);
+        }
+        self.is_paused = true;
+    }
+
+    fn resume(&mut self, now_ns: u64) {
+        if let (Pace::Constant { pacer, .. }, true) = (&mut self.pace, self.is_paused) {
+            pacer.resume(now_ns);
+        }
+        self.is_paused = false;
+    }
+
     /// What to make of this stream now, at most `room` frames. In flat-out mode `room` is the whole
     /// burst, of which the stream has its share.
     #[inline]
     pub fn batch(&mut self, now_ns: u64, counted_from_ns: u64, room: u64) -> Batch {
+        if self.is_paused || self.is_ended {
+            return Batch { frames: 0, is_counted: false };
+        }
         match &mut self.pace {
             Pace::Constant { pacer, warmup, counted } => {
-                let left = (*warmup + *counted).saturating_sub(self.made);
+                let left = warmup.saturating_add(*counted).saturating_sub(self.made);
                 let frames = pacer.due(now_ns).min(left).min(room);
                 if self.made < *warmup {
                     Batch { frames: frames.min(*warmup - self.made), is_counted: false }

@@ -9,14 +9,18 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use crate::profile::BURST_MAX;
 use crate::stamp::{STAMP_BYTES, STREAMS_MAX, Stamp, time_for_stamp};
 use crate::traffic::Source;
-use crate::transmission::{Batch, Leg, Transmission};
+use crate::transmission::{Batch, Change, Leg, Transmission};
 
 /// Flat out, a burst that found the ring full is followed by one of what it took and this.
 const PROBE_FRAMES: u64 = 4;
 
+/// Changes that wait for the worker.
+pub const CHANGES_MAX: usize = 64;
+
 /// The control thread's hold on a transmitter.
 pub struct TransmitterHandle {
     orders: Producer<Box<Transmission>>,
+    changes: Producer<Change>,
     done: Consumer<Box<Transmission>>,
 }
 
@@ -25,6 +29,12 @@ impl TransmitterHandle {
     pub fn begin(&mut self, transmission: Box<Transmission>) {
         // The ring has room: an order is given only after the one before was answered.
         let _ = self.orders.put(transmission);
+    }
+
+    /// Change the one that runs, from the worker's next pass on. The change comes back when
+    /// [`CHANGES_MAX`] wait already: the worker does not answer.
+    pub fn change(&mut self, change: Change) -> Result<(), Change> {
+        self.changes.put(change)
     }
 
     /// The one before, once it was replaced.
@@ -42,6 +52,7 @@ pub struct Transmitter {
     sources: Box<[Source]>,
     current: Box<Transmission>,
     orders: Consumer<Box<Transmission>>,
+    changes: Consumer<Change>,
     done: Producer<Box<Transmission>>,
     replies: Consumer<Packet>,
     /// What the interface had refused when the last burst was handed over.
@@ -66,6 +77,7 @@ impl Transmitter {
         replies: Consumer<Packet>,
     ) -> (Transmitter, TransmitterHandle) {
         let (orders_put, orders) = ring(2);
+        let (changes_put, changes) = ring(CHANGES_MAX);
         let (done, done_take) = ring(2);
         let transmitter = Transmitter {
             clock,
@@ -74,6 +86,7 @@ impl Transmitter {
             sources: sources.into_boxed_slice(),
             current: Transmission::idle(),
             orders,
+            changes,
             done,
             replies,
             refused_before: 0,
@@ -82,10 +95,13 @@ impl Transmitter {
             counted_burst: 0,
             quota: BURST_MAX as u64,
         };
-        (transmitter, TransmitterHandle { orders: orders_put, done: done_take })
+        (transmitter, TransmitterHandle { orders: orders_put, changes: changes_put, done: done_take })
     }
 
-    fn look_for_orders(&mut self) {
+    fn look_for_orders(&mut self, now_ns: u64) {
+        while let Some(change) = self.changes.take() {
+            self.current.apply(change, now_ns);
+        }
         if let Some(next) = self.orders.take() {
             let before = std::mem::replace(&mut self.current, next);
             self.quota = self.current.burst_frames_max as u64;
@@ -130,13 +146,14 @@ impl Transmitter {
     fn make(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let now_ns = cx.now_ns;
         let transmission = &mut *self.current;
-        let Transmission { measurement, counted_from_ns, burst_frames_max, is_flat_out, .. } = *transmission;
+        let Transmission { measurement, counted_from_ns, burst_frames_max, .. } = *transmission;
+        let is_flat_out = transmission.legs.iter().any(Leg::is_flat_out);
         let limit = if is_flat_out { self.quota } else { burst_frames_max as u64 };
         let whole = limit.min(frame.room() as u64);
         let mut room = whole;
         for (place, leg) in transmission.legs.iter_mut().enumerate() {
             self.counted[place] = 0;
-            let batch = leg.batch(now_ns, counted_from_ns, if is_flat_out { whole } else { room });
+            let batch = leg.batch(now_ns, counted_from_ns, if leg.is_flat_out() { whole } else { room });
             let batch = Batch { frames: batch.frames.min(room), ..batch };
             if batch.frames == 0 {
                 continue;
@@ -210,7 +227,7 @@ impl Order<'_> {
 impl RxQueue for Transmitter {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
         self.settle(cx);
-        self.look_for_orders();
+        self.look_for_orders(cx.now_ns);
         self.send_replies(cx, frame);
         if cx.now_ns >= self.current.start_ns && !self.current.legs.is_empty() {
             if self.current.is_over(cx.now_ns) {
