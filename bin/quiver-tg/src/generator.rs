@@ -11,9 +11,10 @@ use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerI
 use quiver_wire::MacAddress;
 
 use crate::neighbours::{Answer, Neighbours};
+use crate::outcome::StreamFacts;
 use crate::profile::{Port, Profile};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
-use crate::report::StreamFacts;
+use crate::report::Kind;
 use crate::traffic::Source;
 use crate::transmitter::{Transmitter, TransmitterHandle};
 
@@ -246,7 +247,7 @@ fn longest_frame(stream: &crate::profile::Stream) -> usize {
 
 fn facts(stream: &crate::profile::Stream) -> StreamFacts {
     let frame_bytes = stream.frame.mean_bytes(stream.layers.ip6.is_some());
-    StreamFacts { from: stream.from, to: stream.to, frame_bytes }
+    StreamFacts { from: stream.from, to: stream.to, frame_bytes, kind: Kind::Load }
 }
 
 /// The interface that the generator's own inputs belong to: drivers take their interfaces' queues

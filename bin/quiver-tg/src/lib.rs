@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 pub mod drivers;
+pub mod gaps;
 pub mod generator;
 pub mod latency;
 mod measuring;
 pub mod neighbours;
+pub mod outcome;
 pub mod pacer;
 pub mod profile;
 pub mod receiver;

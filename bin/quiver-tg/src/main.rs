@@ -41,6 +41,9 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Put the histograms of times into the JSON
+        #[arg(long, requires = "json")]
+        histograms: bool,
     },
     /// Measure as often as asked: one JSON object a line on stdin and stdout
     Serve {
@@ -95,9 +98,9 @@ fn main() -> ExitCode {
         .with_max_level(LevelFilter::WARN)
         .init();
     let done = match arguments.command {
-        Command::Run { profile, rate, duration, warmup, drain, core, json } => {
+        Command::Run { profile, rate, duration, warmup, drain, core, json, histograms } => {
             let request =
-                Measure { rate, duration_s: duration, warmup_s: warmup, drain_s: drain, make_up: true };
+                Measure { warmup_s: warmup, drain_s: drain, histograms, ..Measure::new(rate, duration) };
             run::run(&profile, core, &request, json)
         }
         Command::Serve { profile, core } => return serve::serve(&profile, core),

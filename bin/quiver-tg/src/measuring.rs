@@ -7,9 +7,10 @@ use anyhow::bail;
 use quiver_core::InterfaceId;
 
 use crate::generator::{Generator, Onlooker, Surroundings, WORKER};
+use crate::outcome::Outcome;
 use crate::pacer::Pacer;
-use crate::reception::{Live, Reception};
-use crate::report::{Outcome, Report};
+use crate::reception::{Live, Reception, Wanted};
+use crate::report::Report;
 use crate::request::{Measure, Rate};
 use crate::transmission::{Leg, Pace, SAMPLE_ALL_PPS_MAX, SAMPLE_FAST, Transmission};
 
@@ -37,7 +38,13 @@ impl<S: Surroundings> Generator<S> {
         let measurement = self.measurement;
         self.measurement = self.measurement.wrapping_add(2);
         let counted = measurement.wrapping_add(1);
-        let wanted: Vec<_> = self.streams.iter().zip(&live).map(|(s, l)| (s.to, l.clone())).collect();
+        let wanted: Vec<Wanted> = (0..self.streams.len())
+            .map(|stream| Wanted {
+                to: self.streams[stream].to,
+                timed_every: self.timed_every(request, stream),
+                live: live[stream].clone(),
+            })
+            .collect();
         self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted))?;
         let sent = self.send(request, measurement, &live, onlooker);
         let drained = sent.and_then(|sent| self.drain(request, &live).map(|()| sent));
@@ -219,9 +226,18 @@ impl<S: Surroundings> Generator<S> {
             .collect()
     }
 
+    /// Every so manieth frame of a stream is timed.
+    fn timed_every(&self, request: &Measure, stream: usize) -> u64 {
+        let rate_pps = match request.rate {
+            Rate::Pps(rate) => rate * self.weights[stream] / self.weights.iter().sum::<f64>(),
+            Rate::Max => f64::INFINITY,
+        };
+        if rate_pps > SAMPLE_ALL_PPS_MAX { SAMPLE_FAST } else { 1 }
+    }
+
     fn leg(&self, request: &Measure, stream: usize, start_ns: u64, live: Arc<Live>) -> Leg {
         let all: f64 = self.weights.iter().sum();
-        let (pace, rate) = match request.rate {
+        let pace = match request.rate {
             Rate::Pps(rate) => {
                 // Cumulated, so that rounding loses no frame of the whole.
                 let up_to = |frames: u64, count: usize| {
@@ -233,11 +249,11 @@ impl<S: Surroundings> Generator<S> {
                 let counted = share(request.frames(rate, request.duration_s));
                 let pacer = Pacer::new(own_rate, start_ns);
                 let pacer = if request.make_up { pacer } else { pacer.without_making_up() };
-                (Pace::Constant { pacer, warmup, counted }, own_rate)
+                Pace::Constant { pacer, warmup, counted }
             }
-            Rate::Max => (Pace::FlatOut { share: 0.0, credit: 0.0 }, f64::INFINITY),
+            Rate::Max => Pace::FlatOut { share: 0.0, credit: 0.0 },
         };
-        let sample = if rate > SAMPLE_ALL_PPS_MAX { SAMPLE_FAST } else { 1 };
+        let sample = self.timed_every(request, stream);
         let weight = self.weights[stream];
         let (is_paused, is_ended) = (false, false);
         Leg {

@@ -45,6 +45,8 @@ pub struct Receiver {
     full_vectors: u64,
     /// As many full vectors hold what the port's receive ring does.
     ring_vectors: u64,
+    /// When the vector before came.
+    last_ns: u64,
 }
 
 impl Receiver {
@@ -66,6 +68,7 @@ impl Receiver {
             replies,
             full_vectors: 0,
             ring_vectors: (ring_frames / FRAME_PACKETS_MAX).max(1) as u64,
+            last_ns: 0,
         };
         (receiver, ReceiverHandle { orders: orders_put, done: done_take })
     }
@@ -95,7 +98,8 @@ impl Receiver {
     #[cold]
     fn answer(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if packet.rx == InterfaceId::NONE {
-            return; // a knock
+            self.current.frames -= 1; // a knock
+            return;
         }
         self.current.foreign += 1;
         let Some(answer) = self.neighbours.answer(packet.bytes()) else { return };
@@ -132,6 +136,9 @@ impl Node for Receiver {
         self.look_for_orders();
         let now_ns = self.clock.now_ns();
         self.note_load(frame.len());
+        self.current.frames += frame.len() as u64;
+        self.current.clock_steps += u64::from(now_ns < self.last_ns);
+        self.last_ns = now_ns;
         let packets = frame.packets();
         packets.iter().take(PREFETCH_AHEAD).for_each(prefetch_end);
         for (place, packet) in packets.iter().enumerate() {
@@ -139,9 +146,10 @@ impl Node for Receiver {
                 prefetch_end(later);
             }
             let seen = if packet.is_chained() {
-                end_of_chain(packet).map(|end| self.current.note(&end, now_ns))
+                end_of_chain(packet).map(|end| self.current.note(&end, packet.length(), now_ns))
             } else {
-                packet.bytes().last_chunk().map(|end| self.current.note(end, now_ns))
+                let bytes = packet.bytes();
+                bytes.last_chunk().map(|end| self.current.note(end, bytes.len(), now_ns))
             };
             if seen != Some(Seen::Ours) {
                 self.answer(packet, cx);

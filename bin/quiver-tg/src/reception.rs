@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
 use quiver_core::counters::Count;
 
-use crate::latency;
+use crate::gaps::Gaps;
+use crate::latency::Times;
 use crate::stamp::{NoStamp, STAMP_BYTES, Stamp, age_ns};
 use crate::window::{Arrival, WINDOW_FRAMES, Window};
 
@@ -23,21 +23,41 @@ pub struct Live {
 pub struct Arrivals {
     /// Frames received, each number once.
     pub received: u64,
-    /// Of these, frames that came behind a later one.
+    /// Their bytes without FCS, as they arrived.
+    pub received_bytes: u64,
+    /// Of these, frames that came behind a later one (RFC 4737 §3).
     pub reordered: u64,
+    /// The most numbers that one of these was behind the highest one seen.
+    pub reordered_behind_max: u64,
     /// Further frames of a number that has been here.
     pub duplicated: u64,
     /// Frames so late that it is not known whether they are duplicates; counted as lost.
     pub too_late: u64,
-    /// Transmission to reception, nanoseconds.
-    pub latency: Histogram<u64>,
+    /// Transmission to reception.
+    pub times: Times,
     window: Window,
+}
+
+/// What a port must know of a stream.
+pub struct Wanted {
+    /// The port where it should arrive.
+    pub to: usize,
+    /// Every so manieth of its frames is timed.
+    pub timed_every: u64,
+    /// Its counts.
+    pub live: Arc<Live>,
 }
 
 /// One stream at one port.
 pub struct StreamReception {
     /// `None` where it should not come.
     pub arrivals: Option<Arrivals>,
+    /// Frames that should have come to another port.
+    pub misdelivered: u64,
+    /// Frames with a damaged stamp that names this stream, or with a number that was never sent.
+    pub corrupted: u64,
+    /// Frames of the warm-up or of an earlier measurement.
+    pub stale: u64,
     live: Arc<Live>,
 }
 
@@ -53,11 +73,13 @@ struct Run {
     end: u64,
     /// So many have come.
     count: u64,
+    /// Their bytes.
+    bytes: u64,
 }
 
 impl Run {
     /// No stamp continues it.
-    const NONE: Run = Run { head: 0, stream: 0, next: 0, end: 0, count: 0 };
+    const NONE: Run = Run { head: 0, stream: 0, next: 0, end: 0, count: 0, bytes: 0 };
 }
 
 /// What one port has received.
@@ -66,16 +88,18 @@ pub struct Reception {
     run: Run,
     /// By number.
     pub streams: Box<[StreamReception]>,
-    /// Frames of this measurement that should have come to another port.
-    pub misdelivered: u64,
-    /// Frames with a damaged stamp, or one that was never sent.
-    pub corrupted: u64,
-    /// Frames of the warm-up or of an earlier measurement.
-    pub stale: u64,
+    /// All frames that came to the port, of whatever kind.
+    pub frames: u64,
+    /// Frames with a damaged stamp that names no stream of this measurement.
+    pub corrupted_nameless: u64,
+    /// Frames of an earlier measurement whose stream is not known.
+    pub stale_nameless: u64,
     /// Frames without a stamp.
     pub foreign: u64,
     /// Times that as many frames as the receive ring holds came without a pause.
     pub ring_full: u64,
+    /// Times that the clock stood earlier than at the vector before.
+    pub clock_steps: u64,
 }
 
 /// What to do with a frame that has been looked at.
@@ -98,40 +122,46 @@ impl Reception {
             measurement,
             run: Run::NONE,
             streams,
-            misdelivered: 0,
-            corrupted: 0,
-            stale: 0,
+            frames: 0,
+            corrupted_nameless: 0,
+            stale_nameless: 0,
             foreign: 0,
             ring_full: 0,
+            clock_steps: 0,
         }
     }
 
-    /// For `port` in a measurement. `streams` says for each stream where it should arrive.
-    pub fn new(port: usize, measurement: u8, streams: &[(usize, Arc<Live>)]) -> Box<Reception> {
-        let stream = |(to, live): &(usize, Arc<Live>)| StreamReception {
-            arrivals: (*to == port).then(Arrivals::new),
-            live: live.clone(),
+    /// For `port` in a measurement.
+    pub fn new(port: usize, measurement: u8, streams: &[Wanted]) -> Box<Reception> {
+        let stream = |wanted: &Wanted| StreamReception {
+            arrivals: (wanted.to == port).then(|| Arrivals::new(wanted.timed_every)),
+            misdelivered: 0,
+            corrupted: 0,
+            stale: 0,
+            live: wanted.live.clone(),
         };
         Box::new(Reception::for_streams(Some(measurement), streams.iter().map(stream).collect()))
     }
 
-    /// A frame that ends with `end` has come at `now_ns`. What it counts is known after
-    /// [`publish`](Self::publish).
+    /// A frame of `bytes` bytes that ends with `end` has come at `now_ns`. What it counts is known
+    /// after [`publish`](Self::publish).
     #[inline(always)]
-    pub fn note(&mut self, end: &[u8; STAMP_BYTES], now_ns: u64) -> Seen {
+    pub fn note(&mut self, end: &[u8; STAMP_BYTES], bytes: usize, now_ns: u64) -> Seen {
         let run = &mut self.run;
-        if run.next < run.end && Stamp::continues(end, run.head, run.next) {
+        let sequence = run.next;
+        if sequence < run.end && Stamp::continues(end, run.head, sequence) {
             run.next += 1;
             run.count += 1;
+            run.bytes += bytes as u64;
             if let Some(sent_ns) = Stamp::time_of(end)
                 && let Some(arrivals) = &mut self.streams[self.run.stream].arrivals
             {
-                arrivals.latency.saturating_record(age_ns(now_ns, sent_ns));
+                arrivals.times.note(sequence, age_ns(now_ns, sent_ns));
             }
             return Seen::Ours;
         }
         self.end_run();
-        self.note_alone(end, now_ns)
+        self.note_alone(end, bytes, now_ns)
     }
 
     /// Count what has come in order.
@@ -143,36 +173,42 @@ impl Reception {
         {
             arrivals.window.note_run(run.count);
             arrivals.received += run.count;
+            arrivals.received_bytes += run.bytes;
         }
     }
 
     /// A frame that continues nothing; perhaps others will continue it.
-    fn note_alone(&mut self, end: &[u8; STAMP_BYTES], now_ns: u64) -> Seen {
+    fn note_alone(&mut self, end: &[u8; STAMP_BYTES], bytes: usize, now_ns: u64) -> Seen {
         let stamp = match Stamp::decode(end) {
             Ok(stamp) => stamp,
             Err(NoStamp::Foreign) => return Seen::Foreign,
             Err(NoStamp::Corrupted) => {
-                self.corrupted += 1;
+                let (measurement, stream) = Stamp::claims(end);
+                match self.streams.get_mut(usize::from(stream)) {
+                    Some(named) if Some(measurement) == self.measurement => named.corrupted += 1,
+                    _ => self.corrupted_nameless += 1,
+                }
                 return Seen::Ours;
             }
         };
-        if Some(stamp.measurement) != self.measurement {
-            self.stale += 1;
-            return Seen::Ours;
-        }
-        let Some(stream) = self.streams.get_mut(usize::from(stamp.stream)) else {
-            self.corrupted += 1;
+        let number = usize::from(stamp.stream);
+        let is_current = Some(stamp.measurement) == self.measurement;
+        let Some(stream) = self.streams.get_mut(number) else {
+            let count = if is_current { &mut self.corrupted_nameless } else { &mut self.stale_nameless };
+            *count += 1;
             return Seen::Ours;
         };
         let made = stream.live.made.get();
-        if stamp.sequence >= made {
-            self.corrupted += 1;
+        if !is_current {
+            stream.stale += 1;
+        } else if stamp.sequence >= made {
+            stream.corrupted += 1;
         } else if let Some(arrivals) = &mut stream.arrivals {
-            arrivals.note(&stamp, now_ns);
+            arrivals.note(&stamp, bytes, now_ns);
             let (head, next) = (stamp.head(), arrivals.window.next());
-            self.run = Run { head, stream: usize::from(stamp.stream), next, end: made, count: 0 };
+            self.run = Run { head, stream: number, next, end: made, count: 0, bytes: 0 };
         } else {
-            self.misdelivered += 1;
+            stream.misdelivered += 1;
         }
         Seen::Ours
     }
@@ -190,24 +226,32 @@ impl Reception {
 }
 
 impl Arrivals {
-    fn new() -> Arrivals {
-        let window = Window::new(WINDOW_FRAMES);
+    fn new(timed_every: u64) -> Arrivals {
         Arrivals {
             received: 0,
+            received_bytes: 0,
             reordered: 0,
+            reordered_behind_max: 0,
             duplicated: 0,
             too_late: 0,
-            latency: latency::histogram(),
-            window,
+            times: Times::new(timed_every),
+            window: Window::new(WINDOW_FRAMES),
         }
     }
 
-    fn note(&mut self, stamp: &Stamp, now_ns: u64) {
+    /// Which of the first `sent` frames never came.
+    pub fn gaps(&self, sent: u64) -> Gaps {
+        self.window.gaps(sent)
+    }
+
+    fn note(&mut self, stamp: &Stamp, bytes: usize, now_ns: u64) {
         match self.window.note(stamp.sequence) {
             Arrival::InOrder => self.received += 1,
             Arrival::Reordered => {
                 self.received += 1;
                 self.reordered += 1;
+                let behind = self.window.next() - 1 - stamp.sequence;
+                self.reordered_behind_max = self.reordered_behind_max.max(behind);
             }
             Arrival::Duplicate => {
                 self.duplicated += 1;
@@ -218,8 +262,9 @@ impl Arrivals {
                 return;
             }
         }
+        self.received_bytes += bytes as u64;
         if stamp.sent_ns != 0 {
-            self.latency.saturating_record(age_ns(now_ns, stamp.sent_ns));
+            self.times.note(stamp.sequence, age_ns(now_ns, stamp.sent_ns));
         }
     }
 }

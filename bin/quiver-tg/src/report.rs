@@ -1,22 +1,14 @@
-//! What one measurement found.
+//! What one measurement found. README.md says what each count is.
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::latency::{self, Latency};
-use crate::reception::Reception;
-use crate::request::{Measure, Rate};
-use crate::transmission::Transmission;
+use crate::gaps::Gaps;
+use crate::latency::Distribution;
 
 /// Preamble, start delimiter and gap between two frames on a wire (IEEE 802.3), bytes.
 pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 /// Frame check sequence, bytes. Frame sizes here do not contain it.
 pub const FCS_BYTES: f64 = 4.0;
-/// Slower than this part of the rate that was asked for: the generator was the limit.
-const RATE_PART_MIN: f64 = 0.995;
-/// Flat out, the forwarder kept up when fewer bursts than this part met a full ring.
-const FULL_BURSTS_PART_MIN: f64 = 0.1;
-
 /// Which side of the generator was at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -25,6 +17,104 @@ pub enum Limit {
     Transmit,
     /// It could not take frames fast enough.
     Receive,
+}
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Its frames are the load.
+    Load,
+    /// It goes beside the load and is timed; its frames are in no count of the load.
+    Latency,
+}
+
+/// What became of one stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamReport {
+    /// Its place in the profile.
+    pub stream: usize,
+    /// What it is for.
+    pub kind: Kind,
+    /// The port that sent.
+    pub from: usize,
+    /// The port where the frames should come back.
+    pub to: usize,
+    /// Frames offered.
+    pub offered: u64,
+    /// Of these, frames that found the transmit ring full.
+    pub ring_full: u64,
+    /// Frames received, each once.
+    pub received: u64,
+    /// Bytes of these, without FCS, as they arrived.
+    pub received_bytes: u64,
+    /// Offered and not received.
+    pub lost: i64,
+    /// Lost frames in runs.
+    pub gaps: Gaps,
+    /// Received behind a later one.
+    pub reordered: u64,
+    /// The most numbers that one was behind the highest seen.
+    pub reordered_behind_max: u64,
+    /// Received again; not in `received`.
+    pub duplicated: u64,
+    /// Arrived at another port; not in `received`.
+    pub misdelivered: u64,
+    /// Arrived with a damaged stamp that names this stream; not in `received`.
+    pub corrupted: u64,
+    /// Arrived too far behind to be told from duplicates; not in `received`.
+    pub too_late: u64,
+    /// Frames of the warm-up or of an earlier measurement.
+    pub stale: u64,
+    /// Received, and timed by a clock that was set meanwhile; not in `latency_ns`.
+    pub time_impossible: u64,
+    /// Bytes of an offered frame on average, without FCS.
+    pub frame_bytes: f64,
+    /// Offered frames a second.
+    pub offered_pps: f64,
+    /// Received frames a second of sending.
+    pub received_pps: f64,
+    /// Received bits a second with FCS.
+    pub received_l2_bps: f64,
+    /// Received bits a second on a wire.
+    pub received_l1_bps: f64,
+    /// One-way delay (RFC 7679).
+    pub latency_ns: Option<Distribution>,
+    /// How much it varies between frames sent one after the other, absolute (RFC 3393).
+    pub ipdv_ns: Option<Distribution>,
+}
+
+/// What came to one port: every frame is in exactly one of the counts behind `frames`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortReport {
+    /// Its number.
+    pub port: usize,
+    /// All frames.
+    pub frames: u64,
+    /// Received.
+    pub received: u64,
+    /// Received again.
+    pub duplicated: u64,
+    /// Too far behind to be told from duplicates.
+    pub too_late: u64,
+    /// Should have come to another port.
+    pub misdelivered: u64,
+    /// Their stamp is damaged.
+    pub corrupted: u64,
+    /// Of the warm-up or an earlier measurement.
+    pub stale: u64,
+    /// Without a stamp.
+    pub foreign: u64,
+    /// Times that the clock stood earlier than before.
+    pub clock_steps: u64,
+}
+
+impl PortReport {
+    /// Is every frame in exactly one count?
+    pub fn is_balanced(&self) -> bool {
+        let known = self.received + self.duplicated + self.too_late + self.misdelivered;
+        self.frames == known + self.corrupted + self.stale + self.foreign
+    }
 }
 
 /// One direction's share.
@@ -47,10 +137,42 @@ pub struct Direction {
     /// Bytes of a frame on average, without FCS.
     pub frame_bytes: f64,
     /// How long frames took.
-    pub latency_ns: Option<Latency>,
+    pub latency_ns: Option<Distribution>,
+    /// How much that varies (RFC 3393).
+    pub ipdv_ns: Option<Distribution>,
 }
 
-/// What one measurement found. README.md says what each count is.
+impl Direction {
+    /// Nothing yet.
+    pub fn new(from: usize, to: usize) -> Direction {
+        Direction {
+            from,
+            to,
+            offered: 0,
+            received: 0,
+            lost: 0,
+            reordered: 0,
+            duplicated: 0,
+            frame_bytes: 0.0,
+            latency_ns: None,
+            ipdv_ns: None,
+        }
+    }
+}
+
+/// The dedicated latency streams together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LatencyStreams {
+    /// Frames offered.
+    pub offered: u64,
+    /// Frames received, each once.
+    pub received: u64,
+    /// Offered and not received.
+    pub lost: i64,
+}
+
+/// What one measurement found. Counts are of the load; what came to the ports (`misdelivered` and what
+/// follows) counts the frames of latency streams, too.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Rate × duration; flat out, what was offered.
@@ -94,173 +216,23 @@ pub struct Report {
     pub offered_l1_bps: f64,
     /// Received bits a second on a wire.
     pub received_l1_bps: f64,
-    /// How long frames took, all directions together.
-    pub latency_ns: Option<Latency>,
+    /// Received bits a second with FCS, without preamble and gap.
+    pub received_l2_bps: f64,
+    /// How long frames took, all directions together: of latency streams if there are any, else of the load.
+    pub latency_ns: Option<Distribution>,
+    /// How much that varies between frames sent one after the other (RFC 3393), of the same streams.
+    pub ipdv_ns: Option<Distribution>,
+    /// Times that the generator's clock was seen to go back.
+    pub clock_steps: u64,
+    /// Frames received that a clock set meanwhile could not time.
+    pub time_impossible: u64,
+    /// The dedicated latency streams, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_streams: Option<LatencyStreams>,
     /// By direction.
     pub per_direction: Vec<Direction>,
-}
-
-/// What a report must know of a stream.
-#[derive(Clone, Copy, Debug)]
-pub struct StreamFacts {
-    /// The port that sends.
-    pub from: usize,
-    /// The port where the frames should come back.
-    pub to: usize,
-    /// Bytes of a frame on average, without FCS.
-    pub frame_bytes: f64,
-}
-
-/// What became of a measurement, as the workers gave it back: by port.
-pub struct Outcome {
-    /// What was sent.
-    pub sent: Vec<Transmission>,
-    /// What was received.
-    pub received: Vec<Reception>,
-}
-
-/// A direction as it is added up.
-struct Sums {
-    direction: Direction,
-    frame_bits: f64,
-    latency: Histogram<u64>,
-    too_late: u64,
-}
-
-impl Sums {
-    fn new(facts: &StreamFacts) -> Sums {
-        let direction = Direction {
-            from: facts.from,
-            to: facts.to,
-            offered: 0,
-            received: 0,
-            lost: 0,
-            reordered: 0,
-            duplicated: 0,
-            frame_bytes: 0.0,
-            latency_ns: None,
-        };
-        Sums { direction, frame_bits: 0.0, latency: latency::histogram(), too_late: 0 }
-    }
-}
-
-impl Outcome {
-    /// Frames of a stream that were offered.
-    fn offered(&self, stream: usize, is_flat_out: bool) -> u64 {
-        let legs =
-            self.sent.iter().flat_map(|t| t.legs.iter()).filter(|leg| usize::from(leg.stream) == stream);
-        legs.map(|leg| if is_flat_out { leg.counted - leg.refused } else { leg.counted }).sum()
-    }
-
-    fn ring_full(&self) -> u64 {
-        self.sent.iter().flat_map(|t| t.legs.iter()).map(|leg| leg.refused).sum()
-    }
-
-    /// Seconds from the first counted frame to the end of the last one's interval.
-    fn duration_s(&self) -> f64 {
-        let of_port = |t: &Transmission| {
-            let frames = t.legs.iter().map(|leg| leg.counted).max().unwrap_or(0);
-            let between_s = t.last_ns.saturating_sub(t.first_ns) as f64 / 1e9;
-            match frames {
-                0 | 1 => (t.end_ns - t.counted_from_ns) as f64 / 1e9,
-                _ if t.is_flat_out => between_s,
-                _ => between_s * frames as f64 / (frames - 1) as f64,
-            }
-        };
-        self.sent.iter().map(of_port).fold(0.0, f64::max).max(1e-9)
-    }
-
-    fn sums(&self, streams: &[StreamFacts], is_flat_out: bool) -> Vec<Sums> {
-        let mut all: Vec<Sums> = Vec::new();
-        for (number, facts) in streams.iter().enumerate() {
-            let is_same = |s: &Sums| (s.direction.from, s.direction.to) == (facts.from, facts.to);
-            let place = all.iter().position(is_same).unwrap_or_else(|| {
-                all.push(Sums::new(facts));
-                all.len() - 1
-            });
-            let sums = &mut all[place];
-            let offered = self.offered(number, is_flat_out);
-            sums.direction.offered += offered;
-            sums.frame_bits += offered as f64 * facts.frame_bytes;
-            let stream = self.received.get(facts.to).and_then(|r| r.streams.get(number));
-            if let Some(arrivals) = stream.and_then(|s| s.arrivals.as_ref()) {
-                sums.direction.received += arrivals.received;
-                sums.direction.reordered += arrivals.reordered;
-                sums.direction.duplicated += arrivals.duplicated;
-                sums.too_late += arrivals.too_late;
-                // Both have the same bounds, so that nothing can be refused.
-                let _ = sums.latency.add(&arrivals.latency);
-            }
-        }
-        for sums in &mut all {
-            let direction = &mut sums.direction;
-            direction.lost = direction.offered as i64 - direction.received as i64;
-            direction.latency_ns = Latency::of(&sums.latency);
-            direction.frame_bytes = sums.frame_bits / (direction.offered as f64).max(1.0);
-        }
-        all
-    }
-
-    fn limit(&self, request: &Measure, offered_pps: f64, lost: i64) -> Option<Limit> {
-        let bursts: u64 = self.sent.iter().map(|t| t.bursts).sum();
-        let full: u64 = self.sent.iter().map(|t| t.full_bursts).sum();
-        let receive_full = self.received.iter().any(|r| r.ring_full > 0);
-        let is_slow = match request.rate {
-            Rate::Max => (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64,
-            Rate::Pps(_) => offered_pps < RATE_PART_MIN * request.intended() as f64 / request.duration_s,
-        };
-        match (lost > 0 && receive_full, is_slow) {
-            (true, _) => Some(Limit::Receive),
-            (false, true) => Some(Limit::Transmit),
-            (false, false) => None,
-        }
-    }
-
-    /// Add everything up.
-    pub fn report(&self, request: &Measure, streams: &[StreamFacts]) -> Report {
-        let is_flat_out = request.rate == Rate::Max;
-        let all = self.sums(streams, is_flat_out);
-        let mut latency = latency::histogram();
-        all.iter().for_each(|s| {
-            let _ = latency.add(&s.latency); // the same bounds, as above
-        });
-        let total = |of: fn(&Direction) -> u64| all.iter().map(|s| of(&s.direction)).sum::<u64>();
-        let (offered, received) = (total(|d| d.offered), total(|d| d.received));
-        let intended = match request.rate {
-            Rate::Max => offered,
-            Rate::Pps(_) => request.intended(),
-        };
-        let lost = offered as i64 - received as i64;
-        let duration_s = self.duration_s();
-        let limit = self.limit(request, offered as f64 / duration_s, lost);
-        let at_port = |of: fn(&Reception) -> u64| self.received.iter().map(of).sum::<u64>();
-        let l1_bits = |of: fn(&Direction) -> u64| {
-            let bits = |d: &Direction| (d.frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0 * of(d) as f64;
-            all.iter().map(|s| bits(&s.direction)).sum::<f64>() / duration_s
-        };
-        Report {
-            intended,
-            offered,
-            received,
-            lost,
-            reordered: total(|d| d.reordered),
-            duplicated: total(|d| d.duplicated),
-            misdelivered: at_port(|r| r.misdelivered),
-            corrupted: at_port(|r| r.corrupted),
-            too_late: all.iter().map(|s| s.too_late).sum(),
-            stale: at_port(|r| r.stale),
-            foreign: at_port(|r| r.foreign),
-            ring_full: if is_flat_out { 0 } else { self.ring_full() },
-            duration_s,
-            held_up_s: self.sent.iter().map(|t| t.held_up_ns()).max().unwrap_or(0) as f64 / 1e9,
-            limited_by_generator: limit.is_some(),
-            limit,
-            offered_pps: offered as f64 / duration_s,
-            received_pps: received as f64 / duration_s,
-            offered_l1_bps: l1_bits(|d| d.offered),
-            received_l1_bps: l1_bits(|d| d.received),
-            latency_ns: Latency::of(&latency),
-            per_direction: all.into_iter().map(|s| s.direction).collect(),
-        }
-    }
+    /// By stream.
+    pub per_stream: Vec<StreamReport>,
+    /// By port.
+    pub per_port: Vec<PortReport>,
 }

@@ -38,6 +38,9 @@ pub struct Measure {
     /// are not offered.
     #[serde(default = "makes_up")]
     pub make_up: bool,
+    /// Tell the histograms of times, too, so that those of several measurements can be added.
+    #[serde(default)]
+    pub histograms: bool,
 }
 
 fn makes_up() -> bool {
@@ -51,7 +54,14 @@ fn default_drain_s() -> f64 {
 impl Measure {
     /// With the usual warm-up and drain times.
     pub fn new(rate: Rate, duration_s: f64) -> Measure {
-        Measure { rate, duration_s, warmup_s: 0.05, drain_s: default_drain_s(), make_up: makes_up() }
+        Measure {
+            rate,
+            duration_s,
+            warmup_s: 0.05,
+            drain_s: default_drain_s(),
+            make_up: makes_up(),
+            histograms: false,
+        }
     }
 
     /// Frames in so many seconds.

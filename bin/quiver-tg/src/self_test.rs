@@ -15,7 +15,7 @@ use self::peer::Peer;
 use self::sink::Sink;
 use crate::drivers::{engine_config, first_core};
 use crate::generator::{Generator, Nobody, Surroundings};
-use crate::latency::Latency;
+use crate::latency::Distribution;
 use crate::profile::Profile;
 use crate::report::Report;
 use crate::request::{Measure, Rate};
@@ -49,7 +49,7 @@ pub struct Part {
     /// Frames that were lost.
     pub lost: i64,
     /// How long frames took at a tenth of that rate.
-    pub latency_ns: Option<Latency>,
+    pub latency_ns: Option<Distribution>,
     /// What limited it, as the report says.
     pub limited_by_generator: bool,
 }

@@ -98,6 +98,11 @@ impl Stamp {
         (sent_ns != 0).then_some(sent_ns)
     }
 
+    /// The measurement and the stream that a stamp names, whole or damaged.
+    pub fn claims(bytes: &[u8; STAMP_BYTES]) -> (u8, u8) {
+        (bytes[2], bytes[3])
+    }
+
     /// Read a stamp.
     #[inline(always)]
     pub fn decode(bytes: &[u8; STAMP_BYTES]) -> Result<Stamp, NoStamp> {

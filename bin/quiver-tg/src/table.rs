@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::latency::Latency;
-use crate::report::{Limit, Report};
+use crate::latency::Distribution;
+use crate::report::{Kind, Limit, Report, StreamReport};
 
 /// A count with commas.
 pub fn grouped(count: u64) -> String {
@@ -32,37 +32,93 @@ fn micros(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
 }
 
-fn latency_row(text: &mut String, name: &str, latency: Option<&Latency>) {
-    let Some(l) = latency else { return };
-    let values = [l.min, l.p50, l.p90, l.p99, l.p99_9, l.max].map(micros);
-    let _ = write!(text, "{name:<12}");
-    for value in values {
-        let _ = write!(text, "{value:>10}");
+/// `0: 0 -> 1`: the stream, and its way.
+fn name(stream: &StreamReport) -> String {
+    format!("{}: {} -> {}", stream.stream, stream.from, stream.to)
+}
+
+/// Times in a table of their own, a row each.
+fn times(text: &mut String, title: &str, rows: &[(String, Option<&Distribution>)]) {
+    if rows.iter().all(|(_, row)| row.is_none()) {
+        return;
     }
-    let _ = writeln!(text, "{:>12}", grouped(l.count));
+    let _ = write!(text, "{title:<14}");
+    for heading in ["min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.9999", "max"] {
+        let _ = write!(text, "{heading:>9}");
+    }
+    let _ = writeln!(text, "{:>12}", "frames");
+    for (name, row) in rows {
+        let Some(d) = row else { continue };
+        let _ = write!(text, "{name:<14}");
+        for value in [d.min, d.mean as u64, d.p50, d.p90, d.p99, d.p99_9, d.p99_99, d.p99_9999, d.max] {
+            let _ = write!(text, "{:>9}", micros(value));
+        }
+        let _ = writeln!(text, "{:>12}", grouped(d.count));
+    }
+}
+
+/// Counts of each stream.
+fn streams(text: &mut String, report: &Report) {
+    let _ = writeln!(
+        text,
+        "{:<14}{:>14}{:>14}{:>11}{:>9}{:>10}{:>10}{:>10}{:>14}{:>17}",
+        "stream",
+        "offered",
+        "received",
+        "lost",
+        "gaps",
+        "longest",
+        "reordered",
+        "duplicate",
+        "received",
+        "on a wire"
+    );
+    for s in &report.per_stream {
+        let counts = [s.gaps.runs, s.gaps.longest_frames, s.reordered, s.duplicated].map(grouped);
+        let _ = writeln!(
+            text,
+            "{:<14}{:>14}{:>14}{:>11}{:>9}{:>10}{:>10}{:>10}{:>14}{:>17}{}",
+            name(s),
+            grouped(s.offered),
+            grouped(s.received),
+            grouped(s.lost.unsigned_abs()),
+            counts[0],
+            counts[1],
+            counts[2],
+            counts[3],
+            scaled(s.received_pps, "pps"),
+            scaled(s.received_l1_bps, "bit/s"),
+            if s.kind == Kind::Latency { "  (latency)" } else { "" }
+        );
+    }
+}
+
+/// What came and counts as received nowhere, and what disturbed.
+fn others(text: &mut String, report: &Report) {
+    let others = [
+        ("misdelivered", report.misdelivered),
+        ("corrupted", report.corrupted),
+        ("too late", report.too_late),
+        ("stale", report.stale),
+        ("foreign", report.foreign),
+        ("ring full", report.ring_full),
+        ("clock steps", report.clock_steps),
+        ("impossible times", report.time_impossible),
+    ];
+    let others: Vec<String> =
+        others.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+    if !others.is_empty() {
+        let _ = writeln!(text, "also        {}", others.join(", "));
+    }
+    if report.held_up_s > 0.0 {
+        let _ = writeln!(text, "held up     {:.1} ms by other programs on its core", report.held_up_s * 1e3);
+    }
 }
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{:<12}{:>16}{:>16}{:>14}{:>12}{:>12}",
-        "direction", "offered", "received", "lost", "reordered", "duplicates"
-    );
-    for d in &report.per_direction {
-        let name = format!("{} -> {}", d.from, d.to);
-        let lost = grouped(d.lost.unsigned_abs());
-        let counts = [d.offered, d.received].map(grouped);
-        let _ = writeln!(
-            text,
-            "{name:<12}{:>16}{:>16}{lost:>14}{:>12}{:>12}",
-            counts[0],
-            counts[1],
-            grouped(d.reordered),
-            grouped(d.duplicated)
-        );
-    }
+    streams(&mut text, report);
     let percent = 100.0 * report.lost as f64 / (report.offered as f64).max(1.0);
     let _ = writeln!(
         text,
@@ -79,32 +135,12 @@ pub fn render(report: &Report) -> String {
         scaled(report.received_l1_bps, "bit/s on a wire"),
         report.duration_s
     );
-    let others = [
-        ("misdelivered", report.misdelivered),
-        ("corrupted", report.corrupted),
-        ("too late", report.too_late),
-        ("stale", report.stale),
-        ("foreign", report.foreign),
-        ("ring full", report.ring_full),
-    ];
-    let others: Vec<String> =
-        others.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
-    if !others.is_empty() {
-        let _ = writeln!(text, "also        {}", others.join(", "));
-    }
-    if report.held_up_s > 0.0 {
-        let _ = writeln!(text, "held up     {:.1} ms by other programs on its core", report.held_up_s * 1e3);
-    }
-    if report.latency_ns.is_some() {
-        let _ = write!(text, "{:<12}", "latency, µs");
-        for heading in ["min", "p50", "p90", "p99", "p99.9", "max"] {
-            let _ = write!(text, "{heading:>10}");
-        }
-        let _ = writeln!(text, "{:>12}", "frames");
-        for d in &report.per_direction {
-            latency_row(&mut text, &format!("{} -> {}", d.from, d.to), d.latency_ns.as_ref());
-        }
-    }
+    others(&mut text, report);
+    let of = |each: fn(&StreamReport) -> Option<&Distribution>| -> Vec<_> {
+        report.per_stream.iter().map(|s| (name(s), each(s))).collect()
+    };
+    times(&mut text, "latency, µs", &of(|s| s.latency_ns.as_ref()));
+    times(&mut text, "jitter, µs", &of(|s| s.ipdv_ns.as_ref()));
     match report.limit {
         Some(Limit::Transmit) => text.push_str("The generator was the limit: it could not send more.\n"),
         Some(Limit::Receive) => {

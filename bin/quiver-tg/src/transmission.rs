@@ -87,7 +87,7 @@ pub struct Leg {
     pub made: u64,
     /// Frames made that count.
     pub counted: u64,
-    /// Of these, frames that found the ring full.
+    /// Of these, frames that found the ring full; flat out they are no longer among those made.
     pub refused: u64,
     /// Every so manieth frame is timed, a power of two.
     pub sample: u64,
@@ -221,7 +221,14 @@ impl Transmission {
         // The ring takes frames from the front: those of the last legs were refused.
         for (leg, made) in self.legs.iter_mut().zip(last).rev() {
             let here = refused.min(*made);
-            leg.refused += here;
+            match leg.pace {
+                Pace::Constant { .. } => leg.refused += here,
+                // They were never offered: their numbers are used again.
+                Pace::FlatOut { .. } => {
+                    leg.counted -= here;
+                    leg.made -= here;
+                }
+            }
             refused -= here;
         }
     }

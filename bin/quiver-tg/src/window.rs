@@ -1,4 +1,7 @@
-//! Which sequence numbers of a stream have arrived: a bitmap that slides with the highest one.
+//! Which sequence numbers of a stream have arrived: a bitmap that slides with the highest one. What
+//! slides out of it is settled: its gaps are counted.
+
+use crate::gaps::Gaps;
 
 /// What a sequence number says about the frame that brings it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct Window {
     words: Box<[u64]>,
     /// One above the highest number seen.
     next: u64,
+    /// Of the numbers that have left the bitmap.
+    settled: Gaps,
 }
 
 impl Window {
@@ -28,7 +33,7 @@ impl Window {
     pub fn new(frames: usize) -> Window {
         // One word more than asked for: the newest word is partly filled.
         let words = (frames.div_ceil(64) + 1).next_power_of_two();
-        Window { words: vec![0; words].into_boxed_slice(), next: 0 }
+        Window { words: vec![0; words].into_boxed_slice(), next: 0, settled: Gaps::default() }
     }
 
     /// Numbers behind the highest that are certainly remembered.
@@ -74,21 +79,55 @@ impl Window {
             let (word, bit) = ((self.next / 64) as usize & mask, self.next % 64);
             let here = (64 - bit).min(end - self.next);
             let bits = (u64::MAX >> (64 - here)) << bit;
-            // What a word had before the first of its numbers came is long ago.
-            self.words[word] = if bit == 0 { bits } else { self.words[word] | bits };
+            if bit == 0 {
+                // What a word had before the first of its numbers came is long ago.
+                self.settle(self.next / 64);
+                self.words[word] = bits;
+            } else {
+                self.words[word] |= bits;
+            }
             self.next += here;
+        }
+    }
+
+    /// The word that number `word` × 64 falls into begins: what stood there before is settled.
+    #[inline(always)]
+    fn settle(&mut self, word: u64) {
+        let count = self.words.len() as u64;
+        if word >= count {
+            self.settled.word(self.words[word as usize & (count as usize - 1)]);
         }
     }
 
     /// Empty the words between the newest and the one that `sequence` falls into, itself included.
     #[inline]
     fn clear_up_to(&mut self, sequence: u64) {
-        let mask = self.words.len() - 1;
+        let count = self.words.len() as u64;
         let first = self.next.div_ceil(64);
         let last = sequence / 64;
-        for word in first.max(last.saturating_sub(mask as u64))..=last {
-            self.words[word as usize & mask] = 0;
+        // Further than once around there is nothing left but numbers that never came.
+        let once_around = last.min(first + count - 1);
+        debug_assert!(first <= last, "words begin one after the other");
+        for word in first..=once_around {
+            self.settle(word);
+            self.words[word as usize & (count as usize - 1)] = 0;
         }
+        self.settled.lost(64 * (last - once_around));
+    }
+
+    /// The gaps of the stream's first `sent` numbers, as far as is known now.
+    pub fn gaps(&self, sent: u64) -> Gaps {
+        let mut gaps = self.settled;
+        let count = self.words.len() as u64;
+        let newest = self.next.div_ceil(64);
+        let oldest = newest.saturating_sub(count);
+        for word in oldest..newest.min(sent.div_ceil(64)) {
+            let bits = self.words[word as usize & (count as usize - 1)];
+            gaps.bits(bits, (sent - word * 64).min(64) as u32);
+        }
+        gaps.lost(sent.saturating_sub(newest * 64));
+        gaps.close();
+        gaps
     }
 }
 
@@ -103,6 +142,15 @@ mod tests {
     struct Model {
         seen: HashSet<u64>,
         next: u64,
+    }
+
+    impl Model {
+        fn gaps(&self, sent: u64) -> Gaps {
+            let mut gaps = Gaps::default();
+            (0..sent).for_each(|n| gaps.bits(u64::from(self.seen.contains(&n)), 1));
+            gaps.close();
+            gaps
+        }
     }
 
     impl Model {
@@ -123,7 +171,7 @@ mod tests {
         #[test]
         fn it_agrees_with_a_model_that_forgets_nothing(
             steps in prop::collection::vec(prop_oneof![
-                8 => -3i64..6, 2 => -80i64..90, 1 => -500i64..700,
+                8 => -3i64..6, 2 => -80i64..90, 1 => -500i64..1500,
             ], 1..600),
             frames in 1usize..300,
         ) {
@@ -134,6 +182,9 @@ mod tests {
                 at = (at + step).max(0);
                 let expected = model.note(at as u64, window.depth());
                 prop_assert_eq!(window.note(at as u64), expected, "sequence {}", at);
+            }
+            for sent in [model.next, model.next + 1, model.next + 200] {
+                prop_assert_eq!(window.gaps(sent), model.gaps(sent));
             }
         }
     }
@@ -151,6 +202,7 @@ mod tests {
             (first..first + count).for_each(|s| assert_eq!(other.note(s), Arrival::InOrder));
             assert_eq!(one.next(), other.next());
             assert_eq!(one.words, other.words, "{before} and {count}");
+            assert_eq!(one.gaps(one.next()), other.gaps(other.next()), "{before} and {count}");
         }
     }
 

@@ -3,7 +3,7 @@
 mod wire;
 
 use quiver_tg::generator::{Generator, Nobody};
-use quiver_tg::report::{Limit, Report};
+use quiver_tg::report::{Limit, Report, StreamReport};
 use quiver_tg::request::{Measure, Rate};
 use wire::{BOTH_WAYS, Bench, Fate, ONE_WAY, check_balance, cross, generator};
 
@@ -11,11 +11,28 @@ const NO_LIMIT: usize = usize::MAX;
 
 /// 10,000 frames a second for a second, behind a warm-up of 100 ms; a wire takes 5 µs.
 fn measure(generator: &mut Generator<Bench>, rate: Rate) -> Report {
-    let request = Measure { rate, duration_s: 1.0, warmup_s: 0.1, drain_s: 0.02, make_up: true };
+    let request = Measure { warmup_s: 0.1, ..Measure::new(rate, 1.0) };
     let report = generator.measure(&request, &mut Nobody).expect("report");
-    assert_eq!(report.lost, report.offered as i64 - report.received as i64);
+    check_counts(&report);
     check_balance(generator);
     report
+}
+
+/// Every frame is counted once: where it was sent, where it came, and where it did not.
+fn check_counts(report: &Report) {
+    assert_eq!(report.lost, report.offered as i64 - report.received as i64);
+    for stream in &report.per_stream {
+        assert_eq!(stream.lost, stream.offered as i64 - stream.received as i64, "{stream:?}");
+        // Counted in another way: from what the bitmap says came.
+        assert_eq!(stream.lost, stream.gaps.frames as i64, "{stream:?}");
+    }
+    for port in &report.per_port {
+        assert!(port.is_balanced(), "{port:?}");
+    }
+    let sum = |of: fn(&StreamReport) -> u64| report.per_stream.iter().map(of).sum::<u64>();
+    assert_eq!((report.offered, report.received), (sum(|s| s.offered), sum(|s| s.received)));
+    let at_ports = report.per_port.iter().map(|p| p.received).sum::<u64>();
+    assert_eq!(report.received, at_ports);
 }
 
 fn one_way(fault: impl FnMut(u64, &mut Vec<u8>) -> Fate + Send + 'static) -> Report {
@@ -57,6 +74,40 @@ fn lost_frames_are_counted_one_by_one() {
     });
     assert_eq!((report.offered, report.received, report.lost), (10_000, 9_900, 100));
     assert_eq!((report.reordered, report.duplicated), (0, 0));
+    let gaps = report.per_stream[0].gaps;
+    assert_eq!((gaps.runs, gaps.longest_frames), (100, 1));
+}
+
+#[test]
+fn frames_lost_together_are_one_gap() {
+    let report = one_way(|number, _| match counted(number) {
+        Some(0..=2 | 4_000..4_500 | 9_990..) => vec![],
+        _ => vec![(1, 5_000)],
+    });
+    let gaps = report.per_stream[0].gaps;
+    assert_eq!((report.lost, gaps.runs, gaps.longest_frames), (513, 3, 500));
+}
+
+#[test]
+fn jitter_is_how_much_the_delay_of_neighbours_differs() {
+    // Delays of 5, 5, 8 µs and so on: differences of 0, 3 and 3 µs.
+    let report = one_way(|number, _| vec![(1, if number % 3 == 2 { 8_000 } else { 5_000 })]);
+    let ipdv = report.ipdv_ns.expect("jitter");
+    assert_eq!(ipdv.count, 9_999);
+    let near = |ns: u64| (2_990..=3_010).contains(&ns);
+    assert!(ipdv.min < 10 && near(ipdv.p50) && near(ipdv.max), "{ipdv:?}");
+    assert!((ipdv.mean - 2_000.0).abs() < 10.0, "{ipdv:?}");
+}
+
+#[test]
+fn bytes_are_those_of_the_frames_that_came() {
+    let report = one_way(|number, _| if number % 5 != 0 { vec![(1, 5_000)] } else { vec![] });
+    let stream = &report.per_stream[0];
+    let mean = stream.received_bytes as f64 / stream.received as f64;
+    assert!((mean - stream.frame_bytes).abs() < 5.0, "{mean} and {}", stream.frame_bytes);
+    let l2_bits = 8.0 * (stream.received_bytes + 4 * stream.received) as f64;
+    assert!((stream.received_l2_bps * report.duration_s - l2_bits).abs() < 1.0);
+    assert!(stream.received_l1_bps > stream.received_l2_bps);
 }
 
 #[test]
@@ -69,6 +120,7 @@ fn late_frames_are_reordered_and_received() {
     assert_eq!((report.received, report.lost, report.reordered), (10_000, 0, 100));
     let latency = report.latency_ns.expect("latency");
     assert_eq!((latency.p50 / 10, latency.max / 1_000), (500, 1_005));
+    assert!((9..=10).contains(&report.per_stream[0].reordered_behind_max));
 }
 
 #[test]
@@ -118,8 +170,7 @@ fn frames_of_an_earlier_measurement_that_arrive_late_are_stale() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(fault));
     let first = measure(&mut generator, Rate::Pps(10_000.0));
     assert_eq!((first.received, first.lost), (9_950, 50));
-    let request =
-        Measure { rate: Rate::Pps(10_000.0), duration_s: 2.0, warmup_s: 0.0, drain_s: 0.02, make_up: true };
+    let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(10_000.0), 2.0) };
     let second = generator.measure(&request, &mut Nobody).expect("report");
     assert_eq!((second.received, second.lost, second.stale), (20_000, 0, 50));
 }
@@ -149,8 +200,7 @@ fn flat_out_a_full_ring_is_waited_for_and_nothing_is_lost() {
 #[test]
 fn flat_out_before_a_wire_that_takes_everything_the_generator_is_the_limit() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
-    let request =
-        Measure { rate: Rate::Max, duration_s: 0.001, warmup_s: 0.0, drain_s: 0.001, make_up: true };
+    let request = Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Max, 0.001) };
     let report = generator.measure(&request, &mut Nobody).expect("report");
     assert_eq!((report.lost, report.limit), (0, Some(Limit::Transmit)));
     // 256 frames in each of a thousand passes.
@@ -162,8 +212,7 @@ fn a_rate_that_the_generator_cannot_reach_is_told_and_is_no_loss() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
     // Passes take 1 µs here and make at most 64 frames.
     for (duration_s, offered) in [(0.002, 200_000..=200_000), (0.1, 7_600_000..=7_700_000)] {
-        let request =
-            Measure { rate: Rate::Pps(100e6), duration_s, warmup_s: 0.0, drain_s: 0.001, make_up: true };
+        let request = Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Pps(100e6), duration_s) };
         let report = generator.measure(&request, &mut Nobody).expect("report");
         assert_eq!((report.intended as f64, report.lost), (100e6 * duration_s, 0));
         // A short one is completed in its overtime (20 ms), and was too slow all the same.
