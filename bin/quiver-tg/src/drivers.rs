@@ -46,6 +46,11 @@ pub fn first_core() -> usize {
 }
 
 impl Drivers {
+    /// `quit` ends whatever is waited for.
+    pub fn new(quit: Rc<Cell<bool>>) -> Drivers {
+        Drivers { quit, ..Drivers::default() }
+    }
+
     fn make_memif(&mut self, engine: &mut Engine, memif: &Memif, input: &str) -> anyhow::Result<InterfaceId> {
         let known = self.sockets.iter().position(|(path, role)| *path == memif.socket && *role == memif.role);
         let number = match known {

@@ -10,6 +10,7 @@ use quiver_core::ring::ring;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerId};
 use quiver_wire::MacAddress;
 
+use crate::measuring::Running;
 use crate::neighbours::{Answer, Neighbours};
 use crate::outcome::StreamFacts;
 use crate::profile::{Port, Profile};
@@ -18,6 +19,8 @@ use crate::report::Kind;
 use crate::traffic::Source;
 use crate::transmitter::{Transmitter, TransmitterHandle};
 
+/// How often links are looked for.
+pub(crate) const LINK_LOOK_NS: u64 = 20_000_000;
 /// The only worker.
 pub(crate) const WORKER: WorkerId = WorkerId(0);
 /// What differs between a generator that runs and one that a test steps.
@@ -73,6 +76,25 @@ pub(crate) struct PortParts {
     pub(crate) announcements: Vec<Answer>,
 }
 
+/// What a port has done since it was made. Frames are without FCS.
+#[derive(Clone, Debug)]
+pub struct PortState {
+    /// The interface's name.
+    pub name: String,
+    /// It has a link.
+    pub is_up: bool,
+    /// Frames given to the device.
+    pub tx_frames: u64,
+    /// Their bytes.
+    pub tx_bytes: u64,
+    /// Frames that the device did not take.
+    pub tx_refused: u64,
+    /// Frames that came.
+    pub rx_frames: u64,
+    /// Their bytes.
+    pub rx_bytes: u64,
+}
+
 /// A generator.
 pub struct Generator<S> {
     pub(crate) engine: Engine,
@@ -84,6 +106,7 @@ pub struct Generator<S> {
     pub(crate) link_timeout_s: f64,
     /// The next measurement's warm-up.
     pub(crate) measurement: u8,
+    pub(crate) running: Option<Running>,
 }
 
 impl<S: Surroundings> Generator<S> {
@@ -116,6 +139,7 @@ impl<S: Surroundings> Generator<S> {
             burst: profile.burst.as_ref().map(|b| b.value),
             link_timeout_s: profile.link_timeout_s,
             measurement: 1,
+            running: None,
         };
         for number in 0..profile.ports.len() {
             generator.add_port(profile, number, &clock, inputs).with_context(|| format!("port {number}"))?;
@@ -196,9 +220,31 @@ impl<S: Surroundings> Generator<S> {
         self.surroundings.is_interrupted()
     }
 
-    /// Do what is due on the control thread while nothing is measured; returns now and then.
-    pub fn idle(&mut self) {
-        self.surroundings.wait(&mut self.engine, 1_000_000_000);
+    /// What it sends.
+    pub fn streams(&self) -> &[StreamFacts] {
+        &self.streams
+    }
+
+    /// What its ports have done since they were made.
+    pub fn port_states(&self) -> Vec<PortState> {
+        let state = |port: &PortParts| {
+            let totals = self.engine.interface_totals(port.interface);
+            PortState {
+                name: port.name.clone(),
+                is_up: self.engine.interface(port.interface).is_some_and(|i| i.row().up),
+                tx_frames: totals.tx_packets,
+                tx_bytes: totals.tx_bytes,
+                tx_refused: totals.tx_errors,
+                rx_frames: totals.rx_packets,
+                rx_bytes: totals.rx_bytes,
+            }
+        };
+        self.ports.iter().map(state).collect()
+    }
+
+    /// Do what is due on the control thread for at most so long.
+    pub fn wait(&mut self, at_most_ns: u64) {
+        self.surroundings.wait(&mut self.engine, at_most_ns);
     }
 
     /// What surrounds it.
@@ -213,13 +259,32 @@ impl<S: Surroundings> Generator<S> {
 
     /// Wait until every port has a link, then tell the neighbours who is here.
     pub fn wait_for_links(&mut self) -> anyhow::Result<()> {
-        let deadline = self.engine.now_ns() + (self.link_timeout_s * 1e9) as u64;
-        while let Some(port) = self.port_without_link() {
-            if self.engine.now_ns() >= deadline || self.surroundings.is_interrupted() {
+        let deadline = self.link_deadline_ns();
+        while !self.has_links(deadline)? {
+            self.surroundings.wait(&mut self.engine, LINK_LOOK_NS);
+        }
+        Ok(())
+    }
+
+    /// Until when the ports may be without links, if they begin to wait now.
+    pub fn link_deadline_ns(&self) -> u64 {
+        self.engine.now_ns() + (self.link_timeout_s * 1e9) as u64
+    }
+
+    /// Has every port a link? Then the neighbours are told who is here. Not to have one after
+    /// `deadline_ns` is an error.
+    pub fn has_links(&mut self, deadline_ns: u64) -> anyhow::Result<bool> {
+        if let Some(port) = self.port_without_link() {
+            if self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted() {
                 bail!("{} after {} s", self.link_trouble(port), self.link_timeout_s);
             }
-            self.surroundings.wait(&mut self.engine, 20_000_000);
+            return Ok(false);
         }
+        self.announce();
+        Ok(true)
+    }
+
+    fn announce(&mut self) {
         for port in &self.ports {
             let Some(output) = self.engine.interface(port.interface).map(|i| i.row().output) else {
                 continue;
@@ -231,7 +296,6 @@ impl<S: Surroundings> Generator<S> {
                 });
             }
         }
-        Ok(())
     }
 
     pub(crate) fn link_trouble(&self, port: usize) -> String {

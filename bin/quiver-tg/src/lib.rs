@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+pub mod control;
 pub mod drivers;
 pub mod gaps;
 pub mod generator;
 pub mod latency;
-mod measuring;
+mod live;
+pub mod measuring;
 pub mod neighbours;
 pub mod outcome;
 pub mod pacer;

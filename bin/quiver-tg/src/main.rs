@@ -1,10 +1,12 @@
 //! The command line of the traffic generator.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use quiver_tg::control::{Places, default_socket};
 use quiver_tg::request::{Measure, Rate};
 use quiver_tg::{run, self_test, serve};
 use tracing_subscriber::filter::LevelFilter;
@@ -44,15 +46,27 @@ enum Command {
         /// Put the histograms of times into the JSON
         #[arg(long, requires = "json")]
         histograms: bool,
+        /// Where `top` and programs reach it [default: tg.sock in $QUIVER_RUNTIME_DIR, or in /run/quiver]
+        #[arg(long, value_name = "PATH")]
+        socket: Option<PathBuf>,
     },
-    /// Measure as often as asked: one JSON object a line on stdin and stdout
+    /// Do what programs ask for: JSON-RPC, one message a line
     Serve {
-        /// The profile: ports and streams
-        #[arg(long)]
-        profile: PathBuf,
+        /// The profile to begin with: ports and streams
+        profile: Option<PathBuf>,
         /// Core to run on, instead of the profile's
         #[arg(long)]
         core: Option<usize>,
+        /// Listen at this Unix socket [default without --tcp and --stdio: tg.sock in
+        /// $QUIVER_RUNTIME_DIR, or in /run/quiver]
+        #[arg(long, value_name = "PATH")]
+        socket: Option<PathBuf>,
+        /// Listen at this address of the loopback; port 0 is any
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        tcp: Option<SocketAddr>,
+        /// Speak on standard input and output, and end with them
+        #[arg(long)]
+        stdio: bool,
     },
     /// Measure the generator itself on this machine
     SelfTest {
@@ -98,12 +112,17 @@ fn main() -> ExitCode {
         .with_max_level(LevelFilter::WARN)
         .init();
     let done = match arguments.command {
-        Command::Run { profile, rate, duration, warmup, drain, core, json, histograms } => {
+        Command::Run { profile, rate, duration, warmup, drain, core, json, histograms, socket } => {
             let request =
                 Measure { warmup_s: warmup, drain_s: drain, histograms, ..Measure::new(rate, duration) };
-            run::run(&profile, core, &request, json)
+            let places = Places { socket: socket.or_else(|| Some(default_socket())), ..Places::default() };
+            run::run(&profile, core, &request, &places, json)
         }
-        Command::Serve { profile, core } => return serve::serve(&profile, core),
+        Command::Serve { profile, core, socket, tcp, stdio } => {
+            let is_alone = tcp.is_none() && !stdio;
+            let socket = socket.or_else(|| is_alone.then(default_socket));
+            serve::serve(profile.as_deref(), core, &Places { socket, tcp, stdio })
+        }
         Command::SelfTest { core, peer_core, frame, duration, json } => {
             self_test::self_test(&self_test::Wishes { core, peer_core, frame, duration_s: duration, json })
         }

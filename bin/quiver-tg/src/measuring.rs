@@ -1,4 +1,5 @@
-//! How a generator measures: give every port something to send and to fill, wait, take it back.
+//! How a generator measures: give every port something to send and to fill, go on until all is sent,
+//! take it back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,10 +28,86 @@ const BURST_PACED: usize = 64;
 /// Frames of a burst flat out unless the profile says otherwise.
 const BURST_FLAT_OUT: usize = 256;
 
+/// A measurement under way.
+pub(crate) struct Running {
+    request: Measure,
+    live: Vec<Arc<Live>>,
+    start_ns: u64,
+    /// One of each port: nothing is left to send.
+    finished: Vec<Arc<AtomicBool>>,
+    phase: Phase,
+}
+
+enum Phase {
+    Sending,
+    /// All is sent; frames that are under way are waited for.
+    Draining(Drain),
+}
+
+struct Drain {
+    sent: Vec<Transmission>,
+    until_ns: u64,
+    received: u64,
+    /// So often it may begin anew.
+    left: usize,
+}
+
+/// How far a measurement is.
+#[derive(Debug)]
+pub enum Turn {
+    /// None is under way.
+    Idle,
+    /// There is nothing to do before this time of the engine's clock.
+    Until(u64),
+    /// It is finished.
+    Done(Box<Report>),
+}
+
+/// What a measurement has come to so far.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Time of the engine's clock, nanoseconds.
+    pub now_ns: u64,
+    /// Since the first frame, seconds.
+    pub at_s: f64,
+    /// All of it, seconds.
+    pub of_s: f64,
+    /// Still sending, not only waiting for late frames.
+    pub is_sending: bool,
+    /// By stream: counted frames made, and received.
+    pub streams: Vec<(u64, u64)>,
+}
+
 impl<S: Surroundings> Generator<S> {
-    /// Measure.
+    /// Measure from beginning to end.
     pub fn measure(&mut self, request: &Measure, onlooker: &mut dyn Onlooker) -> anyhow::Result<Report> {
+        self.begin(request)?;
+        loop {
+            if self.surroundings.is_interrupted() {
+                self.give_up();
+                bail!("the measurement was interrupted");
+            }
+            if let Some(look) = self.look().filter(|look| look.is_sending) {
+                let sum = |of: fn(&(u64, u64)) -> u64| look.streams.iter().map(of).sum();
+                onlooker.see(look.at_s, look.of_s, sum(|s| s.0), sum(|s| s.1));
+            }
+            match self.turn()? {
+                Turn::Done(report) => return Ok(*report),
+                Turn::Until(then_ns) => {
+                    let left_ns = then_ns.saturating_sub(self.engine.now_ns());
+                    self.surroundings.wait(&mut self.engine, left_ns.max(LOOK_NS));
+                }
+                Turn::Idle => bail!("the measurement was given up"),
+            }
+        }
+    }
+
+    /// Begin to measure; [`turn`](Self::turn) goes on with it.
+    pub fn begin(&mut self, request: &Measure) -> anyhow::Result<()> {
         request.check().map_err(anyhow::Error::msg)?;
+        if self.running.is_some() {
+            bail!("a measurement is under way");
+        }
         if let Some(port) = self.port_without_link() {
             bail!("{}; nothing was sent", self.link_trouble(port));
         }
@@ -46,86 +123,122 @@ impl<S: Surroundings> Generator<S> {
             })
             .collect();
         self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted))?;
-        let sent = self.send(request, measurement, &live, onlooker);
-        let drained = sent.and_then(|sent| self.drain(request, &live).map(|()| sent));
-        let received = self.exchange_receptions(&mut |_| Reception::idle())?;
-        let report = Outcome { sent: drained?, received }.report(request, &self.streams);
-        match self.port_without_link() {
-            Some(port) => bail!("{}; it was lost while measuring", self.link_trouble(port)),
-            None => Ok(report),
-        }
-    }
-
-    /// Have all transmissions worked off.
-    fn send(
-        &mut self,
-        request: &Measure,
-        measurement: u8,
-        live: &[Arc<Live>],
-        onlooker: &mut dyn Onlooker,
-    ) -> anyhow::Result<Vec<Transmission>> {
         let start_ns = self.engine.now_ns() + START_DELAY_NS;
-        let orders = self.transmissions(request, measurement, start_ns, live);
+        let orders = self.transmissions(request, measurement, start_ns, &live);
         let finished: Vec<Arc<AtomicBool>> = orders.iter().map(|t| t.finished.clone()).collect();
         let mut orders = orders.into_iter();
         self.exchange_transmissions(&mut |_| orders.next().map_or_else(Transmission::idle, Box::new))?;
-        let done = self.await_end(request, start_ns, &finished, live, onlooker);
-        let sent = self.exchange_transmissions(&mut |_| Transmission::idle())?;
-        done.map(|()| sent)
+        self.running = Some(Running { request: *request, live, start_ns, finished, phase: Phase::Sending });
+        Ok(())
     }
 
-    fn await_end(
-        &mut self,
-        request: &Measure,
-        start_ns: u64,
-        finished: &[Arc<AtomicBool>],
-        live: &[Arc<Live>],
-        onlooker: &mut dyn Onlooker,
-    ) -> anyhow::Result<()> {
-        let whole_ns = ((request.warmup_s + request.duration_s) * 1e9) as u64;
-        let end_ns = start_ns + whole_ns;
-        loop {
-            if finished.iter().all(|f| f.load(Ordering::Acquire)) {
-                return Ok(());
-            }
-            let now_ns = self.engine.now_ns();
-            if self.surroundings.is_interrupted() {
-                bail!("the measurement was interrupted");
-            }
-            if now_ns > end_ns + ANSWER_NS_MAX {
-                bail!(
-                    "the generator's worker has not finished {} s after the end",
-                    ANSWER_NS_MAX / 1_000_000_000
-                );
-            }
-            let at_s = now_ns.saturating_sub(start_ns) as f64 / 1e9;
-            let sum = |of: fn(&Live) -> u64| live.iter().map(|l| of(l)).sum();
-            let (made, received) = (sum(|l| l.made.get()), sum(|l| l.received.get()));
-            onlooker.see(at_s, request.warmup_s + request.duration_s, made, received);
-            // The control thread shares the worker's core: it looks seldom.
-            let wait_ns = end_ns.saturating_sub(now_ns).clamp(LOOK_NS, 1_000_000_000);
-            self.surroundings.wait(&mut self.engine, wait_ns);
+    /// Go on with the measurement under way. An error ends it.
+    pub fn turn(&mut self) -> anyhow::Result<Turn> {
+        let Some(mut running) = self.running.take() else { return Ok(Turn::Idle) };
+        let turn = self.go_on(&mut running);
+        match &turn {
+            Ok(Turn::Until(_)) => self.running = Some(running),
+            Ok(_) => {}
+            // Nothing may go on being sent or counted.
+            Err(_) => self.fall_silent(),
+        }
+        turn
+    }
+
+    /// End the sending now; what is under way is waited for, and the report comes from
+    /// [`turn`](Self::turn). It is about the time until now.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        if matches!(running.phase, Phase::Sending) {
+            let counted_s = self.engine.now_ns().saturating_sub(running.start_ns) as f64 / 1e9;
+            let counted_s = (counted_s - running.request.warmup_s).max(f64::MIN_POSITIVE);
+            running.request.duration_s = counted_s.min(running.request.duration_s);
+            self.end_sending(&mut running)?;
+        }
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// End the measurement at once, without a report.
+    pub fn give_up(&mut self) {
+        if self.running.take().is_some() {
+            self.fall_silent();
         }
     }
 
-    /// Wait for frames that are still under way.
-    fn drain(&mut self, request: &Measure, live: &[Arc<Live>]) -> anyhow::Result<()> {
-        let received = || live.iter().map(|l| l.received.get()).sum::<u64>();
-        let drain_ns = (request.drain_s * 1e9) as u64;
-        for _ in 0..=DRAINS_MAX {
-            let before = received();
-            let until_ns = self.engine.now_ns() + drain_ns;
-            while self.engine.now_ns() < until_ns {
-                if self.surroundings.is_interrupted() {
-                    bail!("the measurement was interrupted");
+    fn fall_silent(&mut self) {
+        let silent = self.exchange_transmissions(&mut |_| Transmission::idle());
+        let deaf = self.exchange_receptions(&mut |_| Reception::idle());
+        if let Err(error) = silent.map(drop).and(deaf.map(drop)) {
+            tracing::error!("a measurement cannot be ended: {error:#}");
+        }
+    }
+
+    /// Is a measurement under way?
+    pub fn is_measuring(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// What the measurement under way has come to.
+    pub fn look(&self) -> Option<Look> {
+        let running = self.running.as_ref()?;
+        let now_ns = self.engine.now_ns();
+        Some(Look {
+            now_ns,
+            at_s: now_ns.saturating_sub(running.start_ns) as f64 / 1e9,
+            of_s: running.request.warmup_s + running.request.duration_s,
+            is_sending: matches!(running.phase, Phase::Sending),
+            streams: running.live.iter().map(|l| (l.made.get(), l.received.get())).collect(),
+        })
+    }
+
+    fn go_on(&mut self, running: &mut Running) -> anyhow::Result<Turn> {
+        let now_ns = self.engine.now_ns();
+        if let Some(port) = self.port_without_link() {
+            bail!("{}; it was lost while measuring", self.link_trouble(port));
+        }
+        match &mut running.phase {
+            Phase::Sending if running.finished.iter().all(|f| f.load(Ordering::Acquire)) => {
+                self.end_sending(running)?;
+                self.go_on(running)
+            }
+            Phase::Sending => {
+                let whole_s = running.request.warmup_s + running.request.duration_s;
+                let end_ns = running.start_ns + (whole_s * 1e9) as u64;
+                if now_ns > end_ns + ANSWER_NS_MAX {
+                    let late_s = ANSWER_NS_MAX / 1_000_000_000;
+                    bail!("the generator's worker has not finished {late_s} s after the end");
                 }
-                let left_ns = until_ns.saturating_sub(self.engine.now_ns());
-                self.surroundings.wait(&mut self.engine, left_ns.max(LOOK_NS));
+                // The control thread shares the worker's core: it looks seldom.
+                let wait_ns = end_ns.saturating_sub(now_ns).clamp(LOOK_NS, 1_000_000_000);
+                Ok(Turn::Until(now_ns + wait_ns))
             }
-            if received() == before {
-                break;
+            Phase::Draining(drain) if now_ns < drain.until_ns => Ok(Turn::Until(drain.until_ns)),
+            Phase::Draining(drain) => {
+                let received = running.live.iter().map(|l| l.received.get()).sum();
+                if received != drain.received && drain.left > 0 {
+                    drain.received = received;
+                    drain.left -= 1;
+                    drain.until_ns = now_ns + (running.request.drain_s * 1e9) as u64;
+                    return Ok(Turn::Until(drain.until_ns));
+                }
+                let sent = std::mem::take(&mut drain.sent);
+                let received = self.exchange_receptions(&mut |_| Reception::idle())?;
+                let report = Outcome { sent, received }.report(&running.request, &self.streams);
+                Ok(Turn::Done(Box::new(report)))
             }
         }
+    }
+
+    /// Take back what was sent, and begin to wait for late frames.
+    fn end_sending(&mut self, running: &mut Running) -> anyhow::Result<()> {
+        let sent = self.exchange_transmissions(&mut |_| Transmission::idle())?;
+        running.phase = Phase::Draining(Drain {
+            sent,
+            until_ns: self.engine.now_ns() + (running.request.drain_s * 1e9) as u64,
+            received: running.live.iter().map(|l| l.received.get()).sum(),
+            left: DRAINS_MAX,
+        });
         Ok(())
     }
 

@@ -1,50 +1,70 @@
 //! `quiver-tg run`: measure once, show how it goes, print what came out.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use crate::generator::Onlooker;
+use anyhow::{anyhow, bail};
+
+use crate::control::{Host, Measured, Outcome, Places, read};
+use crate::live::LiveTable;
 use crate::request::Measure;
-use crate::session;
-use crate::table::{grouped, render, scaled};
+use crate::table::render;
 
-/// A line on stderr, about once a second.
-struct LiveLine {
-    is_terminal: bool,
-    last: (f64, u64, u64),
-}
+/// How often the live table is drawn.
+const DRAW_EVERY: Duration = Duration::from_secs(1);
 
-impl Onlooker for LiveLine {
-    fn see(&mut self, at_s: f64, of_s: f64, sent: u64, received: u64) {
-        let seconds = at_s - self.last.0;
-        if seconds < 0.5 {
-            return;
-        }
-        let rate = |now: u64, before: u64| scaled(now.saturating_sub(before) as f64 / seconds, "pps");
-        let line = format!(
-            "{at_s:6.1} of {of_s:.1} s  sent {} ({})  back {} ({})",
-            grouped(sent),
-            rate(sent, self.last.1),
-            grouped(received),
-            rate(received, self.last.2)
-        );
-        let _ =
-            if self.is_terminal { write!(stderr(), "\r{line}\x1b[K") } else { writeln!(stderr(), "{line}") };
-        self.last = (at_s, sent, received);
-    }
-}
-
-/// Measure once.
-pub fn run(profile: &Path, core: Option<usize>, request: &Measure, json: bool) -> anyhow::Result<()> {
+/// Measure once. `top` and other programs reach it at `places` meanwhile.
+pub fn run(
+    profile: &Path,
+    core: Option<usize>,
+    request: &Measure,
+    places: &Places,
+    json: bool,
+) -> anyhow::Result<()> {
     request.check().map_err(anyhow::Error::msg)?;
-    let mut session = session::open(profile, core)?;
-    let is_terminal = stderr().is_terminal();
-    let report = session.measure(request, &mut LiveLine { is_terminal, last: (0.0, 0, 0) });
-    if is_terminal {
-        let _ = writeln!(stderr(), "\r\x1b[K");
+    let mut profile = read(profile).map_err(|refusal| anyhow!("{refusal}"))?;
+    if let Some(core) = core {
+        profile.cores = vec![core];
     }
-    let report = report?;
-    let text = if json { serde_json::to_string_pretty(&report)? + "\n" } else { render(&report) };
+    let mut host = Host::new()?;
+    if let Err(error) = host.listen(places) {
+        eprintln!("quiver-tg: {error:#}; `top` cannot reach this run");
+    }
+    host.load(profile)?;
+    let number = host.station.start(request).map_err(|refusal| anyhow!("{refusal}"))?;
+    let measured = watch(&mut host, number)?;
+    let text = if json { serde_json::to_string_pretty(&measured)? + "\n" } else { render(&measured.report) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// Until it ends. A signal stops it, and what it has come to is its result; a second one ends it at once.
+fn watch(host: &mut Host, number: u64) -> anyhow::Result<Measured> {
+    let mut table = LiveTable::new();
+    let mut draw_at = Instant::now() + DRAW_EVERY;
+    let mut signals = 0;
+    loop {
+        host.turn(draw_at.saturating_duration_since(Instant::now()));
+        if host.was_interrupted() {
+            signals += 1;
+            if signals > 1 {
+                bail!("the measurement was interrupted");
+            }
+            host.station.stop().map_err(|refusal| anyhow!("{refusal}"))?;
+        }
+        match host.station.outcome(number) {
+            Outcome::Done(measured) => {
+                table.clear();
+                return Ok(measured.clone());
+            }
+            Outcome::Failed(why) => bail!("{why}"),
+            Outcome::Unknown => bail!("the measurement was given up"),
+            Outcome::UnderWay => {}
+        }
+        if Instant::now() >= draw_at {
+            table.draw(&mut host.station);
+            draw_at += DRAW_EVERY;
+        }
+    }
 }

@@ -1,0 +1,137 @@
+//! The commands of a generator. Their declarations are also their help, completion and JSON form.
+
+use std::path::Path;
+
+use quiver_control::{Args, Command, Commands, Output, Refusal, Work};
+
+use super::job::{Linking, Waiting, numbered};
+use super::shows;
+use super::station::{Station, UNTIL_STOPPED_S, parse, read};
+use crate::generator::Surroundings;
+use crate::request::{Measure, Rate};
+
+/// All of them.
+pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
+    let mut commands = Commands::new();
+    add_profile(&mut commands);
+    add_measurement(&mut commands);
+    shows::add(&mut commands);
+    commands.add(
+        Command::new("shutdown").group("Session").help("End the generator").example("shutdown").run(
+            |station: &mut Station<S>, _| {
+                station.quits = true;
+                Ok(Output::text("ends"))
+            },
+        ),
+    );
+    commands
+}
+
+fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+    commands.add(
+        Command::new("load (<file:path> | inline <profile:rest>)")
+            .group("Profile")
+            .help("Read a profile, make its ports and wait for their links")
+            .details(
+                "What was loaded before goes, unless the new profile cannot be read. While a measurement is \
+                 under way nothing is loaded. `inline` takes the profile itself, as JSON in one line.",
+            )
+            .word("file", "A profile, YAML or JSON; the path is the generator's")
+            .word("profile", "A profile as JSON")
+            .example("load profile.yaml")
+            .begin(|station: &mut Station<S>, args| {
+                let profile = match args.optional::<&str>("file")? {
+                    Some(file) => read(Path::new(file))?,
+                    None => parse(args.get("profile")?)?,
+                };
+                station.load(profile)?;
+                Ok(Box::new(Linking))
+            }),
+    );
+    commands.add(
+        Command::new("unload")
+            .group("Profile")
+            .help("Let the ports of the profile go")
+            .example("unload")
+            .run(|station: &mut Station<S>, _| station.unload().map(|()| Output::none())),
+    );
+}
+
+fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+    commands.add(
+        with_words(Command::new(
+            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] }",
+        ))
+        .help("Begin to send, and say the measurement's number")
+        .details("Without a duration it sends until `stop`, a day at most.")
+        .example("start rate 1Mpps duration 10")
+        .run(|station: &mut Station<S>, args| {
+            let number = station.start(&request(args, UNTIL_STOPPED_S)?)?;
+            Ok(numbered("has begun", number))
+        }),
+    );
+    commands.add(
+        with_words(Command::new(
+            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] }",
+        ))
+        .help("Send, wait for the end, and answer with the result")
+        .details("10 s unless a duration is given. It is stopped when its client leaves.")
+        .example("measure rate 500kpps duration 2")
+        .run_or_begin(|station: &mut Station<S>, args| {
+            let number = station.start(&request(args, DURATION_S)?)?;
+            let (waiting, wanted) = Waiting::owning(number);
+            station.only_for = Some(wanted);
+            Ok(Work::Begun(Box::new(waiting)))
+        }),
+    );
+    commands.add(
+        Command::new("stop")
+            .group("Measurement")
+            .help("End the sending, wait for late frames, and answer with the result")
+            .example("stop")
+            .begin(|station: &mut Station<S>, _| Ok(Box::new(Waiting::new(station.stop()?)))),
+    );
+    commands.add(
+        Command::new("wait")
+            .group("Measurement")
+            .help("Wait for the end of the measurement, and answer with its result")
+            .example("wait")
+            .begin(|station: &mut Station<S>, _| {
+                if station.measurement == 0 {
+                    return Err(Refusal::new("nothing has been measured").remedy("`start` begins"));
+                }
+                Ok(Box::new(Waiting::new(station.measurement)))
+            }),
+    );
+}
+
+/// A measurement without a duration of its own, seconds.
+const DURATION_S: f64 = 10.0;
+/// Sent before what counts, unless something else is asked for, seconds.
+const WARMUP_S: f64 = 0.05;
+
+fn with_words<S>(command: Command<S>) -> Command<S> {
+    command
+        .group("Measurement")
+        .word("rate", "Frames a second, all streams together (20000, 500kpps, 1.5Mpps), or max")
+        .word("duration", "How long counted frames are sent, seconds")
+        .word("warmup", "How long frames are sent before that without counting, seconds")
+        .word("drain", "How long late frames are waited for, again after each that comes, seconds")
+        .word("no-make-up", "What a delay of the generator missed is not sent later")
+}
+
+fn request(args: &Args<'_>, duration_s: f64) -> Result<Measure, Refusal> {
+    let rate = match args.optional::<&str>("rate")? {
+        Some(text) => text.parse().map_err(|why: String| Refusal::new(why))?,
+        None => Rate::Max,
+    };
+    let usual = Measure::new(rate, args.or("duration", duration_s)?);
+    let request = Measure {
+        warmup_s: args.or("warmup", WARMUP_S)?,
+        drain_s: args.or("drain", usual.drain_s)?,
+        make_up: !args.has("no-make-up"),
+        ..usual
+    };
+    request.check().map_err(Refusal::new)?;
+    Ok(request)
+}

@@ -1,0 +1,93 @@
+//! What takes longer than one turn: links that come up, a measurement that ends.
+
+use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
+
+use quiver_control::{Job, Output, Progress, Refusal, Sink, Step};
+use serde_json::json;
+
+use super::shows;
+use super::station::{Outcome, Station};
+use crate::generator::{LINK_LOOK_NS, Surroundings};
+
+/// How often the client of a measurement hears how far it is.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+fn later(pause: Duration) -> Step {
+    Step::Until(Instant::now() + pause)
+}
+
+/// Waits for the links of a profile that was loaded.
+pub struct Linking;
+
+impl<S: Surroundings> Job<Station<S>> for Linking {
+    fn step(&mut self, station: &mut Station<S>, _: &mut dyn Sink) -> Result<Step, Refusal> {
+        match station.links()? {
+            true => Ok(Step::Done(shows::profile(station)?)),
+            false => Ok(later(Duration::from_nanos(LINK_LOOK_NS))),
+        }
+    }
+
+    fn must_end(&self) -> bool {
+        true // others may use the profile when its client is gone
+    }
+}
+
+/// Ends the measurement of a client that left before it had its answer.
+pub struct Wanted(Weak<()>);
+
+impl Wanted {
+    pub fn is_left(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+/// Waits for the end of a measurement and answers with its result.
+pub struct Waiting {
+    measurement: u64,
+    told: Instant,
+    _wanted: Option<Rc<()>>,
+}
+
+impl Waiting {
+    /// For a measurement that goes on when nobody waits any more.
+    pub fn new(measurement: u64) -> Waiting {
+        Waiting { measurement, told: Instant::now(), _wanted: None }
+    }
+
+    /// For a measurement that only this client wants.
+    pub fn owning(measurement: u64) -> (Waiting, Wanted) {
+        let wanted = Rc::new(());
+        let hold = Wanted(Rc::downgrade(&wanted));
+        (Waiting { measurement, told: Instant::now(), _wanted: Some(wanted) }, hold)
+    }
+}
+
+impl<S: Surroundings> Job<Station<S>> for Waiting {
+    fn step(&mut self, station: &mut Station<S>, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        match station.outcome(self.measurement) {
+            Outcome::Done(measured) => Ok(Step::Done(shows::result(measured))),
+            Outcome::Failed(why) => Err(Refusal::new(why)),
+            Outcome::Unknown => Err(Refusal::new("the measurement was given up")),
+            Outcome::UnderWay => {
+                if self.told.elapsed() >= TELL_EVERY
+                    && let Some(look) = station.look()
+                {
+                    self.told = Instant::now();
+                    let received = look.streams.iter().map(|s| s.1).sum::<u64>();
+                    let sent = look.streams.iter().map(|s| s.0).sum::<u64>();
+                    let what = format!("ms measured; {sent} frames sent, {received} back");
+                    let ms = |seconds: f64| (seconds * 1e3) as u64;
+                    sink.progress(Progress { what, done: ms(look.at_s), total: ms(look.of_s) });
+                }
+                // Not more often: the control thread shares the worker's core.
+                Ok(later(station.pause().min(TELL_EVERY)))
+            }
+        }
+    }
+}
+
+/// A short answer: which measurement.
+pub fn numbered(what: &str, measurement: u64) -> Output {
+    Output::both(format!("measurement {measurement} {what}"), json!({ "measurement": measurement }))
+}

@@ -1,0 +1,294 @@
+//! What commands act on: the profile that is loaded, its generator, what is measured and what was.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::Duration;
+
+use quiver_control::{Names, Refusal};
+use serde::Serialize;
+
+use super::job::Wanted;
+use super::sampler::{Rates, Sampler};
+use crate::generator::{Generator, Surroundings};
+use crate::measuring::{Look, Turn};
+use crate::profile::{Profile, ProfileError};
+use crate::report::Report;
+use crate::request::Measure;
+
+/// Results that are kept.
+pub const RESULTS_MAX: usize = 64;
+/// Between two turns, at least and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A measurement without a duration ends after so long, seconds.
+pub const UNTIL_STOPPED_S: f64 = crate::request::DURATION_S_MAX;
+
+/// One measurement's result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Counted from 1 since the program began.
+    pub measurement: u64,
+    /// What was found.
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+/// How a measurement that was asked for stands.
+pub enum Outcome<'a> {
+    /// It goes on.
+    UnderWay,
+    /// It ended so.
+    Done(&'a Measured),
+    /// It could not be finished, and why.
+    Failed(&'a str),
+    /// Nobody remembers it.
+    Unknown,
+}
+
+type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<Generator<S>>>;
+
+/// The state.
+pub struct Station<S> {
+    make: Make<S>,
+    pub(super) loaded: Option<Loaded<S>>,
+    /// The number of the measurement under way, or of the last one.
+    pub(super) measurement: u64,
+    /// The client that alone wants the measurement under way.
+    pub(super) only_for: Option<Wanted>,
+    due_ns: Option<u64>,
+    /// Profiles that have been loaded: each has an engine of its own.
+    pub(super) loads: u64,
+    results: VecDeque<Result<Measured, (u64, String)>>,
+    pub(super) sampler: Sampler,
+    pub(super) quits: bool,
+}
+
+/// A profile and its generator.
+pub(super) struct Loaded<S> {
+    pub(super) profile: Profile,
+    pub(super) generator: Generator<S>,
+    /// Until when links are waited for; `None` once they are there.
+    pub(super) waits_until_ns: Option<u64>,
+}
+
+impl<S> Names for Station<S> {}
+
+impl<S: Surroundings> Station<S> {
+    /// With nothing loaded; `make` makes a profile's generator and starts it.
+    pub fn new(make: impl FnMut(&Profile) -> anyhow::Result<Generator<S>> + 'static) -> Station<S> {
+        Station {
+            make: Box::new(make),
+            loaded: None,
+            measurement: 0,
+            only_for: None,
+            due_ns: None,
+            loads: 0,
+            results: VecDeque::new(),
+            sampler: Sampler::default(),
+            quits: false,
+        }
+    }
+
+    /// Make the ports of a profile. [`links`](Self::links) says when they are there. A profile that is
+    /// loaded already goes, unless this one cannot be read.
+    pub fn load(&mut self, profile: Profile) -> Result<(), Refusal> {
+        self.check_idle("a profile is loaded")?;
+        // The sockets and devices of the one before are needed again.
+        self.loaded = None;
+        self.sampler = Sampler::default();
+        let generator = (self.make)(&profile).map_err(|error| in_profile(&profile, &error))?;
+        let waits_until_ns = Some(generator.link_deadline_ns());
+        self.loaded = Some(Loaded { profile, generator, waits_until_ns });
+        self.loads += 1;
+        Ok(())
+    }
+
+    /// Let the ports of the profile go.
+    pub fn unload(&mut self) -> Result<(), Refusal> {
+        self.check_idle("the profile is unloaded")?;
+        self.loaded = None;
+        Ok(())
+    }
+
+    /// Has every port its link? A profile whose links do not come in time is unloaded.
+    pub fn links(&mut self) -> Result<bool, Refusal> {
+        let loaded = self.loaded()?;
+        let Some(deadline_ns) = loaded.waits_until_ns else { return Ok(true) };
+        match loaded.generator.has_links(deadline_ns) {
+            Ok(false) => Ok(false),
+            Ok(true) => {
+                loaded.waits_until_ns = None;
+                Ok(true)
+            }
+            Err(error) => {
+                let refusal = in_profile(&loaded.profile, &error);
+                self.loaded = None;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Begin to measure; the measurement's number.
+    pub fn start(&mut self, request: &Measure) -> Result<u64, Refusal> {
+        self.check_idle("another begins")?;
+        if !self.links()? {
+            return Err(Refusal::new("the ports have no links yet").remedy("wait until load has answered"));
+        }
+        let loaded = self.loaded()?;
+        loaded.generator.begin(request).map_err(in_words)?;
+        self.measurement += 1;
+        self.due_ns = Some(0);
+        self.sampler = Sampler::default();
+        Ok(self.measurement)
+    }
+
+    /// End the sending now; the result comes when late frames have had their time.
+    pub fn stop(&mut self) -> Result<u64, Refusal> {
+        self.measuring()?.stop().map_err(in_words)?;
+        self.due_ns = Some(0);
+        Ok(self.measurement)
+    }
+
+    /// Go on with what is under way.
+    pub fn turn(&mut self) {
+        self.due_ns = self.go_on();
+    }
+
+    /// How long nothing is to be done unless somebody asks for it; a second at most.
+    pub fn pause(&mut self) -> Duration {
+        let Some((due_ns, loaded)) = self.due_ns.zip(self.loaded.as_mut()) else { return PAUSE_MAX };
+        let left = Duration::from_nanos(due_ns.saturating_sub(loaded.generator.engine().now_ns()));
+        left.clamp(PAUSE_MIN, PAUSE_MAX)
+    }
+
+    /// Returns when to come again, nanoseconds of the engine's clock.
+    fn go_on(&mut self) -> Option<u64> {
+        if self.only_for.as_ref().is_some_and(Wanted::is_left) {
+            self.only_for = None;
+            if self.is_measuring() {
+                let _ = self.stop(); // an error is told by the turn below
+            }
+        }
+        let loaded = self.loaded.as_mut()?;
+        if loaded.waits_until_ns.is_some() {
+            return None; // who loads it looks for the links
+        }
+        if let Some(look) = loaded.generator.look() {
+            self.sampler.see(&look);
+        }
+        let number = self.measurement;
+        let result = match loaded.generator.turn() {
+            Ok(Turn::Idle) => return None,
+            Ok(Turn::Until(then_ns)) => return Some(then_ns),
+            Ok(Turn::Done(report)) => Ok(Measured { measurement: number, report: *report }),
+            Err(error) => Err((number, format!("{error:#}"))),
+        };
+        if self.results.len() == RESULTS_MAX {
+            self.results.pop_front();
+        }
+        self.results.push_back(result);
+        self.only_for = None;
+        None
+    }
+
+    /// How a measurement stands.
+    pub fn outcome(&self, number: u64) -> Outcome<'_> {
+        if number == self.measurement && self.is_measuring() {
+            return Outcome::UnderWay;
+        }
+        let of = |result: &&Result<Measured, (u64, String)>| match result {
+            Ok(measured) => measured.measurement == number,
+            Err((failed, _)) => *failed == number,
+        };
+        match self.results.iter().find(of) {
+            Some(Ok(measured)) => Outcome::Done(measured),
+            Some(Err((_, why))) => Outcome::Failed(why),
+            None => Outcome::Unknown,
+        }
+    }
+
+    /// The results that are kept, the oldest first.
+    pub fn results(&self) -> impl DoubleEndedIterator<Item = &Measured> {
+        self.results.iter().filter_map(|result| result.as_ref().ok())
+    }
+
+    /// Is a measurement under way?
+    pub fn is_measuring(&self) -> bool {
+        self.loaded.as_ref().is_some_and(|loaded| loaded.generator.is_measuring())
+    }
+
+    /// How far the measurement under way is.
+    pub fn look(&self) -> Option<Look> {
+        self.loaded.as_ref()?.generator.look()
+    }
+
+    /// Was it asked to end?
+    pub fn quits(&self) -> bool {
+        self.quits
+    }
+
+    /// The measurement that was begun last.
+    pub fn last(&self) -> u64 {
+        self.measurement
+    }
+
+    /// What a stream does now.
+    pub fn rates(&self, stream: usize) -> Rates {
+        self.sampler.rates(stream)
+    }
+
+    /// The generator, when a profile is loaded.
+    pub fn generator(&mut self) -> Option<&mut Generator<S>> {
+        self.loaded.as_mut().map(|loaded| &mut loaded.generator)
+    }
+
+    pub(super) fn loaded(&mut self) -> Result<&mut Loaded<S>, Refusal> {
+        self.loaded.as_mut().ok_or_else(nothing_loaded)
+    }
+
+    /// The generator, while it measures.
+    pub(super) fn measuring(&mut self) -> Result<&mut Generator<S>, Refusal> {
+        let loaded = self.loaded()?;
+        if loaded.generator.is_measuring() {
+            return Ok(&mut loaded.generator);
+        }
+        Err(Refusal::new("nothing is measured now").remedy("`start` begins a measurement"))
+    }
+
+    fn check_idle(&self, before: &str) -> Result<(), Refusal> {
+        if !self.is_measuring() {
+            return Ok(());
+        }
+        Err(Refusal::new(format!("measurement {} is under way", self.measurement))
+            .remedy(format!("wait for its end, or `stop`, before {before}")))
+    }
+}
+
+fn nothing_loaded() -> Refusal {
+    Refusal::new("no profile is loaded").remedy("`load FILE` loads one")
+}
+
+/// Read a profile; what is wrong with it names file and line.
+pub fn read(path: &Path) -> Result<Profile, Refusal> {
+    Profile::read(path).map_err(of_profile)
+}
+
+/// Read a profile that a program sent.
+pub(super) fn parse(text: &str) -> Result<Profile, Refusal> {
+    Profile::parse(text, Path::new("inline")).map_err(of_profile)
+}
+
+fn of_profile(error: ProfileError) -> Refusal {
+    match error {
+        ProfileError::Text { path, line, message } => Refusal::new(message).in_file(path, line as u32),
+        other => Refusal::from(other),
+    }
+}
+
+fn in_profile(profile: &Profile, error: &anyhow::Error) -> Refusal {
+    Refusal::new(format!("{}: {error:#}", profile.path.display()))
+}
+
+fn in_words(error: anyhow::Error) -> Refusal {
+    Refusal::new(format!("{error:#}"))
+}
