@@ -15,10 +15,10 @@ import pytest
 
 from conftest import scenario
 from quiver_lab.forwarders import quiver
-from quiver_lab.forwarders.json_rpc import RpcError
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.profile import Run
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
+from quiver_lab.json_rpc import RpcError
 from quiver_lab.processes import ProcessError, find_binary
 from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.running import Silent, run_scenario

@@ -90,7 +90,8 @@ class Counts:
 def counts_of(reply: dict[str, Any]) -> Counts:
     """The generator's answer."""
     if "error" in reply:
-        raise CommandError(f"quiver-tg: {reply['error']}")
+        raise CommandError(f"quiver-tg: {reply['error']['message']}")
+    reply = reply["result"]["json"]
     faults = sum(reply[name] for name in ("duplicated", "misdelivered", "corrupted", "too_late"))
     return Counts(
         offered=reply["offered"],
@@ -111,10 +112,10 @@ class Generator:
     def __init__(self, folder: Path, made: dict[str, Any]) -> None:
         path = folder / "profile.yaml"
         path.write_text(json.dumps(made))
-        self.process = Process([str(binary("quiver-tg")), "serve", "--profile", str(path)], stdin=True)
+        self.process = Process([str(binary("quiver-tg")), "serve", "--stdio", str(path)], stdin=True)
         self._answers = 0
         try:
-            self.process.wait_for_text('{"ready"')
+            self.process.wait_for_text('"method":"ready"')
         except BaseException:
             self.process.forget()
             raise
@@ -122,18 +123,20 @@ class Generator:
 
     def _replies(self) -> list[str]:
         lines = self.process.text().split("\n")[:-1]
-        return [line for line in lines if line.startswith("{")]
+        return [line for line in lines if line.startswith("{") and '"method":"progress"' not in line]
 
     def begin(self, rate_pps: float | str, duration_s: float) -> Callable[[], Counts]:
         """Send from now on. What is returned waits for the end and tells the counts."""
-        request = {
-            "rate_pps": rate_pps,
-            "duration_s": duration_s,
-            "warmup_s": 0.0,
-            "drain_s": DRAIN_S,
-            "make_up": False,
+        arguments = {
+            "rate": rate_pps,
+            "duration": duration_s,
+            "warmup": 0.0,
+            "drain": DRAIN_S,
+            "no-make-up": True,
         }
-        self.process.say(json.dumps({"measure": request}))
+        params = {"command": "measure", "args": arguments}
+        request = {"jsonrpc": "2.0", "id": self._answers, "method": "command", "params": params}
+        self.process.say(json.dumps(request))
 
         def answered() -> bool:
             if not self.process.is_alive:

@@ -16,6 +16,7 @@ pub mod reception;
 pub mod report;
 pub mod request;
 pub mod run;
+pub mod schedule;
 pub mod self_test;
 pub mod serve;
 pub mod session;

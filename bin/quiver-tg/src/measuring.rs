@@ -13,7 +13,8 @@ use crate::pacer::Pacer;
 use crate::reception::{Live, Reception, Wanted};
 use crate::report::Report;
 use crate::request::{Measure, Rate};
-use crate::transmission::{Leg, Pace, SAMPLE_ALL_PPS_MAX, SAMPLE_FAST, Transmission};
+use crate::schedule::Schedule;
+use crate::transmission::{Change, Leg, Pace, SAMPLE_ALL_PPS_MAX, SAMPLE_FAST, Speed, Transmission};
 
 /// From the order to the first frame: all ports must have it by then.
 const START_DELAY_NS: u64 = 300_000;
@@ -21,6 +22,8 @@ const START_DELAY_NS: u64 = 300_000;
 const ANSWER_NS_MAX: u64 = 5_000_000_000;
 /// How often a finished transmission is looked for.
 const LOOK_NS: u64 = 1_000_000;
+/// A stream that has not begun so long after the warm-up will not, or counts already.
+const WARMUP_LATE_NS: u64 = 1_000_000_000;
 /// How often the wait for late frames may begin anew.
 const DRAINS_MAX: usize = 10;
 /// Frames of a burst at a constant rate unless the profile says otherwise.
@@ -35,6 +38,7 @@ pub(crate) struct Running {
     start_ns: u64,
     /// One of each port: nothing is left to send.
     finished: Vec<Arc<AtomicBool>>,
+    schedule: Schedule,
     phase: Phase,
 }
 
@@ -76,6 +80,8 @@ pub struct Look {
     pub is_sending: bool,
     /// By stream: counted frames made, and received.
     pub streams: Vec<(u64, u64)>,
+    /// By stream: how fast it is meant to be, and whether it pauses.
+    pub plans: Vec<(Rate, bool)>,
 }
 
 impl<S: Surroundings> Generator<S> {
@@ -128,8 +134,83 @@ impl<S: Surroundings> Generator<S> {
         let finished: Vec<Arc<AtomicBool>> = orders.iter().map(|t| t.finished.clone()).collect();
         let mut orders = orders.into_iter();
         self.exchange_transmissions(&mut |_| orders.next().map_or_else(Transmission::idle, Box::new))?;
-        self.running = Some(Running { request: *request, live, start_ns, finished, phase: Phase::Sending });
+        let counted_from_ns = start_ns + (request.warmup_s * 1e9) as u64;
+        let rates = (0..self.streams.len()).map(|stream| self.share(request.rate, stream));
+        let schedule = Schedule::new(rates, counted_from_ns);
+        let phase = Phase::Sending;
+        self.running = Some(Running { request: *request, live, start_ns, finished, schedule, phase });
         Ok(())
+    }
+
+    /// A stream's share of a rate.
+    fn share(&self, rate: Rate, stream: usize) -> Rate {
+        match rate {
+            Rate::Pps(rate) => Rate::Pps(rate * self.weights[stream] / self.weights.iter().sum::<f64>()),
+            Rate::Max => Rate::Max,
+        }
+    }
+
+    /// Change the rate of one stream, or of all together, while it is sent. Nothing is left out.
+    pub fn set_rate(&mut self, stream: Option<usize>, rate: Rate) -> anyhow::Result<()> {
+        for number in self.chosen(stream)? {
+            let rate = if stream.is_some() { rate } else { self.share(rate, number) };
+            let speed = match rate {
+                Rate::Pps(rate) => Speed::Pps(rate),
+                Rate::Max => Speed::Max,
+            };
+            self.change(number, Change::Rate { stream: Some(number as u8), speed })?;
+            self.note(|schedule, now_ns| schedule.set_rate(number, rate, now_ns));
+        }
+        Ok(())
+    }
+
+    /// Let one stream, or all, send nothing, or go on. The measurement's time goes on meanwhile.
+    pub fn set_paused(&mut self, stream: Option<usize>, is_paused: bool) -> anyhow::Result<()> {
+        for number in self.chosen(stream)? {
+            let stream = Some(number as u8);
+            let change = if is_paused { Change::Pause { stream } } else { Change::Resume { stream } };
+            self.change(number, change)?;
+            self.note(|schedule, now_ns| schedule.set_paused(number, is_paused, now_ns));
+        }
+        Ok(())
+    }
+
+    /// Is the warm-up over? Before that no rate may be changed.
+    pub fn counts(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| {
+            let warm_ns = running.start_ns + (running.request.warmup_s * 1e9) as u64;
+            let now_ns = self.engine.now_ns();
+            let has_begun = running.live.iter().all(|live| live.made.get() > 0);
+            now_ns > warm_ns && (has_begun || now_ns > warm_ns + WARMUP_LATE_NS)
+        })
+    }
+
+    fn chosen(&self, stream: Option<usize>) -> anyhow::Result<std::ops::Range<usize>> {
+        let count = self.streams.len();
+        match stream {
+            Some(stream) if stream >= count => bail!("no stream {stream}; there are 0 to {}", count - 1),
+            Some(stream) => Ok(stream..stream + 1),
+            None => Ok(0..count),
+        }
+    }
+
+    fn change(&mut self, stream: usize, change: Change) -> anyhow::Result<()> {
+        let is_sending = self.running.as_ref().is_some_and(|r| matches!(r.phase, Phase::Sending));
+        if !is_sending {
+            bail!("nothing is sent now");
+        }
+        let port = self.streams[stream].from;
+        if self.ports[port].transmitter.change(change).is_err() {
+            bail!("the generator's worker does not answer; is another program busy on its core?");
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, note: impl FnOnce(&mut Schedule, u64)) {
+        let now_ns = self.engine.now_ns();
+        if let Some(running) = &mut self.running {
+            note(&mut running.schedule, now_ns);
+        }
     }
 
     /// Go on with the measurement under way. An error ends it.
@@ -151,7 +232,7 @@ impl<S: Surroundings> Generator<S> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         if matches!(running.phase, Phase::Sending) {
             let counted_s = self.engine.now_ns().saturating_sub(running.start_ns) as f64 / 1e9;
-            let counted_s = (counted_s - running.request.warmup_s).max(f64::MIN_POSITIVE);
+            let counted_s = (counted_s - running.request.warmup_s).max(1e-9);
             running.request.duration_s = counted_s.min(running.request.duration_s);
             self.end_sending(&mut running)?;
         }
@@ -189,6 +270,9 @@ impl<S: Surroundings> Generator<S> {
             of_s: running.request.warmup_s + running.request.duration_s,
             is_sending: matches!(running.phase, Phase::Sending),
             streams: running.live.iter().map(|l| (l.made.get(), l.received.get())).collect(),
+            plans: (0..running.live.len())
+                .map(|stream| (running.schedule.rate(stream), running.schedule.is_paused(stream)))
+                .collect(),
         })
     }
 
@@ -205,6 +289,10 @@ impl<S: Surroundings> Generator<S> {
             Phase::Sending => {
                 let whole_s = running.request.warmup_s + running.request.duration_s;
                 let end_ns = running.start_ns + (whole_s * 1e9) as u64;
+                if running.schedule.is_changed() && now_ns >= end_ns {
+                    self.end_sending(running)?;
+                    return self.go_on(running);
+                }
                 if now_ns > end_ns + ANSWER_NS_MAX {
                     let late_s = ANSWER_NS_MAX / 1_000_000_000;
                     bail!("the generator's worker has not finished {late_s} s after the end");
@@ -233,6 +321,11 @@ impl<S: Surroundings> Generator<S> {
     /// Take back what was sent, and begin to wait for late frames.
     fn end_sending(&mut self, running: &mut Running) -> anyhow::Result<()> {
         let sent = self.exchange_transmissions(&mut |_| Transmission::idle())?;
+        if running.schedule.is_changed() {
+            let Measure { warmup_s, duration_s, .. } = running.request;
+            let end_ns = running.start_ns + ((warmup_s + duration_s) * 1e9) as u64;
+            running.request.rate = running.schedule.mean_rate(end_ns, duration_s);
+        }
         running.phase = Phase::Draining(Drain {
             sent,
             until_ns: self.engine.now_ns() + (running.request.drain_s * 1e9) as u64,

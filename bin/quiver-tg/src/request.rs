@@ -1,7 +1,8 @@
 //! What is asked of a generator: one measurement.
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 /// The fastest that may be asked for, frames a second and stream.
 pub const RATE_PPS_MAX: f64 = 500e6;
@@ -120,6 +121,15 @@ impl std::str::FromStr for Rate {
         };
         let rate = number.parse::<f64>().map_err(|_| wrong())? * factor;
         if rate > 0.0 && rate <= RATE_PPS_MAX { Ok(Rate::Pps(rate)) } else { Err(wrong()) }
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Rate::Pps(rate) => serializer.serialize_f64(*rate),
+            Rate::Max => serializer.serialize_str("max"),
+        }
     }
 }
 

@@ -242,7 +242,11 @@ impl Leg {
 
     fn set_speed(&mut self, speed: Speed, now_ns: u64) {
         match (&mut self.pace, speed) {
-            (Pace::Constant { pacer, .. }, Speed::Pps(rate)) => pacer.set_rate(rate, now_ns),
+            (Pace::Constant { pacer, counted, .. }, Speed::Pps(rate)) => {
+                pacer.set_rate(rate, now_ns);
+                // Its time counts from now on, no number of frames.
+                *counted = ENDLESS;
+            }
             (Pace::FlatOut { .. }, Speed::Max) => {}
             (Pace::FlatOut { .. }, Speed::Pps(rate)) => {
                 let pacer = Pacer::new(rate, now_ns);

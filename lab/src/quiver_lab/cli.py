@@ -14,8 +14,8 @@ from rich.console import Console
 
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios, run_all
-from quiver_lab.forwarders.json_rpc import RpcError
 from quiver_lab.generators.quiver_tg import GeneratorError
+from quiver_lab.json_rpc import RpcError
 from quiver_lab.naming import TestName
 from quiver_lab.processes import ProcessError
 from quiver_lab.report.page import write_report

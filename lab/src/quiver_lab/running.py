@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quiver_lab.forwarders.json_rpc import RpcError
 from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.host import CpuTimes, Disturbance, busy_share
+from quiver_lab.json_rpc import RpcError
 from quiver_lab.marks import marks
 from quiver_lab.measurement import Load, Measurer, Trial, drive
 from quiver_lab.processes import ProcessError

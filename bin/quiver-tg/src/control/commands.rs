@@ -4,7 +4,7 @@ use std::path::Path;
 
 use quiver_control::{Args, Command, Commands, Output, Refusal, Work};
 
-use super::job::{Linking, Waiting, numbered};
+use super::job::{Changing, Linking, To, Waiting, numbered};
 use super::shows;
 use super::station::{Station, UNTIL_STOPPED_S, parse, read};
 use crate::generator::Surroundings;
@@ -15,6 +15,7 @@ pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
     let mut commands = Commands::new();
     add_profile(&mut commands);
     add_measurement(&mut commands);
+    add_changes(&mut commands);
     shows::add(&mut commands);
     commands.add(
         Command::new("shutdown").group("Session").help("End the generator").example("shutdown").run(
@@ -60,7 +61,7 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
 fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
     commands.add(
         with_words(Command::new(
-            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] }",
+            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] [histograms] }",
         ))
         .help("Begin to send, and say the measurement's number")
         .details("Without a duration it sends until `stop`, a day at most.")
@@ -72,7 +73,7 @@ fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>
     );
     commands.add(
         with_words(Command::new(
-            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] }",
+            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] [histograms] }",
         ))
         .help("Send, wait for the end, and answer with the result")
         .details("10 s unless a duration is given. It is stopped when its client leaves.")
@@ -105,6 +106,44 @@ fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>
     );
 }
 
+fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+    commands.add(
+        Command::new("rate <rate:word> [stream <:0-255>]")
+            .group("Measurement")
+            .help("Change how fast is sent, from now on, without a gap")
+            .details(
+                "All streams together keep their shares; with a number, one stream has this rate. While the \
+                 warm-up lasts it waits for its end.",
+            )
+            .word("rate", "Frames a second (20000, 500kpps, 1.5Mpps), or max")
+            .word("stream", "The stream's number in the profile")
+            .example("rate 2Mpps")
+            .example("rate 100kpps stream 1")
+            .begin(|station: &mut Station<S>, args| {
+                let rate = args.get::<&str>("rate")?.parse().map_err(|why: String| Refusal::new(why))?;
+                station.measuring()?;
+                Ok(Box::new(Changing { stream: args.optional("stream")?, to: To::Rate(rate) }))
+            }),
+    );
+    for (is_paused, syntax, help) in [
+        (true, "pause [stream <:0-255>]", "Send nothing until `resume`; time goes on"),
+        (false, "resume [stream <:0-255>]", "Go on after `pause`; what was missed is not sent"),
+    ] {
+        commands.add(
+            Command::new(syntax)
+                .group("Measurement")
+                .help(help)
+                .word("stream", "The stream's number in the profile; all when not given")
+                .example(if is_paused { "pause" } else { "resume" })
+                .begin(move |station: &mut Station<S>, args| {
+                    station.measuring()?;
+                    let to = if is_paused { To::Paused } else { To::Resumed };
+                    Ok(Box::new(Changing { stream: args.optional("stream")?, to }))
+                }),
+        );
+    }
+}
+
 /// A measurement without a duration of its own, seconds.
 const DURATION_S: f64 = 10.0;
 /// Sent before what counts, unless something else is asked for, seconds.
@@ -118,6 +157,7 @@ fn with_words<S>(command: Command<S>) -> Command<S> {
         .word("warmup", "How long frames are sent before that without counting, seconds")
         .word("drain", "How long late frames are waited for, again after each that comes, seconds")
         .word("no-make-up", "What a delay of the generator missed is not sent later")
+        .word("histograms", "The result has the histograms of times, too")
 }
 
 fn request(args: &Args<'_>, duration_s: f64) -> Result<Measure, Refusal> {
@@ -130,6 +170,7 @@ fn request(args: &Args<'_>, duration_s: f64) -> Result<Measure, Refusal> {
         warmup_s: args.or("warmup", WARMUP_S)?,
         drain_s: args.or("drain", usual.drain_s)?,
         make_up: !args.has("no-make-up"),
+        histograms: args.has("histograms"),
         ..usual
     };
     request.check().map_err(Refusal::new)?;

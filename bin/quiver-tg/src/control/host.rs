@@ -75,6 +75,9 @@ impl Host {
         let clients = if places.stdio { vec![stdio::client()?] } else { Vec::new() };
         let more = MoreDoors { tcp: places.tcp, clients };
         let server = Server::start_with(&config, more).map_err(|refusal| anyhow!("{refusal}"))?;
+        if let Some(generator) = self.station.generator() {
+            generator.engine().watch(server.1.fd().as_raw_fd(), Interest::READ, |_| {});
+        }
         self.server = Some(server);
         Ok(())
     }

@@ -9,7 +9,10 @@ use serde_json::json;
 use super::shows;
 use super::station::{Outcome, Station};
 use crate::generator::{LINK_LOOK_NS, Surroundings};
+use crate::request::Rate;
 
+/// How often the end of a warm-up is looked for.
+const WARMUP_LOOK: Duration = Duration::from_millis(5);
 /// How often the client of a measurement hears how far it is.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
@@ -84,6 +87,36 @@ impl<S: Surroundings> Job<Station<S>> for Waiting {
                 Ok(later(station.pause().min(TELL_EVERY)))
             }
         }
+    }
+}
+
+/// What a measurement under way is changed to.
+#[derive(Clone, Copy)]
+pub enum To {
+    Rate(Rate),
+    Paused,
+    Resumed,
+}
+
+/// Changes the measurement under way, once its warm-up is over.
+pub struct Changing {
+    pub stream: Option<usize>,
+    pub to: To,
+}
+
+impl<S: Surroundings> Job<Station<S>> for Changing {
+    fn step(&mut self, station: &mut Station<S>, _: &mut dyn Sink) -> Result<Step, Refusal> {
+        let generator = station.measuring()?;
+        if !generator.counts() {
+            return Ok(later(WARMUP_LOOK));
+        }
+        let done = match self.to {
+            To::Rate(rate) => generator.set_rate(self.stream, rate),
+            To::Paused => generator.set_paused(self.stream, true),
+            To::Resumed => generator.set_paused(self.stream, false),
+        };
+        done.map_err(|error| Refusal::new(format!("{error:#}")))?;
+        Ok(Step::Done(Output::none()))
     }
 }
 

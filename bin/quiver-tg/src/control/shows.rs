@@ -85,6 +85,7 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
     let state = match &look {
         None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
         None => "idle",
+        Some(look) if look.is_sending && look.plans.iter().all(|plan| plan.1) => "paused",
         Some(look) if look.is_sending => "sending",
         Some(_) => "waiting for late frames",
     };
@@ -104,8 +105,12 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
             scaled(rates.received_pps, "pps"),
             grouped(sent.saturating_sub(received)),
         );
+        let (rate, is_paused) = look.as_ref().map_or((None, false), |look| {
+            let (rate, is_paused) = look.plans[number];
+            (Some(rate), is_paused)
+        });
         streams.push(json!({
-            "stream": number, "from": facts.from, "to": facts.to, "frame_bytes": facts.frame_bytes,
+            "stream": number, "rate_pps": rate, "is_paused": is_paused, "from": facts.from, "to": facts.to, "frame_bytes": facts.frame_bytes,
             "sent": sent, "received": received, "missing": sent.saturating_sub(received),
             "sent_pps": rates.sent_pps, "received_pps": rates.received_pps,
         }));

@@ -281,7 +281,7 @@ pub(super) fn parse(text: &str) -> Result<Profile, Refusal> {
 fn of_profile(error: ProfileError) -> Refusal {
     match error {
         ProfileError::Text { path, line, message } => Refusal::new(message).in_file(path, line as u32),
-        other => Refusal::from(other),
+        ProfileError::Read { path, source } => Refusal::new(format!("{path} cannot be read: {source}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ports joined by wires that lose, delay, repeat, damage and misdeliver exactly what a test says,
 //! on a clock that stands still until it is moved.
+#![allow(dead_code)] // each test uses a part
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -149,17 +150,26 @@ pub fn cross(port: usize, delay_ns: u64) -> Fate {
     vec![(1 - port, delay_ns)]
 }
 
-/// A generator with two ports in front of wires.
-pub fn generator(streams: &str, capacity: usize, fault: Fault) -> Generator<Bench> {
+/// A profile of two ports.
+pub fn profile(streams: &str) -> Profile {
     let text = format!(
         "ports: [{{tap: {{name: a}}, ip4: [10.0.0.2], ip6: [\"2001:2::2\"]}}, {{tap: {{name: b}}}}]\n{streams}"
     );
-    let profile = Profile::parse(&text, Path::new("test.yaml")).expect("profile");
+    Profile::parse(&text, Path::new("test.yaml")).expect("profile")
+}
+
+/// A generator in front of wires; its links have not been waited for.
+pub fn unlinked(profile: &Profile, capacity: usize, fault: Fault) -> Generator<Bench> {
     let wires = Wires { queues: vec![Queue::new(), Queue::new()], seen: vec![0; 2], fault, capacity };
     let (clock, time) = Clock::manual();
     let bench = Bench { wires: Arc::new(Mutex::new(wires)), time, pass_ns: 1_000 };
     let config = EngineConfig { worker_cores: vec![0], pages: PageSize::Small, ..EngineConfig::default() };
-    let mut generator = Generator::new(&profile, config, clock, bench).expect("generator");
+    Generator::new(profile, config, clock, bench).expect("generator")
+}
+
+/// A generator with two ports in front of wires.
+pub fn generator(streams: &str, capacity: usize, fault: Fault) -> Generator<Bench> {
+    let mut generator = unlinked(&profile(streams), capacity, fault);
     generator.wait_for_links().expect("links");
     // The announcements leave before anything is measured.
     settle(&mut generator);

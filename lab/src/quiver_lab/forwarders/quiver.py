@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks
-from quiver_lab.forwarders.json_rpc import JsonRpcClient, RpcError
+from quiver_lab.json_rpc import JsonRpc, RpcError, SocketChannel
 from quiver_lab.processes import (
     ProcessError,
     find_binary,
@@ -104,7 +104,7 @@ class Quiver:
         self._binary = binary
         self._output = directory / "quiverd.out"
         self._process: subprocess.Popen[bytes] | None = None
-        self._api: JsonRpcClient | None = None
+        self._api: JsonRpc | None = None
         self.version = ""
 
     def start(self) -> None:
@@ -128,7 +128,7 @@ class Quiver:
             if (code := self._process.poll()) is not None:
                 raise ProcessError(f"quiverd ended while starting (exit code {code}):\n{self._last_words()}")
             try:
-                self._api = JsonRpcClient(self._directory / API_SOCKET, READY_TIMEOUT_S)
+                self._api = JsonRpc(SocketChannel(self._directory / API_SOCKET), READY_TIMEOUT_S)
                 break
             except OSError:
                 if time.monotonic() > deadline:

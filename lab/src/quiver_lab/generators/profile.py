@@ -133,5 +133,5 @@ class Profile(ProfilePart):
     streams: tuple[Stream, ...]
 
     def write(self, path: Path) -> None:
-        """Write the file that `quiver-tg serve --profile` reads."""
+        """Write the file that quiver-tg reads."""
         path.write_text(self.model_dump_json(by_alias=True, exclude_none=True, indent=1) + "\n")

@@ -1,0 +1,193 @@
+//! The commands of a generator, on wires without faults and a clock that is moved by hand.
+
+mod wire;
+
+use quiver_control::{Collected, Commands, Execution, Started, Step};
+use quiver_tg::control::{Station, commands};
+use serde_json::{Value as Json, json};
+use wire::{BOTH_WAYS, Bench, cross, profile, unlinked};
+
+type Bench2 = Station<Bench>;
+
+/// A station with its commands and what is under way.
+struct Desk {
+    station: Bench2,
+    commands: Commands<Bench2>,
+}
+
+/// A command under way.
+struct Under(Execution<Bench2>);
+
+impl Desk {
+    fn new() -> Desk {
+        let make = |profile: &_| Ok(unlinked(profile, usize::MAX, Box::new(|port, _, _| cross(port, 5_000))));
+        Desk { station: Station::new(make), commands: commands() }
+    }
+
+    fn loaded() -> Desk {
+        let mut desk = Desk::new();
+        desk.station.load(profile(BOTH_WAYS)).expect("a profile");
+        assert!(desk.station.links().expect("links"));
+        desk
+    }
+
+    /// Let time pass.
+    fn pass(&mut self, seconds: f64) {
+        let mut left_ns = (seconds * 1e9) as u64;
+        while left_ns > 0 {
+            let step_ns = left_ns.min(1_000_000);
+            self.station.generator().expect("loaded").wait(step_ns);
+            self.station.turn();
+            left_ns -= step_ns;
+        }
+    }
+
+    fn begin(&mut self, line: &str) -> Result<Started<Bench2>, String> {
+        self.commands.start(&mut self.station, line).map_err(|refusal| refusal.to_string())
+    }
+
+    /// A command, while time passes, to its end.
+    fn say(&mut self, line: &str) -> Result<Json, String> {
+        match self.begin(line)? {
+            Started::Done(output) => Ok(output.to_json()),
+            Started::Running(execution) => self.finish(Under(execution)),
+        }
+    }
+
+    fn finish(&mut self, Under(mut execution): Under) -> Result<Json, String> {
+        let mut sink = Collected::default();
+        for _ in 0..100_000 {
+            match execution.step(&self.commands, &mut self.station, &mut sink) {
+                Ok(Step::Done(output)) => return Ok(output.to_json()),
+                Ok(_) => self.pass(0.001),
+                Err(refusal) => return Err(refusal.to_string()),
+            }
+        }
+        panic!("it does not end");
+    }
+}
+
+#[test]
+fn a_measurement_is_asked_for_and_answered_with_its_report() {
+    let mut desk = Desk::loaded();
+    let report = desk.say("measure rate 10kpps duration 1").expect("a report");
+    assert_eq!((&report["measurement"], &report["offered"]), (&json!(1), &json!(10_000)));
+    assert_eq!((&report["received"], &report["lost"]), (&json!(10_000), &json!(0)));
+    assert_eq!(desk.say("show results").expect("results")[0], report);
+}
+
+#[test]
+fn sending_goes_on_until_stop_and_is_looked_at_meanwhile() {
+    let mut desk = Desk::loaded();
+    assert_eq!(desk.say("start rate 10kpps").expect("started")["measurement"], 1);
+    desk.pass(2.05);
+    let seen = desk.say("show statistics").expect("statistics");
+    assert_eq!(seen["state"], "sending");
+    let rates: Vec<f64> = (0..2).map(|n| seen["streams"][n]["sent_pps"].as_f64().expect("a rate")).collect();
+    assert!(rates.iter().all(|rate| (rate - 5_000.0).abs() < 20.0), "{rates:?}");
+    let report = desk.say("stop").expect("a report");
+    let offered = report["offered"].as_i64().expect("frames");
+    assert!((19_900..=20_100).contains(&offered), "{offered}");
+    assert!((offered - report["intended"].as_i64().expect("frames")).abs() <= 4, "{report}");
+    assert_eq!(report["received"], offered);
+    assert_eq!(desk.say("show statistics").expect("statistics")["state"], "idle");
+}
+
+#[test]
+fn the_rate_of_all_or_of_one_stream_changes_without_a_loss() {
+    let mut desk = Desk::loaded();
+    desk.say("start rate 10kpps duration 4").expect("started");
+    desk.pass(1.05);
+    desk.say("rate 40kpps").expect("changed");
+    desk.pass(1.0);
+    desk.say("rate 1kpps stream 1").expect("changed");
+    desk.pass(1.0);
+    let seen = desk.say("show statistics").expect("statistics");
+    assert_eq!(
+        (&seen["streams"][0]["rate_pps"], &seen["streams"][1]["rate_pps"]),
+        (&json!(20e3), &json!(1e3))
+    );
+    let report = desk.say("wait").expect("a report");
+    // 10,000 + 40,000 + 2 × 21,000.
+    let frames = |key: &str| report[key].as_i64().expect("frames");
+    assert!((frames("intended") - 92_000).abs() < 150, "{report}");
+    assert!((frames("intended") - frames("offered")).abs() < 50, "{report}");
+    assert_eq!((frames("lost"), &report["limit"]), (0, &Json::Null));
+    assert!((report["duration_s"].as_f64().expect("seconds") - 4.0).abs() < 0.01, "{report}");
+}
+
+#[test]
+fn what_pauses_sends_nothing_and_goes_on() {
+    let mut desk = Desk::loaded();
+    desk.say("start rate 10kpps duration 3").expect("started");
+    desk.pass(1.05);
+    desk.say("pause").expect("paused");
+    desk.pass(0.1);
+    let sent = |desk: &mut Desk| {
+        let seen = desk.say("show statistics").expect("statistics");
+        (seen["state"].clone(), seen["streams"][0]["sent"].as_u64().expect("frames"))
+    };
+    let before = sent(&mut desk);
+    desk.pass(0.9);
+    assert_eq!(sent(&mut desk), before);
+    assert_eq!(before.0, "paused");
+    desk.say("resume").expect("resumed");
+    let report = desk.say("wait").expect("a report");
+    let offered = report["offered"].as_i64().expect("frames");
+    assert!((19_900..=20_100).contains(&offered), "{offered}");
+    assert_eq!((&report["lost"], &report["limit"]), (&json!(0), &Json::Null));
+}
+
+#[test]
+fn a_measurement_whose_client_leaves_is_stopped() {
+    let mut desk = Desk::loaded();
+    let Started::Running(execution) = desk.begin("measure rate 10kpps duration 100").expect("begun") else {
+        panic!("it must take a while");
+    };
+    desk.pass(0.2);
+    drop(execution);
+    desk.pass(0.2);
+    assert!(!desk.station.is_measuring());
+    assert_eq!(desk.say("measure rate 10kpps duration 0.1").expect("a report")["measurement"], 2);
+}
+
+#[test]
+fn what_cannot_be_now_is_refused_with_what_could_be() {
+    let refused = |desk: &mut Desk, line: &str| desk.say(line).expect_err(line);
+    let mut desk = Desk::new();
+    assert!(refused(&mut desk, "start").contains("no profile is loaded: `load FILE` loads one"));
+    assert!(refused(&mut desk, "load /nowhere/profile.yaml").contains("/nowhere/profile.yaml"));
+    let inline = refused(&mut desk, r#"load inline {"ports": [{"tap": {"name": "a"}}], "stream": []}"#);
+    assert!(inline.starts_with("inline:1: ") && inline.contains("stream"), "{inline}");
+    let mut desk = Desk::loaded();
+    assert!(refused(&mut desk, "start rate fast").contains("500kpps"));
+    assert!(refused(&mut desk, "start rate 1e12").contains("neither"));
+    assert!(refused(&mut desk, "start rate 1 duration 0.1").contains("no frame"));
+    assert!(refused(&mut desk, "stop").contains("nothing is measured now"));
+    assert!(refused(&mut desk, "pause").contains("nothing is measured now"));
+    desk.say("start rate 10kpps").expect("started");
+    desk.pass(0.1);
+    assert!(refused(&mut desk, "start").contains("measurement 1 is under way"));
+    assert!(refused(&mut desk, "unload").contains("measurement 1 is under way"));
+    let path = std::env::temp_dir().join(format!("quiver-tg-load-{}.json", std::process::id()));
+    std::fs::write(&path, "{\"ports\": [{\"tap\": {\"name\": \"a\"}}], \"streams\": []}").expect("a file");
+    let text = refused(&mut desk, &format!("load {}", path.display()));
+    std::fs::remove_file(&path).expect("a file");
+    assert!(text.contains("0 streams") || text.contains("under way"), "{text}");
+    assert!(refused(&mut desk, "rate 5kpps stream 2").contains("there are 0 to 1"));
+    assert!(desk.station.is_measuring(), "what is refused changes nothing");
+    desk.say("stop").expect("a report");
+}
+
+#[test]
+fn every_example_is_a_command() {
+    let commands = commands::<Bench>();
+    let schema = commands.schema();
+    for command in schema.as_array().expect("commands") {
+        let station = Desk::new().station;
+        for line in command["examples"].as_array().expect("examples") {
+            let line = line.as_str().expect("text");
+            commands.parse(&station, line, |_| ()).unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
+        }
+    }
+}
