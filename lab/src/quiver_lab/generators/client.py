@@ -161,7 +161,9 @@ class Generator:
         """Send for so long, and the result."""
         patience_s = duration_s + (warmup_s or 0.0) + 11 * (drain_s or 0.0) + GRACE_S
         return self._result(
-            self.command("measure", patience_s, **_times(rate, duration_s, warmup_s, drain_s, make_up, histograms))
+            self.command(
+                "measure", patience_s, **_times(rate, duration_s, warmup_s, drain_s, make_up, histograms)
+            )
         )
 
     def stop(self) -> Result:
