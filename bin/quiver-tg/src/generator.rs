@@ -8,12 +8,11 @@ use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::ring::ring;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerId};
-use quiver_wire::MacAddress;
 
 use crate::measuring::Running;
 use crate::neighbours::{Answer, Neighbours};
 use crate::outcome::StreamFacts;
-use crate::profile::{Port, Profile};
+use crate::profile::{Port, Profile, Stream};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
 use crate::report::Kind;
 use crate::traffic::Source;
@@ -156,10 +155,7 @@ impl<S: Surroundings> Generator<S> {
     ) -> anyhow::Result<()> {
         let port = &profile.ports[number].value;
         let of_port = || profile.streams.iter().map(|s| &s.value).filter(|s| s.from == number);
-        let made_up = MacAddress([2, 0, 0, 0, 0, number as u8]);
-        let mac =
-            port.mac.or(of_port().next().and_then(|s| s.layers.ethernet.src.first())).unwrap_or(made_up);
-        let neighbours = Neighbours::new(mac, &port.ip4, &port.ip6);
+        let neighbours = Neighbours::new(profile.port_mac(number), &port.ip4, &port.ip6);
         let announcements = neighbours.announcements();
         let (replies_put, replies) = ring(REPLIES_MAX);
         let ring_frames = port.memif.as_ref().map_or(1024, |m| m.ring_size as usize);
@@ -168,7 +164,7 @@ impl<S: Surroundings> Generator<S> {
         let spec = NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
         let receiver_node = self.engine.add_node(spec, vec![Box::new(receiver)])?;
         let interface = self.surroundings.make_port(&mut self.engine, number, port, &input)?;
-        let longest = of_port().map(longest_frame).max().unwrap_or(0);
+        let longest = of_port().map(Stream::frame_bytes_max).max().unwrap_or(0);
         if let Some(most) = self.surroundings.frame_bytes_max(&self.engine, interface, port)
             && longest > most
         {
@@ -305,13 +301,9 @@ impl<S: Surroundings> Generator<S> {
     }
 }
 
-fn longest_frame(stream: &crate::profile::Stream) -> usize {
-    stream.frame.shares(stream.layers.ip6.is_some()).iter().map(|s| s.size).max().unwrap_or(0)
-}
-
-fn facts(stream: &crate::profile::Stream) -> StreamFacts {
-    let frame_bytes = stream.frame.mean_bytes(stream.layers.ip6.is_some());
-    StreamFacts { from: stream.from, to: stream.to, frame_bytes, kind: Kind::Load }
+fn facts(stream: &Stream) -> StreamFacts {
+    let kind = if stream.latency { Kind::Latency } else { Kind::Load };
+    StreamFacts { from: stream.from, to: stream.to, frame_bytes: stream.frame_bytes_mean(), kind }
 }
 
 /// The interface that the generator's own inputs belong to: drivers take their interfaces' queues

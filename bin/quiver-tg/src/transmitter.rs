@@ -161,14 +161,7 @@ impl Transmitter {
             let measurement = measurement.wrapping_add(u8::from(batch.is_counted));
             let source = &mut self.sources[place];
             let order = Order { clock: &self.clock, leg, batch, measurement };
-            let made =
-                match source.copied_bytes() {
-                    Some(64) => order
-                        .write(cx, frame, |p, s, bytes, cache| source.write_fixed::<64>(p, s, bytes, cache)),
-                    Some(128) => order
-                        .write(cx, frame, |p, s, bytes, cache| source.write_fixed::<128>(p, s, bytes, cache)),
-                    _ => order.write(cx, frame, |p, s, bytes, cache| source.write(p, s, bytes, cache)),
-                };
+            let made = order.write_all(source, cx, frame);
             leg.advance(batch, made);
             room -= made;
             self.burst += made;
@@ -193,7 +186,31 @@ struct Order<'a> {
     measurement: u8,
 }
 
+/// Write by the kernel for so many bytes and windows.
+macro_rules! kernel {
+    ($order:ident, $source:ident, $cx:ident, $frame:ident, $bytes:literal, $windows:literal) => {
+        $order.write($cx, $frame, |p, s, bytes, cache| {
+            $source.write_fixed::<$bytes, $windows>(p, s, bytes, cache)
+        })
+    };
+}
+
 impl Order<'_> {
+    /// Make its frames by the kernel that fits; how many there were buffers for.
+    fn write_all(&self, source: &mut Source, cx: &mut Context<'_>, frame: &mut Frame) -> u64 {
+        match source.kernel() {
+            (Some(64), 0) => kernel!(self, source, cx, frame, 64, 0),
+            (Some(64), 1) => kernel!(self, source, cx, frame, 64, 1),
+            (Some(64), 2) => kernel!(self, source, cx, frame, 64, 2),
+            (Some(64), 3) => kernel!(self, source, cx, frame, 64, 3),
+            (Some(128), 0) => kernel!(self, source, cx, frame, 128, 0),
+            (Some(128), 1) => kernel!(self, source, cx, frame, 128, 1),
+            (Some(128), 2) => kernel!(self, source, cx, frame, 128, 2),
+            (Some(128), 3) => kernel!(self, source, cx, frame, 128, 3),
+            _ => self.write(cx, frame, |p, s, bytes, cache| source.write(p, s, bytes, cache)),
+        }
+    }
+
     /// Make its frames by `write`; how many there were buffers for.
     #[inline(always)]
     fn write(

@@ -1,275 +1,280 @@
-//! A header field: one value, a run of values, or a file of values.
+//! What goes into a header field: one value, a run of values, a list, or a file of values.
 
 use std::fmt;
-use std::marker::PhantomData;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use quiver_wire::MacAddress;
+use super::scalar::{Kind, Scalar, greatest};
 
 /// Values of a run.
 pub const RUN_VALUES_MAX: u64 = 1 << 24;
-/// Lines of a file.
-pub const FILE_VALUES_MAX: usize = 1 << 22;
+/// Values of a list, and lines of a file.
+pub const LIST_VALUES_MAX: usize = 1 << 22;
 /// The steepest zipf distribution.
 const EXPONENT_MAX: f64 = 10.0;
+/// The keys of a field that varies, for messages.
+const KEYS: &str = "first, last, count, step, list, file, order, seed, exponent and mask";
 
-/// What a field can hold.
-pub trait FieldValue: Copy + FromStr + fmt::Display {
-    /// As it lies in the header: network order, in a word of the machine.
-    type Word: Copy + Send + Sync;
-    /// What it is called.
-    const WHAT: &'static str;
-    /// Its word.
-    fn word(self) -> Self::Word;
-    /// The value `k` behind it, if there is one.
-    fn plus(self, k: u64) -> Option<Self>;
-    /// From a number, where numbers are written.
-    fn from_number(number: u64) -> Option<Self>;
-    /// Its number, where a sequence is counted.
-    fn number(self) -> u128;
-    /// The word of a number.
-    fn word_of(number: u128) -> Self::Word;
-}
-
-impl FieldValue for Ipv4Addr {
-    type Word = u32;
-    const WHAT: &'static str = "an IPv4 address";
-    fn word(self) -> u32 {
-        u32::from_ne_bytes(self.octets())
-    }
-    fn plus(self, k: u64) -> Option<Self> {
-        u32::try_from(k).ok().and_then(|k| self.to_bits().checked_add(k)).map(Ipv4Addr::from_bits)
-    }
-    fn from_number(_: u64) -> Option<Self> {
-        None
-    }
-    fn number(self) -> u128 {
-        u128::from(self.to_bits())
-    }
-    fn word_of(number: u128) -> u32 {
-        (number as u32).to_be()
-    }
-}
-
-impl FieldValue for Ipv6Addr {
-    type Word = u128;
-    const WHAT: &'static str = "an IPv6 address";
-    fn word(self) -> u128 {
-        u128::from_ne_bytes(self.octets())
-    }
-    fn plus(self, k: u64) -> Option<Self> {
-        self.to_bits().checked_add(u128::from(k)).map(Ipv6Addr::from_bits)
-    }
-    fn from_number(_: u64) -> Option<Self> {
-        None
-    }
-    fn number(self) -> u128 {
-        self.to_bits()
-    }
-    fn word_of(number: u128) -> u128 {
-        number.to_be()
-    }
-}
-
-impl FieldValue for MacAddress {
-    type Word = [u8; 6];
-    const WHAT: &'static str = "a MAC address; one looks like \"02:fe:00:00:00:01\"";
-    fn word(self) -> [u8; 6] {
-        self.0
-    }
-    fn plus(self, k: u64) -> Option<Self> {
-        let sum = self.to_u64().checked_add(k)?;
-        (sum >> 48 == 0).then(|| MacAddress::from_u64(sum))
-    }
-    fn from_number(_: u64) -> Option<Self> {
-        None
-    }
-    fn number(self) -> u128 {
-        u128::from(self.to_u64())
-    }
-    fn word_of(number: u128) -> [u8; 6] {
-        MacAddress::from_u64(number as u64).0
-    }
-}
-
-impl FieldValue for u16 {
-    type Word = u16;
-    const WHAT: &'static str = "a port from 0 to 65535";
-    fn word(self) -> u16 {
-        self.to_be()
-    }
-    fn plus(self, k: u64) -> Option<Self> {
-        u16::try_from(k).ok().and_then(|k| self.checked_add(k))
-    }
-    fn from_number(number: u64) -> Option<Self> {
-        u16::try_from(number).ok()
-    }
-    fn number(self) -> u128 {
-        u128::from(self)
-    }
-    fn word_of(number: u128) -> u16 {
-        (number as u16).to_be()
-    }
-}
-
-/// In which order a run's values come.
+/// In which order values come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// One after the other.
     #[default]
+    #[serde(alias = "increment")]
     Sequential,
+    /// One after the other, the last one first.
+    Decrement,
     /// Uniformly at random.
     Random,
     /// Value k with weight 1 / (k + 1)^exponent.
     Zipf,
 }
 
-/// A run: value k is `first` + k.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run<T> {
-    /// Value 0.
-    pub first: T,
-    /// How many values.
-    pub count: u64,
-    /// In which order.
-    pub order: Order,
-    /// What the random orders are drawn from.
-    pub seed: u64,
+/// In which order, and where chance comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// In which order; `None` when nothing is said.
+    pub order: Option<Order>,
+    /// What the random orders are drawn from; `None` when nothing is said.
+    pub seed: Option<u64>,
     /// Of zipf.
-    pub exponent: f64,
+    pub exponent: Option<f64>,
+}
+
+/// Which values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Always the same.
+    One(u128),
+    /// Value k is `first` + k × `step`.
+    Run {
+        /// Value 0.
+        first: u128,
+        /// How many.
+        count: u64,
+        /// From one to the next.
+        step: u128,
+    },
+    /// These.
+    List(Vec<u128>),
+    /// A file, one value a line.
+    File(PathBuf),
 }
 
 /// What goes into a header field.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Field<T> {
+pub struct Field {
+    /// Which values.
+    pub values: Values,
+    /// In which order.
+    pub turn: Turn,
+    /// Only these bits of the values are written; the others are those of the first.
+    pub mask: Option<u128>,
+}
+
+impl Field {
     /// Always the same.
-    One(T),
-    /// A run.
-    Run(Run<T>),
-    /// A file, one value a line, in its order.
-    File(PathBuf),
-}
+    pub fn one(value: u128) -> Field {
+        Field { values: Values::One(value), turn: Turn::default(), mask: None }
+    }
 
-impl<T: Copy> Field<T> {
     /// Its first value; `None` when that stands in a file.
-    pub fn first(&self) -> Option<T> {
-        match self {
-            Field::One(value) => Some(*value),
-            Field::Run(run) => Some(run.first),
-            Field::File(_) => None,
+    pub fn first(&self) -> Option<u128> {
+        match &self.values {
+            Values::One(value) | Values::Run { first: value, .. } => Some(*value),
+            Values::List(values) => values.first().copied(),
+            Values::File(_) => None,
+        }
+    }
+
+    /// The value, if it is always the same.
+    pub fn constant(&self) -> Option<u128> {
+        match &self.values {
+            Values::One(value) | Values::Run { first: value, count: 1, .. } => Some(*value),
+            _ => None,
         }
     }
 }
 
-impl<'de, T: FieldValue> Deserialize<'de> for Field<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FieldVisitor(PhantomData))
-    }
-}
-
-struct FieldVisitor<T>(PhantomData<T>);
-
-impl<'de, T: FieldValue> Visitor<'de> for FieldVisitor<T> {
-    type Value = Field<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {{first, count, …}} or {{file}}", T::WHAT)
+impl Turn {
+    /// The exponent of zipf.
+    pub fn exponent(&self) -> f64 {
+        self.exponent.unwrap_or(1.0)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Field<T>, E> {
-        Scalar::visit(text).map(|value| Field::One(value.0))
+    /// Is anything said?
+    pub fn is_said(&self) -> bool {
+        *self != Turn::default()
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Field<T>, E> {
-        Scalar::visit_number(number).map(|value| Field::One(value.0))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Field<T>, E> {
-        Scalar::visit_number(u64::try_from(number).unwrap_or(u64::MAX)).map(|value| Field::One(value.0))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field<T>, A::Error> {
-        Form::deserialize(MapAccessDeserializer::new(map))?.field()
-    }
-}
-
-/// One value by itself.
-struct Scalar<T>(T);
-
-impl<T: FieldValue> Scalar<T> {
-    fn visit<E: Error>(text: &str) -> Result<Self, E> {
-        text.parse().map(Scalar).map_err(|_| E::custom(format!("`{text}` is not {}", T::WHAT)))
-    }
-
-    fn visit_number<E: Error>(number: u64) -> Result<Self, E> {
-        T::from_number(number).map(Scalar).ok_or_else(|| E::custom(format!("`{number}` is not {}", T::WHAT)))
-    }
-}
-
-impl<'de, T: FieldValue> Deserialize<'de> for Scalar<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match FieldVisitor::<T>(PhantomData).of_scalar(deserializer)? {
-            Field::One(value) => Ok(Scalar(value)),
-            _ => Err(D::Error::custom(format!("`first` is {}", T::WHAT))),
+    /// What is impossible about it.
+    pub fn check<E: Error>(&self) -> Result<(), E> {
+        if !(0.0..=EXPONENT_MAX).contains(&self.exponent()) {
+            return Err(E::custom(format!("exponent {} is outside 0..={EXPONENT_MAX}", self.exponent())));
         }
+        Ok(())
     }
 }
 
-impl<T: FieldValue> FieldVisitor<T> {
-    fn of_scalar<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<Field<T>, D::Error> {
+/// Reads a field's values.
+#[derive(Clone, Copy)]
+pub struct FieldSeed(pub Scalar);
+
+impl<'de> DeserializeSeed<'de> for FieldSeed {
+    type Value = Field;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-/// The keys that a map may have.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, bound = "T: FieldValue")]
-struct Form<T> {
-    #[serde(default = "none")]
-    first: Option<Scalar<T>>,
-    count: Option<u64>,
-    order: Option<Order>,
-    seed: Option<u64>,
-    exponent: Option<f64>,
-    file: Option<PathBuf>,
-}
+impl<'de> Visitor<'de> for FieldSeed {
+    type Value = Field;
 
-fn none<T>() -> Option<T> {
-    None
-}
-
-impl<T: FieldValue> Form<T> {
-    fn field<E: Error>(self) -> Result<Field<T>, E> {
-        let is_run = self.count.is_some()
-            || self.order.is_some()
-            || self.seed.is_some()
-            || self.exponent.is_some()
-            || self.first.is_some();
-        match (self.file, self.first, self.count) {
-            (Some(file), None, None) if !is_run => Ok(Field::File(file)),
-            (Some(_), ..) => Err(E::custom("a field with `file` has no other keys")),
-            (None, Some(Scalar(first)), Some(count)) => {
-                if !(1..=RUN_VALUES_MAX).contains(&count) {
-                    return Err(E::custom(format!("count {count} is outside 1..={RUN_VALUES_MAX}")));
-                }
-                if first.plus(count - 1).is_none() {
-                    return Err(E::custom(format!("{count} values from {first} do not fit: {}", T::WHAT)));
-                }
-                let exponent = self.exponent.unwrap_or(1.0);
-                if !(0.0..=EXPONENT_MAX).contains(&exponent) {
-                    return Err(E::custom(format!("exponent {exponent} is outside 0..={EXPONENT_MAX}")));
-                }
-                let order = self.order.unwrap_or_default();
-                Ok(Field::Run(Run { first, count, order, seed: self.seed.unwrap_or(1), exponent }))
-            }
-            _ => Err(E::custom("a field that varies has `first` and `count`, or `file`")),
-        }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scalar { kind, bits } = self.0;
+        write!(f, "{}, a list of them, {{first, count, …}} or {{file}}", kind.what(bits))
     }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Field, E> {
+        self.0.of_text(text).map(Field::one)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Field, E> {
+        self.0.of_number(number).map(Field::one)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Field, E> {
+        self.0.of_signed(number).map(Field::one)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Field, A::Error> {
+        Ok(Field { values: ListSeed(self.0).visit_seq(list)?, turn: Turn::default(), mask: None })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Field, A::Error> {
+        let mut form = Form::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "first" => form.first = Some(map.next_value_seed(self.0)?),
+                "last" => form.last = Some(map.next_value_seed(self.0)?),
+                "count" => form.count = Some(map.next_value()?),
+                "step" => form.step = Some(map.next_value()?),
+                "list" => form.list = Some(map.next_value_seed(ListSeed(self.0))?),
+                "file" => form.file = Some(map.next_value()?),
+                "order" => form.turn.order = Some(map.next_value()?),
+                "seed" => form.turn.seed = Some(map.next_value()?),
+                "exponent" => form.turn.exponent = Some(map.next_value()?),
+                "mask" => {
+                    form.mask = Some(map.next_value_seed(Scalar { kind: self.0.kind, bits: self.0.bits })?)
+                }
+                _ => return Err(A::Error::custom(format!("a field has no key `{key}`; there are {KEYS}"))),
+            }
+        }
+        form.field(self.0)
+    }
+}
+
+/// Reads a list of values.
+struct ListSeed(Scalar);
+
+impl<'de> DeserializeSeed<'de> for ListSeed {
+    type Value = Values;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Values, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ListSeed {
+    type Value = Values;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list, each {}", self.0.kind.what(self.0.bits))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self.0)? {
+            if values.len() == LIST_VALUES_MAX {
+                return Err(A::Error::custom(format!("a list has at most {LIST_VALUES_MAX} values")));
+            }
+            values.push(value);
+        }
+        if values.is_empty() {
+            return Err(A::Error::custom("a list has at least one value"));
+        }
+        Ok(Values::List(values))
+    }
+}
+
+/// The keys that a field may have.
+#[derive(Default)]
+struct Form {
+    first: Option<u128>,
+    last: Option<u128>,
+    count: Option<u64>,
+    step: Option<u64>,
+    list: Option<Values>,
+    file: Option<PathBuf>,
+    turn: Turn,
+    mask: Option<u128>,
+}
+
+impl Form {
+    fn field<E: Error>(self, scalar: Scalar) -> Result<Field, E> {
+        self.turn.check()?;
+        let is_run =
+            self.first.is_some() || self.last.is_some() || self.count.is_some() || self.step.is_some();
+        let (turn, mask) = (self.turn, self.mask);
+        let values = match (self.list, self.file) {
+            (Some(list), None) if !is_run => list,
+            (None, Some(file)) if !is_run => Values::File(file),
+            (None, None) => run(scalar, self.first, self.last, self.count, self.step)?,
+            _ => return Err(E::custom("a field has `first` with `count` or `last`, or `list`, or `file`")),
+        };
+        Ok(Field { values, turn, mask })
+    }
+}
+
+fn run<E: Error>(
+    scalar: Scalar,
+    first: Option<u128>,
+    last: Option<u128>,
+    count: Option<u64>,
+    step: Option<u64>,
+) -> Result<Values, E> {
+    let Scalar { kind, bits } = scalar;
+    let step = u128::from(step.unwrap_or(1));
+    let first = first.ok_or_else(|| {
+        E::custom("a field that varies has `first` and `count` or `last`, or `list`, or `file`")
+    })?;
+    let count = match (count, last) {
+        (Some(count), None) => count,
+        (None, Some(last)) if last >= first && step > 0 => {
+            u64::try_from((last - first) / step).unwrap_or(u64::MAX).saturating_add(1)
+        }
+        (None, Some(last)) => {
+            let (first, last) = (kind.show(first), kind.show(last));
+            return Err(E::custom(format!("no steps lead from first {first} to last {last}")));
+        }
+        _ => return Err(E::custom("a field that varies has `first`, and either `count` or `last`")),
+    };
+    if !(1..=RUN_VALUES_MAX).contains(&count) {
+        return Err(E::custom(format!("count {count} is outside 1..={RUN_VALUES_MAX}")));
+    }
+    let end = step.checked_mul(u128::from(count - 1)).and_then(|way| first.checked_add(way));
+    if end.is_none_or(|end| end > greatest(bits)) {
+        let message = format!("{count} values from {} do not fit: {}", kind.show(first), kind.what(bits));
+        return Err(E::custom(message));
+    }
+    Ok(Values::Run { first, count, step })
+}
+
+/// The values of a field of this kind, for readers of files.
+pub fn of_line(kind: Kind, bits: usize, line: &str) -> Option<u128> {
+    kind.read(line.trim_end(), bits)
 }

@@ -1,19 +1,28 @@
 //! The profile: which ports there are, and what is sent from which to which. README.md describes it.
 
 pub mod field;
-mod frame;
-mod number;
+mod genome;
+pub mod header;
+pub mod layers;
+pub mod layout;
+mod port;
+pub mod quantity;
+pub mod scalar;
+mod sizes;
+mod stream;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use quiver_wire::MacAddress;
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
-pub use field::Field;
-pub use frame::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes};
-use number::mac;
+pub use field::{Field, Order, RUN_VALUES_MAX, Values};
+pub use layers::{Layer, Layers};
+pub use layout::{Ends, Layout};
+pub use port::{AfPacket, Memif, MemifRole, Port, Tap};
+pub use quantity::StreamRate;
+pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};
+pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};
 
 use crate::stamp::STREAMS_MAX;
 
@@ -80,189 +89,6 @@ fn default_link_timeout_s() -> f64 {
     10.0
 }
 
-/// One port: exactly one kind, and the addresses that it plays.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Port {
-    /// An end of a memif.
-    #[serde(default)]
-    pub memif: Option<Memif>,
-    /// A Linux interface through a packet socket.
-    #[serde(default)]
-    pub af_packet: Option<AfPacket>,
-    /// A tap device.
-    #[serde(default)]
-    pub tap: Option<Tap>,
-    /// The layer 2 address that it answers with; otherwise that of its first stream.
-    #[serde(default, deserialize_with = "mac::optional")]
-    pub mac: Option<MacAddress>,
-    /// IPv4 addresses that it answers ARP for.
-    #[serde(default)]
-    pub ip4: Vec<Ipv4Addr>,
-    /// IPv6 addresses that it answers neighbour solicitations for.
-    #[serde(default)]
-    pub ip6: Vec<Ipv6Addr>,
-}
-
-/// Which end of a memif.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MemifRole {
-    /// Listens, owns nothing.
-    Master,
-    /// Connects, owns the memory.
-    Slave,
-}
-
-/// One end of a memif.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Memif {
-    /// The Unix socket.
-    pub socket: PathBuf,
-    /// Which interface behind the socket.
-    #[serde(default)]
-    pub id: u32,
-    /// Which end.
-    #[serde(default = "default_role")]
-    pub role: MemifRole,
-    /// Descriptors in a ring, a power of two.
-    #[serde(default = "default_ring_size")]
-    pub ring_size: u32,
-    /// Bytes of a buffer.
-    #[serde(default = "default_buffer_size")]
-    pub buffer_size: u32,
-    /// Rings in each direction. The one worker serves one.
-    #[serde(default = "default_queues")]
-    pub queues: u32,
-}
-
-fn default_role() -> MemifRole {
-    MemifRole::Slave
-}
-
-fn default_ring_size() -> u32 {
-    1024
-}
-
-fn default_buffer_size() -> u32 {
-    2048
-}
-
-fn default_queues() -> u32 {
-    1
-}
-
-/// A Linux interface through a packet socket.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AfPacket {
-    /// Its name.
-    pub interface: String,
-}
-
-/// A tap device.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tap {
-    /// Its name.
-    pub name: String,
-}
-
-/// What goes from one port to another.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stream {
-    /// The port that sends.
-    pub from: usize,
-    /// The port where the frames should come back.
-    pub to: usize,
-    /// Its share of the total rate.
-    #[serde(default = "default_weight")]
-    pub weight: f64,
-    /// Sizes from the destination address to the end of the payload, without FCS.
-    pub frame: FrameSizes,
-    /// Headers.
-    pub layers: Layers,
-}
-
-fn default_weight() -> f64 {
-    1.0
-}
-
-/// Headers from the outside in; without IP it is a plain Ethernet frame of type 0x88b5.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Layers {
-    /// Layer 2.
-    pub ethernet: Ethernet,
-    /// IPv4.
-    #[serde(default)]
-    pub ip4: Option<Ip4>,
-    /// IPv6.
-    #[serde(default)]
-    pub ip6: Option<Ip6>,
-    /// UDP in either.
-    #[serde(default)]
-    pub udp: Option<Udp>,
-}
-
-/// Layer 2 addresses.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ethernet {
-    /// Source.
-    pub src: Field<MacAddress>,
-    /// Destination.
-    pub dst: Field<MacAddress>,
-}
-
-/// An IPv4 header.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ip4 {
-    /// Source.
-    pub src: Field<Ipv4Addr>,
-    /// Destination.
-    pub dst: Field<Ipv4Addr>,
-    /// Time to live.
-    #[serde(default = "default_ttl")]
-    pub ttl: u8,
-}
-
-/// An IPv6 header.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ip6 {
-    /// Source.
-    pub src: Field<Ipv6Addr>,
-    /// Destination.
-    pub dst: Field<Ipv6Addr>,
-    /// Hop limit.
-    #[serde(default = "default_ttl")]
-    pub hop_limit: u8,
-}
-
-fn default_ttl() -> u8 {
-    64
-}
-
-/// A UDP header.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Udp {
-    /// Source port.
-    #[serde(default = "default_port")]
-    pub src_port: Field<u16>,
-    /// Destination port.
-    #[serde(default = "default_port")]
-    pub dst_port: Field<u16>,
-}
-
-fn default_port() -> Field<u16> {
-    Field::One(1024)
-}
-
 impl Profile {
     /// Read and check a file.
     pub fn read(path: &Path) -> Result<Profile, ProfileError> {
@@ -281,6 +107,9 @@ impl Profile {
         })?;
         profile.path = path.to_owned();
         profile.check()?;
+        for number in 0..profile.streams.len() {
+            profile.make_stream(number)?;
+        }
         Ok(profile)
     }
 
@@ -317,30 +146,10 @@ impl Profile {
             let message = format!("{} streams; there must be 1 to {STREAMS_MAX}", self.streams.len());
             return self.wrong(&Location::UNKNOWN, message);
         }
-        self.ports.iter().try_for_each(|port| self.check_port(port))?;
+        for port in &self.ports {
+            port.value.check().or_else(|message| self.wrong(&port.referenced, message))?;
+        }
         self.streams.iter().enumerate().try_for_each(|(index, stream)| self.check_stream(index, stream))
-    }
-
-    fn check_port(&self, port: &Spanned<Port>) -> Result<(), ProfileError> {
-        let at = &port.referenced;
-        let port = &port.value;
-        let kinds = [port.memif.is_some(), port.af_packet.is_some(), port.tap.is_some()];
-        if kinds.iter().filter(|k| **k).count() != 1 {
-            return self.wrong(at, "a port is exactly one of memif, af_packet and tap");
-        }
-        if let Some(memif) = &port.memif {
-            if !memif.ring_size.is_power_of_two() || !(32..=16_384).contains(&memif.ring_size) {
-                let message = format!("ring_size {} is not a power of two from 32 to 16384", memif.ring_size);
-                return self.wrong(at, message);
-            }
-            if !(256..=65_535).contains(&memif.buffer_size) {
-                return self.wrong(at, format!("buffer_size {} is outside 256..=65535", memif.buffer_size));
-            }
-            if !(1..=16).contains(&memif.queues) {
-                return self.wrong(at, format!("queues {} is outside 1..=16", memif.queues));
-            }
-        }
-        Ok(())
     }
 
     fn check_stream(&self, index: usize, stream: &Spanned<Stream>) -> Result<(), ProfileError> {
@@ -355,43 +164,119 @@ impl Profile {
                 );
             }
         }
-        if !(stream.weight > 0.0 && stream.weight.is_finite()) {
-            return self.wrong(at, format!("stream {index}: weight {} is not above 0", stream.weight));
-        }
-        let layers = &stream.layers;
-        if layers.ip4.is_some() && layers.ip6.is_some() {
-            return self.wrong(at, format!("stream {index}: layers has ip4 and ip6; choose one"));
-        }
-        if layers.udp.is_some() && layers.ip4.is_none() && layers.ip6.is_none() {
-            return self.wrong(at, format!("stream {index}: udp needs ip4 or ip6 below it"));
-        }
-        let need = layers.frame_bytes_min();
-        for share in stream.frame.shares(layers.ip6.is_some()) {
-            let size = share.size;
-            if size < need || size > FRAME_BYTES_MAX {
+        if let Some(name) = &stream.name {
+            let is_word = name.chars().all(|c| c.is_alphanumeric() || "-_.:/".contains(c));
+            if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || !is_word {
                 let message = format!(
-                    "stream {index}: frame of {size} bytes; with these headers and the stamp it is \
-                     {need} to {FRAME_BYTES_MAX}"
+                    "stream {index}: name `{name}` is not 1 to {NAME_CHARACTERS_MAX} letters, digits and -_.:/"
                 );
                 return self.wrong(at, message);
             }
+            if self.number_of(name) != Some(index) {
+                return self.wrong(at, format!("stream {index}: another stream has the name `{name}`, too"));
+            }
         }
+        stream.check_times().or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
+        self.check_chain(index, stream)
+            .or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
+        if let Some(rate) = stream.rate {
+            let line = self.ports[stream.from].value.line_rate;
+            let resolved = rate.pps(1.0, line);
+            resolved.map(|_| ()).or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
+        }
+        let kinds = [stream.layers.is_some(), stream.pcap.is_some(), !stream.packets.is_empty()];
+        if kinds.iter().filter(|kind| **kind).count() > 1 {
+            return self.wrong(at, format!("stream {index}: choose one of layers, pcap and packets"));
+        }
+        if stream.packets.len() > HEX_PACKETS_MAX {
+            return self.wrong(at, format!("stream {index}: more than {HEX_PACKETS_MAX} packets; use pcap"));
+        }
+        Ok(())
+    }
+
+    /// The number of a stream by its name; the first that has it.
+    pub fn number_of(&self, name: &str) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.value.name.as_deref() == Some(name))
+    }
+
+    /// Does a chain lead to a beginning, and does every stream before the last one end?
+    fn check_chain(&self, index: usize, stream: &Stream) -> Result<(), String> {
+        let mut before = stream.after.as_deref();
+        for _ in 0..self.streams.len() {
+            let Some(name) = before else { return Ok(()) };
+            let number = self.number_of(name);
+            let number = number.ok_or_else(|| format!("after names `{name}`, and no stream is called so"))?;
+            let found = &self.streams[number].value;
+            if found.bursts.is_none() && found.pcap.is_none() {
+                return Err(format!("after names `{name}`, which never ends; give it `bursts`"));
+            }
+            before = found.after.as_deref();
+        }
+        Err(format!("after leads from stream {index} back to itself; a chain has a beginning"))
+    }
+
+    /// The MAC address that a port answers with: its own, that of its first stream, or one made up.
+    pub fn port_mac(&self, number: usize) -> quiver_wire::MacAddress {
+        let own = self.ports.get(number).and_then(|port| port.value.mac);
+        let mut streams = self.streams.iter().map(|s| &s.value).filter(|s| s.from == number);
+        own.or_else(|| streams.find_map(Stream::source_mac)).unwrap_or(Port::mac_made_up(number))
+    }
+
+    /// What the ports at both ends of a stream give to headers that do not say.
+    fn ends(&self, stream: &Stream) -> Ends {
+        let (own, peer) = (&self.ports[stream.from].value, &self.ports[stream.to].value);
+        let mac = |number| u128::from(self.port_mac(number).to_u64());
+        let awaited = own.gateway.map(|_| 0);
+        Ends {
+            own_mac: mac(stream.from),
+            gateway_mac: own.gateway_mac.map(|mac| u128::from(mac.to_u64())).or(awaited),
+            peer_mac: mac(stream.to),
+            own_ip4: own.ip4.first().map(|address| u128::from(address.to_bits())),
+            own_ip6: own.ip6.first().map(|address| address.to_bits()),
+            peer_ip4: peer.ip4.first().map(|address| u128::from(address.to_bits())),
+            peer_ip6: peer.ip6.first().map(|address| address.to_bits()),
+        }
+    }
+
+    /// Lay out a stream's frames.
+    fn make_stream(&mut self, number: usize) -> Result<(), ProfileError> {
+        let spanned = &self.streams[number];
+        let (at, mut stream) = (spanned.referenced, spanned.value.clone());
+        if stream.pcap.is_none() && stream.packets.is_empty() {
+            let ends = self.ends(&stream);
+            let here = stream.layers.as_ref().map_or(at, |layers| layers.referenced);
+            let named = |message: String| format!("stream {number}: {message}");
+            let layers = match &stream.layers {
+                Some(layers) => layers.value.clone(),
+                None => usual_layers(&ends),
+            };
+            let says_destination = layers.first(&header::ETHERNET).is_some_and(|e| e.field("dst").is_some());
+            let from = &self.ports[stream.from].value;
+            stream.awaits_gateway = !says_destination && from.gateway_mac.is_none() && from.gateway.is_some();
+            let laid_out = layout::complete(&layers, &ends).and_then(|layers| {
+                stream.layout = layout::lay_out(&layers)?;
+                stream.layers = Some(Spanned::new(layers, here, here));
+                Ok(())
+            });
+            laid_out.or_else(|message| self.wrong(&here, named(message)))?;
+            match stream.frame.resolve(stream.layout.frame_bytes_min(stream.stamp_bytes())) {
+                Ok(sizes) => stream.sizes = sizes,
+                Err(message) => return self.wrong(&at, named(message)),
+            }
+            if let Some(flows) = &stream.flows {
+                let checked = stream.check_flows(&flows.value);
+                checked.or_else(|message| self.wrong(&flows.referenced, named(message)))?;
+            }
+        }
+        self.streams[number].value = stream;
         Ok(())
     }
 }
 
-impl Layers {
-    /// Bytes of all headers.
-    pub fn header_bytes(&self) -> usize {
-        14 + 20 * usize::from(self.ip4.is_some())
-            + 40 * usize::from(self.ip6.is_some())
-            + 8 * usize::from(self.udp.is_some())
-    }
-
-    /// The smallest frame that holds them and a stamp.
-    pub fn frame_bytes_min(&self) -> usize {
-        (self.header_bytes() + crate::stamp::STAMP_BYTES).max(FRAME_BYTES_MIN)
-    }
+/// The headers of a stream that says none: UDP over what both ports have addresses of.
+fn usual_layers(ends: &Ends) -> Layers {
+    let ip = if ends.own_ip4.is_none() && ends.own_ip6.is_some() { &header::IP6 } else { &header::IP4 };
+    Layers(vec![Layer::new(ip), Layer::new(&header::UDP)])
 }
 
 fn one_line(message: &str) -> String {

@@ -1,6 +1,6 @@
 //! Profiles that are right, and profiles that say what would be.
 
-use super::field::{Order, Run};
+use super::field::Turn;
 use super::*;
 
 const GOOD: &str = r#"
@@ -39,14 +39,55 @@ fn a_profile_is_read_with_its_defaults() {
     let profile = parse(GOOD).expect("profile");
     assert_eq!(profile.ports[0].value.memif.as_ref().map(|m| m.buffer_size), Some(2048));
     let first = &profile.streams[0].value;
-    let run = first.layers.ip4.as_ref().map(|h| h.dst.clone());
-    let first_address = Ipv4Addr::new(20, 0, 0, 0);
-    let expected = Run { first: first_address, count: 254, order: Order::Zipf, seed: 7, exponent: 0.9 };
-    assert_eq!(run, Some(Field::Run(expected)));
+    let run = &first.layout.parts[0];
+    let turn = Turn { order: Some(Order::Zipf), seed: Some(7), exponent: Some(0.9) };
+    assert_eq!((run.name.as_str(), run.bit, run.field.turn), ("ip4.dst", 240, turn));
+    assert_eq!(run.field.values, Values::Run { first: 0x1400_0000, count: 254, step: 1 });
     let second = &profile.streams[1].value;
-    assert_eq!(second.frame, FrameSizes::Imix);
-    assert_eq!(second.layers.ip6.as_ref().map(|h| h.dst.clone()), Some(Field::File("/tmp/list.txt".into())));
-    assert_eq!(second.layers.frame_bytes_min(), 78);
+    assert_eq!(second.frame, FrameSizes::Named("imix"));
+    assert_eq!(second.layout.parts[0].field.values, Values::File("/tmp/list.txt".into()));
+    assert_eq!(second.layout.frame_bytes_min(16), 78);
+    assert_eq!(second.sizes.genome(), Some("IMIX - ABAABAgABABA; A=78, B=570".to_owned()));
+}
+
+#[test]
+fn five_lines_are_a_profile() {
+    let profile = parse(
+        "ports:
+  - {memif: {socket: /run/q.sock, id: 0}, ip4: [198.18.0.2], gateway_mac: \"02:fe:00:00:00:01\"}
+  - {memif: {socket: /run/q.sock, id: 1}, ip4: [198.18.1.2], gateway: 198.18.1.1}
+streams:
+  - {from: 0, to: 1}
+  - {from: 1, to: 0}",
+    )
+    .expect("profile");
+    let stream = &profile.streams[0].value;
+    assert_eq!(stream.sizes.only(), Some(64));
+    assert_eq!(&stream.layout.bytes[..14], [2, 0xfe, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 8, 0]);
+    assert_eq!(stream.layout.bytes[26..34], [198, 18, 0, 2, 198, 18, 1, 2]);
+    assert_eq!([0, 1].map(|number| profile.streams[number].value.awaits_gateway), [false, true]);
+}
+
+#[test]
+fn what_headers_do_not_say_and_ports_do_not_either_is_asked_for() {
+    let message = |stream: &str| {
+        parse(&format!("ports:\n  - {{tap: {{name: a}}}}\nstreams:\n  - {{from: 0, to: 0{stream}}}\n"))
+            .expect_err("must be refused")
+    };
+    assert!(message("").contains("gateway_mac"));
+    let ethernet = r#"ethernet: {dst: "02:00:00:00:00:02"}"#;
+    assert!(
+        message(&format!(", layers: {{{ethernet}, ip4: {{dst: 10.0.0.1}}}}")).contains("ip4.src is missing")
+    );
+    assert!(
+        message(&format!(", layers: {{{ethernet}, udp: {{}}}}")).contains("udp needs ip4 or ip6 below it")
+    );
+    assert!(message(&format!(", layers: {{{ethernet}, vlan: {{}}}}")).contains("vlan.id is missing"));
+    assert!(message(&format!(", layers: {{{ethernet}, upd: {{}}}}")).contains("`upd` is no header"));
+    assert!(
+        message(&format!(", layers: {{{ethernet}, mpls: {{lable: 5}}}}"))
+            .contains("mpls has no field `lable`")
+    );
 }
 
 #[test]
@@ -55,7 +96,7 @@ fn json_is_a_profile_too() {
         "frame": [{"size": 64, "weight": 3}, {"size": 1500, "weight": 1}],
         "layers": {"ethernet": {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}}}]}"#;
     let profile = parse(text).expect("profile");
-    assert_eq!(profile.streams[0].value.frame.shares(false).len(), 2);
+    assert_eq!(profile.streams[0].value.sizes, Sizes::Turn(vec![64, 64, 1500, 64]));
 }
 
 /// Replace `right` by `wrong` in the good profile; the message must have the line and the words.

@@ -1,8 +1,9 @@
 //! What is sent: frames made from templates, with fields that vary.
 
+pub mod column;
+pub mod program;
 pub mod random;
 pub mod source;
-pub mod template;
 pub mod values;
 
 pub use source::Source;

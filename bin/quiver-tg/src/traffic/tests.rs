@@ -10,6 +10,7 @@ use quiver_wire::{EtherType, IpProtocol, ethernet, ip4, ip6, udp};
 
 use super::Source;
 use crate::profile::Profile;
+use crate::profile::layout::ETHER_TYPE_PLAIN;
 use crate::stamp::{STAMP_BYTES, Stamp};
 
 fn frames(stream: &str, count: usize) -> Vec<Vec<u8>> {
@@ -60,7 +61,8 @@ fn check(frame: &[u8]) -> (String, String, u16, u16) {
             }
             let (datagram, rest) = udp::Repr::parse(payload).expect("udp");
             assert_eq!(datagram.payload_len, rest.len());
-            assert_eq!(datagram.checksum, 0);
+            assert_ne!(datagram.checksum, 0);
+            assert!(udp::is_good_over_ip4(header.source, header.destination, payload), "checksum");
             (source, destination, datagram.source_port, datagram.destination_port)
         }
         EtherType::IPV6 => {
@@ -75,7 +77,7 @@ fn check(frame: &[u8]) -> (String, String, u16, u16) {
             (source, destination, datagram.source_port, datagram.destination_port)
         }
         other => {
-            assert_eq!(other, super::template::ETHER_TYPE_PLAIN);
+            assert_eq!(other, EtherType(ETHER_TYPE_PLAIN));
             (String::new(), String::new(), 0, 0)
         }
     }

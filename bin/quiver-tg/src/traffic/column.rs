@@ -1,0 +1,250 @@
+//! Field programs: the steps that make the fields that vary, for many frames at once.
+//!
+//! A column holds one value for each of the next [`CHUNK`] frames. Each step fills a column from those before
+//! it in one loop without a decision per frame: which value comes next, what it is, how long the frame is, what
+//! the checksums over it are. At the end the columns are put together to windows, eight bytes of the frame each,
+//! and writing a frame is copying its template and as many words as it has windows.
+
+use super::values::Index;
+
+/// Frames made ahead.
+pub const CHUNK: usize = 64;
+
+/// One value for each of the next frames.
+pub type Column = [u64; CHUNK];
+
+/// One step. Columns are named by their places.
+pub enum Step {
+    /// Which value comes next.
+    Draw {
+        /// Column to fill.
+        into: usize,
+        /// How.
+        index: Index,
+    },
+    /// A digit of a flow's number: `from` / divisor % count.
+    Digit {
+        /// Column to fill.
+        into: usize,
+        /// Column of numbers below 2^24.
+        from: usize,
+        /// Of the divisor; 0 for 1.
+        divisor: Reciprocal,
+        /// Of the count.
+        count: Reciprocal,
+    },
+    /// (`first` + `from` × `step`) & `mask`.
+    Count {
+        /// Column to fill.
+        into: usize,
+        /// Column of places.
+        from: usize,
+        /// Value 0.
+        first: u64,
+        /// From one to the next.
+        step: u64,
+        /// Bits that are written.
+        mask: u64,
+    },
+    /// The upper half of a value of 128 bits that is counted, as [`Count`](Step::Count).
+    CountHigh {
+        /// Column to fill.
+        into: usize,
+        /// Column of places.
+        from: usize,
+        /// Value 0.
+        first: u128,
+        /// From one to the next.
+        step: u128,
+        /// Bits that are written.
+        mask: u64,
+    },
+    /// From a list.
+    Look {
+        /// Column to fill.
+        into: usize,
+        /// Column of places.
+        from: usize,
+        /// The list.
+        words: Box<[u64]>,
+    },
+    /// A checksum.
+    Check {
+        /// Column to fill.
+        into: usize,
+        /// The sum of everything under it that does not vary, below 2^32.
+        base: u64,
+        /// What varies.
+        terms: Box<[Term]>,
+        /// Zero is written as 0xffff.
+        zero_is_ffff: bool,
+    },
+}
+
+/// A column under a checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Which.
+    pub column: usize,
+    /// Bits between its last one and the end of the 16-bit word that it lies in, below 16.
+    pub shift: u32,
+}
+
+/// 1 / d for numbers below 2^24, exactly: floor(2^64 / d) + 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Reciprocal {
+    times: u64,
+    divisor: u64,
+}
+
+impl Reciprocal {
+    /// Of 1 to 2^24.
+    pub fn new(divisor: u64) -> Reciprocal {
+        let times = if divisor < 2 { 0 } else { u64::MAX / divisor + 1 };
+        Reciprocal { times, divisor: divisor.max(1) }
+    }
+
+    /// `number` / d.
+    #[inline(always)]
+    fn of(self, number: u64) -> u64 {
+        if self.times == 0 { number } else { ((u128::from(number) * u128::from(self.times)) >> 64) as u64 }
+    }
+}
+
+/// Two columns, the first to be filled from the second.
+#[inline(always)]
+fn pair(columns: &mut [Column], into: usize, from: usize) -> Option<(&mut Column, &Column)> {
+    columns.get_disjoint_mut([into, from]).ok().map(|[into, from]| (into, &*from))
+}
+
+/// What a value adds to a one's complement sum of 16-bit words: below 2^49.
+#[inline(always)]
+fn under_checksum(value: u64, shift: u32) -> u64 {
+    ((value & 0xffff_ffff) + (value >> 32)) << shift
+}
+
+/// A one's complement sum as the checksum to store.
+#[inline(always)]
+pub fn checksum_of(sum: u64) -> u64 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) & 0xffff
+}
+
+impl Step {
+    /// Fill a column.
+    #[inline]
+    pub fn run(&mut self, columns: &mut [Column]) {
+        match self {
+            Step::Draw { into, index } => {
+                if let Some(column) = columns.get_mut(*into) {
+                    index.fill(column);
+                }
+            }
+            Step::Digit { into, from, divisor, count } => {
+                let Some((into, from)) = pair(columns, *into, *from) else { return };
+                for (into, number) in into.iter_mut().zip(from) {
+                    let above = divisor.of(*number);
+                    *into = above - count.of(above) * count.divisor;
+                }
+            }
+            Step::Count { into, from, first, step, mask } => {
+                let Some((into, from)) = pair(columns, *into, *from) else { return };
+                for (into, place) in into.iter_mut().zip(from) {
+                    *into = first.wrapping_add(place.wrapping_mul(*step)) & *mask;
+                }
+            }
+            Step::CountHigh { into, from, first, step, mask } => {
+                let Some((into, from)) = pair(columns, *into, *from) else { return };
+                for (into, place) in into.iter_mut().zip(from) {
+                    let value = first.wrapping_add(u128::from(*place).wrapping_mul(*step));
+                    *into = (value >> 64) as u64 & *mask;
+                }
+            }
+            Step::Look { into, from, words } => {
+                let Some((into, from)) = pair(columns, *into, *from) else { return };
+                for (into, place) in into.iter_mut().zip(from) {
+                    *into = words.get(*place as usize).copied().unwrap_or(0);
+                }
+            }
+            Step::Check { into, base, terms, zero_is_ffff } => {
+                let mut sums = [*base; CHUNK];
+                for term in terms.iter() {
+                    let Some(column) = columns.get(term.column) else { continue };
+                    for (sum, value) in sums.iter_mut().zip(column) {
+                        *sum += under_checksum(*value, term.shift);
+                    }
+                }
+                let zero = if *zero_is_ffff { 0xffff } else { 0 };
+                let Some(into) = columns.get_mut(*into) else { return };
+                for (into, sum) in into.iter_mut().zip(sums) {
+                    let checksum = checksum_of(sum);
+                    *into = if checksum == 0 { zero } else { checksum };
+                }
+            }
+        }
+    }
+}
+
+/// Where a column's bits go in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which column.
+    pub column: usize,
+    /// To the left; below 0: to the right. What is pushed out belongs to another window.
+    pub shift: i32,
+}
+
+/// Eight bytes of the frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Where they begin.
+    pub at: usize,
+    /// What does not vary in them.
+    pub base: u64,
+    /// What does.
+    pub places: Box<[Place]>,
+}
+
+impl Window {
+    /// Put its words together, in the order in which they lie in the frame.
+    #[inline]
+    pub fn fill(&self, words: &mut Column, columns: &[Column]) {
+        *words = [self.base; CHUNK];
+        for place in &self.places {
+            let Some(column) = columns.get(place.column) else { continue };
+            let count = place.shift.unsigned_abs();
+            if place.shift >= 0 {
+                words.iter_mut().zip(column).for_each(|(word, value)| *word |= value << (count & 63));
+            } else {
+                words.iter_mut().zip(column).for_each(|(word, value)| *word |= value >> (count & 63));
+            }
+        }
+        words.iter_mut().for_each(|word| *word = word.to_be());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_reciprocal_divides_exactly(number in 0u64..1 << 24, divisor in 1u64..=1 << 24) {
+            prop_assert_eq!(Reciprocal::new(divisor).of(number), number / divisor);
+        }
+
+        #[test]
+        fn a_value_under_a_checksum_is_its_bytes_in_their_words(value: u64, before in 0usize..16) {
+            // `before` bits, the value, and zeros up to a whole word.
+            let mut bytes = vec![0; 16];
+            crate::profile::layout::set_bits(&mut bytes, before, 64, u128::from(value));
+            let end = (before + 64) % 16;
+            let shift = if end == 0 { 0 } else { 16 - end as u32 };
+            let sum = bytes.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+            prop_assert_eq!(checksum_of(under_checksum(value, shift)), checksum_of(sum));
+        }
+    }
+}
