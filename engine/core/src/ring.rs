@@ -79,7 +79,7 @@ impl<T: Send> Producer<T> {
 
     /// Put as many as fit, and show them to the consumer at once; how many.
     pub fn put_all(&mut self, items: &mut impl ExactSizeIterator<Item = T>) -> usize {
-        let count = self.room().min(items.len());
+        let count = self.room_for(items.len()).min(items.len());
         for item in items.take(count) {
             // SAFETY: as in `put`.
             unsafe { (*self.ring.places[self.head & self.ring.mask].get()).write(item) };
@@ -92,8 +92,14 @@ impl<T: Send> Producer<T> {
     /// Places free, as far as known; looks again when it seems full.
     #[inline]
     pub fn room(&mut self) -> usize {
+        self.room_for(1)
+    }
+
+    /// Places free, as far as known; looks again when there seem to be fewer than `count`.
+    #[inline]
+    pub fn room_for(&mut self, count: usize) -> usize {
         let capacity = self.ring.mask + 1;
-        if self.head.wrapping_sub(self.tail_seen) == capacity {
+        if self.head.wrapping_sub(self.tail_seen) + count > capacity {
             self.tail_seen = self.ring.tail.0.load(Ordering::Acquire);
         }
         capacity - self.head.wrapping_sub(self.tail_seen)

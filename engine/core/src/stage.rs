@@ -187,6 +187,10 @@ pub trait Inquiry: Send + 'static {
         found: Self::Found,
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
+
+    /// The vector is through: what was put together for others on the way is given to them.
+    #[inline(always)]
+    fn end(&self) {}
 }
 
 /// Makes the stage of a worker; kept by its node's declaration, so that a superblock gets one too.
@@ -304,7 +308,8 @@ impl<I: Inquiry> Node for InquiryNode<I> {
         let (variant, tally) = (cx.variant, Tally::new(cx));
         if frame.is_same_rx() {
             let common = self.inquiry.common(cx, first);
-            return variant.run(AllInquiries { node: self, variant, tally, common, frame });
+            variant.run(AllInquiries { node: self, variant, tally, common, frame });
+            return self.inquiry.end();
         }
         let inquiry = &self.inquiry;
         frame.route(|packet| {
@@ -313,6 +318,7 @@ impl<I: Inquiry> Node for InquiryNode<I> {
             inquiry.find(variant, &key, &mut found);
             inquiry.settle(tally, common, found[0], packet)
         });
+        inquiry.end();
     }
 }
 

@@ -34,6 +34,8 @@ quiver_core::reasons! {
         Moved = info "moved", "sources behind another port than before, told to the control thread";
         /// Told before.
         KnownAlready = info "asked-already", "frames from sources that were told a moment ago";
+        /// Too many a second.
+        NotNow = info "not-yet", "frames from unknown sources that were not told: so many are learned a second at most";
         /// Too many.
         QueueFull = info "queue-full", "sources not told: too many wait to be learned";
         /// At the limit.
@@ -94,6 +96,7 @@ impl L2Learn {
             match self.asker.borrow_mut().ask(Request { key, seen: common.seen }, common.now_ns) {
                 Asked::KnownAlready => L2LearnDrop::KnownAlready,
                 Asked::QueueFull => L2LearnDrop::QueueFull,
+                Asked::NotNow => L2LearnDrop::NotNow,
                 Asked::Told if holds => L2LearnDrop::Moved,
                 Asked::Told => L2LearnDrop::New,
             }
@@ -112,6 +115,7 @@ impl Inquiry for L2Learn {
 
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
         let port = self.published.read(cx.pass).port(rx);
+        self.asker.borrow_mut().begin(cx.now_ns);
         Common {
             domain: port.map_or(DomainIndex(0), |port| port.domain),
             seen: self.table.expected(rx, StampMinutes::from_ns(cx.now_ns)),
@@ -146,6 +150,11 @@ impl Inquiry for L2Learn {
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
         let off = if to_group { L2LearnDrop::FloodOff } else { L2LearnDrop::ForwardOff };
         onward.next(to_group, packet).ok_or(off)
+    }
+
+    #[inline]
+    fn end(&self) {
+        self.asker.borrow_mut().end();
     }
 }
 

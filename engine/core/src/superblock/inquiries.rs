@@ -45,6 +45,8 @@ pub trait Inquiries: Sized + Send + 'static {
         found: Found<'_, Self::Found>,
         packet: &mut Packet,
     ) -> Result<NodeId, Exit>;
+    #[doc(hidden)]
+    fn end(&self);
 }
 
 /// Where the inquiries stand in the chain.
@@ -107,6 +109,11 @@ impl<A: Inquiry> Inquiries for (A,) {
         let tally = tally.of(places.ids[places.first]);
         Ok(settle(self.0.settle(tally, common, found.of(0), packet), packet))
     }
+
+    #[inline(always)]
+    fn end(&self) {
+        self.0.end();
+    }
 }
 
 impl<A: Inquiry, B: Inquiry<Key = A::Key, Found = A::Found>> Inquiries for (A, B) {
@@ -151,6 +158,12 @@ impl<A: Inquiry, B: Inquiry<Key = A::Key, Found = A::Found>> Inquiries for (A, B
         }
         let next = self.1.settle(tally.of(ids[first + 1]), common.1, found.of(1), packet);
         Ok(settle(next, packet))
+    }
+
+    #[inline(always)]
+    fn end(&self) {
+        self.0.end();
+        self.1.end();
     }
 }
 
@@ -279,6 +292,7 @@ impl<H: Stages, I: Inquiries> Superblock for WithInquiries<H, I> {
         let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
         let bytes = variant.run(Pass { block: self, tally, variant, head, ways, common, frame: &mut *frame });
+        self.inquiries.end();
         let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
         let arrived = count_arrived(count, &left, Self::LAST + 1);
         self.head.arrived(cx, ways, &arrived);

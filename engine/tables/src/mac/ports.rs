@@ -115,9 +115,11 @@ impl Ports {
         full(0) || full(usize::from(domain.0))
     }
 
-    /// Domain 0 stands for the whole table.
+    /// Domain 0 stands for the whole table. Stored only when it changes: workers read the line for every
+    /// source that they do not know.
     pub(super) fn set_full(&self, domain: DomainIndex, full: bool) {
-        if let Some(place) = self.full.get(usize::from(domain.0)) {
+        let place = self.full.get(usize::from(domain.0));
+        if let Some(place) = place.filter(|place| place.load(Ordering::Relaxed) != full) {
             place.store(full, Ordering::Relaxed);
         }
     }

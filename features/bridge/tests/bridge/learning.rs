@@ -178,10 +178,12 @@ fn a_flood_of_new_addresses_loses_no_frame_and_no_buffer() {
             router.inject("e0", &frame(mac(9), [2, 1, 0, a, b, c]));
         }
         router.run();
+        router.advance(Duration::from_millis(1));
     }
     assert_eq!(sent(&mut router, 2), [0, 25_000]);
     assert_eq!(router.json("show l2fib")["learned"], 25_000);
     assert_eq!(router.count("l2-learn", "queue-full"), 0);
+    assert_eq!(router.count("l2-learn", "not-yet"), 0);
     let shown = router.json("show l2fib all");
     assert_eq!(
         (shown["entries"].as_array().map(Vec::len), &shown["not-shown"]),
