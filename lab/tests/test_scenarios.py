@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from conftest import scenario
 from quiver_lab.demo import demo_scenario_paths
-from quiver_lab.naming import ENCAPSULATION, TestName, scale_number, scale_text
 from quiver_lab.scenario import Scenario, read_scenario
 from quiver_lab.yaml_reading import YamlError, parse_yaml
 
@@ -59,9 +58,9 @@ def test_the_demo_asks_the_six_questions() -> None:
         ("workers: 1", "wrokers: 1", 3, ["forwarder.wrokers", "did you mean workers?"]),
         ("relative_width: 0.01", "relative_width: 2", 11, ["search.ndrpdr.relative_width", "less than 1"]),
         ("relative_width: 0.01", "zzz: 2", 11, ["search.ndrpdr.zzz", "known here", "relative_width"]),
-        ("frame: 64", "frame: 32", 1, ["60 to 9000", "32"]),
-        ("path: ip4", "path: ip6", 1, ["78 to 9000"]),
-        ("path: ip4", "path: l2xc", 1, ["looks nothing up", "leave table out"]),
+        ("frame: 64", "frame: 32", 5, ["60 to 9000", "32"]),
+        ("path: ip4", "path: ip6", 5, ["78 to 9000"]),
+        ("path: ip4", "path: l2xc", 6, ["looks nothing up", "leave table out"]),
         ("title: IPv4\n", "", 1, ["title: is missing"]),
         ("frame: 64", "frame: [", 7, ["not YAML"]),
     ],
@@ -105,42 +104,3 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_ring_that_is_no_power_of_two_is_told_its_neighbours() -> None:
     with pytest.raises(ValidationError, match="512 or 1024, not 1000"):
         scenario(link={"kind": "memif", "ring_size": 1000})
-
-
-NAMES = st.builds(
-    TestName,
-    frame_bytes=st.none() | st.integers(60, 9000),
-    threads=st.integers(1, 64),
-    cores=st.integers(1, 64),
-    link=st.sampled_from(["memif", "veth", "vhost"]),
-    function=st.sampled_from(sorted(ENCAPSULATION)),
-    scale=st.integers(1, 16_000_000),
-    internet=st.booleans(),
-    order=st.sampled_from(["seq", "rnd", "zipf"]),
-    search=st.sampled_from(["mrr", "ndrpdr", "soak", "reconf"]),
-)
-
-
-@given(NAMES)
-def test_a_name_printed_and_parsed_is_the_same(name: TestName) -> None:
-    assert TestName.parse(str(name)) == name
-
-
-def test_the_name_of_csit_is_parsed() -> None:
-    text = "64b-1t1c-memif-ethip4-ip4scale200k-rnd-ndrpdr"
-    name = TestName.parse(text)
-    assert (name.frame_bytes, name.scale, name.order) == (64, 200_000, "rnd")
-    assert str(name) == text
-
-
-@pytest.mark.parametrize(
-    "text", ["", "64b", "64b-1t1c-memif-ethip6-ip4base-mrr", "64b-1t1c-memif-eth-l2xc-mrr"]
-)
-def test_what_is_no_name_is_refused_with_the_form(text: str) -> None:
-    with pytest.raises(ValueError, match="the form is"):
-        TestName.parse(text)
-
-
-@given(st.integers(1, 16_000_000))
-def test_a_scale_is_written_and_read_back(count: int) -> None:
-    assert scale_number(scale_text(count)) == count

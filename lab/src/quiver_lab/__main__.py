@@ -1,5 +1,5 @@
 """`python -m quiver_lab` is the command `quiver-lab`."""
 
-from quiver_lab.cli import app
+from quiver_lab import cli
 
-app()
+cli.app()

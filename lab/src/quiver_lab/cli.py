@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
-from pydantic import BaseModel
-from rich.console import Console
 
+from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
+from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
-from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios, run_all
+from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
+from quiver_lab.experiment import Experiment, experiment_of, experiment_schema, read_experiment
 from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.naming import TestName
@@ -23,48 +24,46 @@ from quiver_lab.results import Results, ResultsError
 from quiver_lab.scenario import Scenario
 from quiver_lab.yaml_reading import YamlError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
-console = Console()
-errors = Console(stderr=True)
-
-INTERRUPTED = 130
+__all__ = ["app"]
 
 
-def _fail(message: str, code: int = 1) -> NoReturn:
-    errors.print(message, style="red", highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(code)
-
-
-def _terminated(_signal: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a run as Ctrl-C does: what was started is stopped, what was finished is kept."""
-    raise KeyboardInterrupt
-
-
-def _measure(scenarios: list[Scenario], title: str, results_path: Path) -> Results:
-    signal.signal(signal.SIGTERM, _terminated)
+def _measure(experiment: Experiment, folder: Path, *, resume: bool = False) -> Results:
+    signal.signal(signal.SIGTERM, terminated)
     try:
-        return run_all(scenarios, title, results_path, console)
+        return run_experiment(experiment, folder, console, resume=resume)
     except KeyboardInterrupt:
-        _fail(f"interrupted; what was finished is in {results_path}", INTERRUPTED)
-    except OSError as error:
-        _fail(f"{results_path}: cannot be written: {error.strerror}")
+        fail(
+            f"interrupted; what was finished is in {folder / RESULTS}; go on with the same command and "
+            "--resume",
+            INTERRUPTED,
+        )
+    except ResultsError as error:
+        fail(str(error), 2)
+    except NotKeptError as error:
+        fail(str(error))
 
 
-def _read(paths: list[Path]) -> list[Scenario]:
-    try:
-        return read_scenarios(paths)
-    except YamlError as error:
-        _fail(str(error), 2)
+def _read(paths: list[Path]) -> list[Experiment]:
+    """Every file, before anything starts."""
+    found, problems = [], []
+    for path in paths:
+        try:
+            found.append(read_experiment(path))
+        except YamlError as error:
+            problems += error.problems
+    if problems:
+        fail("\n".join(problems), 2)
+    return found
 
 
 def _report(results_path: Path, page_path: Path) -> None:
     try:
         write_report(results_path, page_path)
     except ResultsError as error:
-        _fail(str(error), 2)
+        fail(str(error), 2)
     except OSError as error:
-        _fail(f"{page_path}: cannot be written: {error.strerror}")
-    console.print(f"report  {page_path}\nresults {results_path}", highlight=False, soft_wrap=True)
+        fail(f"{page_path}: cannot be written: {error.strerror}")
+    say(f"report  {page_path}\nresults {results_path}")
 
 
 @app.command()
@@ -72,23 +71,34 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and results.json.")] = Path("out/demo"),
 ) -> None:
     """Route real traffic in six scenarios, measure it, and draw the report."""
-    results = _measure(_read(demo_scenario_paths()), DEMO_TITLE, out / "results.json")
-    _report(out / "results.json", out / "report.html")
+    try:
+        scenarios = read_scenarios(demo_scenario_paths())
+    except YamlError as error:
+        fail(str(error), 2)
+    results = _measure(experiment_of(scenarios, DEMO_TITLE), out)
+    _report(out / RESULTS, out / "report.html")
     if any(result.status == "failed" for result in results.scenarios):
         raise typer.Exit(1)
 
 
 @app.command()
 def run(
-    scenario: Annotated[list[Path], typer.Argument(help="Scenario files (YAML), one question each.")],
+    *,
+    experiment: Annotated[list[Path], typer.Argument(help="Experiments (YAML), one question each.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and results.json.")] = Path("out/lab"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an interrupted run in the same folder stopped.")
+    ] = False,
 ) -> None:
-    """Run scenarios, write results.json, draw the report."""
-    scenarios = _read(scenario)
-    title = scenarios[0].question if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
-    results = _measure(scenarios, title, out / "results.json")
-    _report(out / "results.json", out / "report.html")
-    if any(result.status == "failed" for result in results.scenarios):
+    """Run experiments, write results.json, draw the report."""
+    read = _read(experiment)
+    failed = False
+    for one, path in zip(read, experiment, strict=True):
+        folder = out if len(read) == 1 else out / path.stem
+        results = _measure(one, folder, resume=resume)
+        _report(folder / RESULTS, folder / "report.html")
+        failed = failed or any(result.status != "ok" for result in results.scenarios)
+    if failed:
         raise typer.Exit(1)
 
 
@@ -111,16 +121,16 @@ def compare(
 ) -> None:
     """Measure several sides in turns, in one run: Quiver and its peers, small and large tables, delays,
     workers. Writes the tables as JSON and markdown."""
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, terminated)
     wishes = Wishes(rounds, seconds, ring_size, prefixes, out)
     try:
         names = compare_all(what or list(COMPARISONS), wishes, console)
     except KeyboardInterrupt:
-        _fail(f"interrupted; what was finished is in {out}", INTERRUPTED)
+        fail(f"interrupted; what was finished is in {out}", INTERRUPTED)
     except (ProcessError, RpcError, GeneratorError, OSError, ValueError) as error:
-        _fail(str(error) or repr(error))
+        fail(str(error) or repr(error))
     for path in names:
-        console.print(f"results {path}", highlight=False, soft_wrap=True)
+        say(f"results {path}")
 
 
 @app.command()
@@ -136,11 +146,14 @@ def report(
 
 @app.command()
 def check(
-    scenario: Annotated[list[Path], typer.Argument(help="Scenario files (YAML).")],
+    experiment: Annotated[list[Path], typer.Argument(help="Experiments (YAML).")],
 ) -> None:
-    """Validate scenarios and print their names; nothing starts."""
-    for path, read in zip(scenario, _read(scenario), strict=True):
-        console.print(f"{path}: {read.name}", highlight=False, soft_wrap=True)
+    """Validate experiments and print the names of their tests; nothing starts."""
+    for path, read in zip(experiment, _read(experiment), strict=True):
+        for cell in read.cells:
+            say(f"{path}: {cell.scenario.name}  {cell.title}")
+        if read.repetitions > 1:
+            say(f"{path}: {len(read.cells)} cells × {read.repetitions} repetitions")
 
 
 @app.command()
@@ -151,16 +164,20 @@ def name(
     try:
         parsed = TestName.parse(text)
     except ValueError as error:
-        _fail(str(error), 2)
-    console.print_json(data={field: getattr(parsed, field) for field in TestName.__slots__})
+        fail(str(error), 2)
+    console.print_json(data=asdict(parsed))
 
 
 @app.command()
 def schema(
-    what: Annotated[str, typer.Argument(help="scenario or results.")] = "scenario",
+    what: Annotated[str, typer.Argument(help="experiment, scenario or results.")] = "experiment",
 ) -> None:
-    """Print the JSON schema of a scenario or of a results file."""
-    models: dict[str, type[BaseModel]] = {"scenario": Scenario, "results": Results}
-    if what not in models:
-        _fail(f"{what!r} has no schema; there are: {', '.join(models)}", 2)
-    console.print_json(json.dumps(models[what].model_json_schema()))
+    """Print the JSON schema of an experiment, of one of its scenarios, or of a results file."""
+    schemas = {
+        "experiment": experiment_schema,
+        "scenario": Scenario.model_json_schema,
+        "results": Results.model_json_schema,
+    }
+    if what not in schemas:
+        fail(f"{what!r} has no schema; there are: {', '.join(schemas)}", 2)
+    console.print_json(json.dumps(schemas[what]()))

@@ -50,16 +50,21 @@ def _meminfo(text: str, key: str) -> int:
     return int(match[1]) if match else 0
 
 
+def cpu_mhz() -> float | None:
+    """The clock of the fastest CPU right now; None where the kernel does not tell."""
+    told = re.findall(r"^cpu MHz\s*:\s*([\d.]+)", _text(CPUINFO), re.MULTILINE)
+    return max((float(value) for value in told), default=None)
+
+
 def host_facts() -> HostFacts:
     """Read the facts; what this kernel does not say is left out."""
     cpuinfo, meminfo = _text(CPUINFO), _text(MEMINFO)
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
-    mhz = [float(value) for value in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)]
     governor = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")).strip()
     return HostFacts(
         cpu=model[1].strip() if model else platform.processor() or platform.machine(),
         cpus=os.cpu_count() or 1,
-        mhz=max(mhz) if mhz else None,
+        mhz=cpu_mhz(),
         kernel=platform.release(),
         memory_mib=_meminfo(meminfo, "MemTotal") // 1024,
         huge_pages=_meminfo(meminfo, "HugePages_Total"),

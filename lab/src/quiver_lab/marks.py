@@ -15,6 +15,12 @@ STALL_RATIO = 2.0
 """PDR above this many times NDR says that something stands still now and then."""
 
 
+CLOCK_CHANGE_MAX = 0.05
+"""A CPU whose clock changes by more was not the same machine throughout."""
+NDR_PDR = ["ndr", "pdr"]
+FINDER = ["pdr_finder"]
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """One mark and every scenario that has it."""
@@ -55,37 +61,44 @@ def marks(result: ScenarioResult) -> list[Mark]:
 def _of_mrr(mrr: MrrResult) -> list[Mark]:
     if not mrr.limited_by_generator:
         return []
-    return [Mark(kind="generator-bound", about="MRR: the generator was at its end, not the forwarder")]
+    about = "MRR: the generator was at its end, not the forwarder"
+    return [Mark(kind="generator-bound", about=about, metrics=["mrr"])]
 
 
 def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
     found = []
     ndr, pdr = result.ndr.lower_pps, result.pdr.lower_pps
     if result.limited_by_generator:
-        found.append(Mark(kind="generator-bound", about="NDR and PDR: a bound was set by the generator"))
+        about = "NDR and PDR: a bound was set by the generator"
+        found.append(Mark(kind="generator-bound", about=about, metrics=NDR_PDR))
     if not result.pdr.finished:
         found.append(
-            Mark(kind="irregular", about="NDR and PDR: stopped at the time limit, the intervals are wider")
+            Mark(
+                kind="irregular",
+                about="NDR and PDR: stopped at the time limit, the intervals are wider",
+                metrics=NDR_PDR,
+            )
         )
     if ndr is None:
-        found.append(Mark(kind="irregular", about="NDR: every rate that was tried lost frames"))
+        about = "NDR: every rate that was tried lost frames"
+        found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
     elif pdr is not None and pdr > STALL_RATIO * ndr:
-        found.append(
-            Mark(kind="irregular", about="NDR is less than half of PDR: something stands still at times")
-        )
+        about = "NDR is less than half of PDR: something stands still at times"
+        found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
     return found
 
 
 def _of_pdr_finder(result: PdrInterval) -> list[Mark]:
     found = []
     if result.limited_by_generator:
-        found.append(
-            Mark(kind="generator-bound", about="PDR finder: its upper bound was set by the generator")
-        )
+        about = "PDR finder: its upper bound was set by the generator"
+        found.append(Mark(kind="generator-bound", about=about, metrics=FINDER))
     if not (result.lower_measured and result.upper_measured):
-        found.append(Mark(kind="irregular", about="PDR finder: the answer lies at the edge of its window"))
+        about = "PDR finder: the answer lies at the edge of its window"
+        found.append(Mark(kind="irregular", about=about, metrics=FINDER))
     if result.unsettled:
-        found.append(Mark(kind="irregular", about="PDR finder: a rate stayed noisy to the last repetition"))
+        about = "PDR finder: a rate stayed noisy to the last repetition"
+        found.append(Mark(kind="irregular", about=about, metrics=FINDER))
     return found
 
 
@@ -97,5 +110,8 @@ def _of_host(result: ScenarioResult) -> list[Mark]:
         found.append(Mark(kind="host-disturbed", about=about))
     if result.busy_before > BUSY_BEFORE_MAX:
         about = "other programs used the CPUs before the scenario began"
+        found.append(Mark(kind="host-disturbed", about=about))
+    if result.mhz and max(result.mhz) > min(result.mhz) * (1.0 + CLOCK_CHANGE_MAX):
+        about = "the CPU's clock was not the same before and after"
         found.append(Mark(kind="host-disturbed", about=about))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -40,6 +41,15 @@ def expected_s(scenario: Scenario) -> float:
     return total
 
 
+def time_left(elapsed_s: float, done_s: float, expected_s: float) -> float | None:
+    """How long it still takes: what was expected, corrected by how it went so far. Nothing is said before
+    anything is done."""
+    if done_s <= 0.0:
+        return None
+    speed = min(max(elapsed_s / done_s, 0.2), 5.0)
+    return max(0.0, expected_s - done_s) * speed
+
+
 class RunProgress:
     """A bar over all scenarios and a line for what happens now; an observer of runs."""
 
@@ -51,14 +61,18 @@ class RunProgress:
             BarColumn(bar_width=28),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("[dim]{task.fields[now]}"),
             console=console,
             transient=True,
             auto_refresh=False,  # a thread that draws would take CPU time from what is measured
         )
-        self._task: TaskID = self._progress.add_task("run", total=sum(self._expected), title="", now="")
+        self._task: TaskID = self._progress.add_task(
+            "run", total=sum(self._expected), title="", now="", left=""
+        )
         self._index = -1
         self._phase = ""
+        self._began = time.monotonic()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -69,18 +83,26 @@ class RunProgress:
     ) -> None:
         self._progress.stop()
 
-    def scenario(self, scenario: Scenario) -> None:
+    def scenario(self, scenario: Scenario, repetition: int = 1) -> None:
         """The next scenario begins."""
         self._index += 1
         done = sum(self._expected[: self._index])
-        self._progress.update(self._task, completed=done, title=scenario.title, now="")
+        again = f" #{repetition}" if repetition > 1 else ""
+        self._progress.update(self._task, completed=done, title=f"{scenario.title}{again}", now="")
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Draw, with the time that is left at the speed so far."""
+        task = self._progress.tasks[0]
+        left = time_left(time.monotonic() - self._began, task.completed, sum(self._expected))
+        self._progress.update(self._task, left=f"{seconds(left)} left" if left is not None else "")
         self._progress.refresh()
 
     def phase(self, name: str) -> None:
         """A new part of the scenario begins."""
         self._phase = name
         self._progress.update(self._task, now=name)
-        self._progress.refresh()
+        self._refresh()
 
     def trial(self, record: TrialRecord) -> None:
         """A trial is done: move the bar, but never beyond this scenario's share."""
@@ -91,7 +113,7 @@ class RunProgress:
         offered = "max" if isinstance(trial.load, str) else mpps(trial.load)
         now = f"{self._phase}: offered {offered}, received {mpps(trial.received_pps)} Mpps"
         self._progress.update(self._task, advance=step, now=now)
-        self._progress.refresh()
+        self._refresh()
 
 
 def result_table(results: Sequence[ScenarioResult]) -> Table:
@@ -103,12 +125,13 @@ def result_table(results: Sequence[ScenarioResult]) -> Table:
     table.add_column("", style="yellow", no_wrap=True)
     for result in results:
         letters = "".join(dict.fromkeys(mark.kind[0] for mark in result.marks))
-        if result.status == "failed":
-            letters = f"[red]failed[/red] {letters}"
+        if result.status != "ok":
+            letters = f"[red]{result.status}[/red] {letters}"
         half = result.latency_at(50)
         cost = sum(clocks for _, clocks in clocks_of(result.telemetry)) if result.telemetry else None
+        again = f" #{result.repetition}" if result.repetition > 1 else ""
         table.add_row(
-            result.title,
+            result.title + again,
             mpps(result.mrr.mean_pps if result.mrr else None),
             mpps(result.ndr_pps),
             mpps(result.pdr_pps),
@@ -131,6 +154,6 @@ def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: flo
     for result in results:
         if result.error:
             console.print(
-                f"failed {result.title}: {result.error}", style="red", highlight=False, markup=False
+                f"{result.status} {result.title}: {result.error}", style="red", highlight=False, markup=False
             )
     console.print(f"measured in {seconds(took_s)}", style="dim", highlight=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from quiver_lab import __version__
 from quiver_lab.forwarders import DropCount, NodeClocks
@@ -17,9 +18,11 @@ from quiver_lab.search.latency import LatencyAtLoad
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
 from quiver_lab.search.pdr_finder import PdrInterval
+from quiver_lab.sources import Commit
 from quiver_lab.testbed import Cores
 
-RESULTS_VERSION: Literal[1] = 1
+RESULTS_VERSION: Literal[2] = 2
+"""1 had no experiments: no cells, repetitions, commits, or plan."""
 
 
 class ResultsError(ValueError):
@@ -38,6 +41,8 @@ class TrialRecord(Record):
     phase: str
     at_s: float
     """Seconds since the scenario's traffic began."""
+    asked_s: float = 0.0
+    """The duration that was asked for; the generator's own may differ a little."""
     steal_share: float
     disturbed: bool
     trial: Trial
@@ -48,6 +53,8 @@ class Mark(Record):
 
     kind: Literal["generator-bound", "host-disturbed", "irregular", "simulated"]
     about: str
+    metrics: list[str] = Field(default_factory=list)
+    """The figures that it is about, as `aggregate.METRICS` calls them; none: all of the run."""
 
 
 class Telemetry(Record):
@@ -59,10 +66,15 @@ class Telemetry(Record):
 
 
 class ScenarioResult(Record):
-    """Everything about one scenario. A search that was not run, or not reached, is null."""
+    """Everything about one run of one scenario. A search that was not run, or not reached, is null."""
 
     name: str
     title: str
+    cell: str = ""
+    """The experiment's cell; runs of one cell are repetitions of each other."""
+    repetition: int = 1
+    factors: dict[str, str] = Field(default_factory=dict)
+    """What is special about the cell: the matrix's keys and values, in words."""
     question: str
     scenario: dict[str, Any]
     forwarder: str
@@ -74,12 +86,16 @@ class ScenarioResult(Record):
     commands: list[str] = Field(default_factory=list)
     """How the forwarder was configured, its large tables apart."""
     routes: int = 0
-    status: Literal["ok", "failed"] = "ok"
+    status: Literal["ok", "failed", "interrupted"] = "ok"
     error: str | None = None
+    resumed_trials: int = 0
+    """So many trials were measured before an interrupt, and not again."""
     start_s: float = 0.0
     """Seconds to generate tables, start both programs and load the configuration."""
     took_s: float = 0.0
     busy_before: float = 0.0
+    mhz: tuple[float, float] | None = None
+    """The fastest CPU's clock before and after, where the kernel tells."""
     line_packet_rate_pps: float | None = None
     mrr: MrrResult | None = None
     ndrpdr: NdrPdrResult | None = None
@@ -105,37 +121,88 @@ class ScenarioResult(Record):
         return next(rows, None)
 
 
-class Results(Record):
-    """A whole run."""
+class PlannedRun(Record):
+    """A run that the experiment asks for."""
 
-    version: Literal[1] = RESULTS_VERSION
+    cell: str
+    title: str
+    repetition: int
+
+
+class Results(Record):
+    """A whole experiment, or as much of it as was finished."""
+
+    version: Literal[2] = RESULTS_VERSION
     lab_version: str = __version__
     title: str
+    question: str = ""
     created: datetime = Field(default_factory=lambda: datetime.now(UTC))
     took_s: float = 0.0
     complete: bool = False
     """False: the run was interrupted; what is here was finished."""
     host: HostFacts
+    commit: Commit | None = None
+    """The sources of the forwarder; nothing where there is no repository."""
+    experiment: str = ""
+    """The experiment's file, as it was written."""
+    factors: list[str] = Field(default_factory=list)
+    """The keys of its matrix."""
+    planned: list[PlannedRun] = Field(default_factory=list)
     scenarios: list[ScenarioResult] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_version(cls, data: Any) -> Any:
+        return (
+            data | {"version": RESULTS_VERSION}
+            if isinstance(data, dict) and data.get("version") == 1
+            else data
+        )
+
+    def missing(self) -> list[PlannedRun]:
+        """What was planned and is not finished."""
+        done = {(run.cell, run.repetition) for run in self.scenarios if run.status == "ok"}
+        return [run for run in self.planned if (run.cell, run.repetition) not in done]
+
+    @property
+    def identity(self) -> str:
+        """Names these results: when they were begun, and a few digits of where and what."""
+        told = f"{self.created.isoformat()} {self.title} {self.host.cpu} {self.host.kernel}"
+        return f"{self.created:%Y%m%dT%H%M%S}-{hashlib.sha256(told.encode()).hexdigest()[:6]}"
 
     def write(self, path: Path) -> None:
         """Write the file whole, or leave the old one."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(self.model_dump_json(indent=1) + "\n")
-        draft.replace(path)
+        write_whole(path, self.model_dump_json(indent=1) + "\n")
 
     @staticmethod
     def read(path: Path) -> Results:
         """Read a file, or say why it cannot be used."""
         try:
-            return Results.model_validate_json(path.read_bytes())
+            return Results.parse(path.read_bytes(), str(path))
         except OSError as error:
             raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+
+    @staticmethod
+    def parse(text: bytes, name: str) -> Results:
+        """The same from a file's content."""
+        try:
+            return Results.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(step) for step in first["loc"]) or "the file"
             raise ResultsError(
-                f"{path}: not a results file of version {RESULTS_VERSION}: {where}: {first['msg']}; "
+                f"{name}: not a results file of version {RESULTS_VERSION}: {where}: {first['msg']}; "
                 "write it again with `quiver-lab run` or `quiver-lab demo`"
             ) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole, or leave the old one; nothing of a failed attempt stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

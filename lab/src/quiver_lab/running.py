@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from quiver_lab.experiment import Planned, single
 from quiver_lab.generators.quiver_tg import GeneratorError
-from quiver_lab.host import CpuTimes, Disturbance, busy_share
+from quiver_lab.host import CpuTimes, Disturbance, busy_share, cpu_mhz
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.marks import marks
 from quiver_lab.measurement import Load, Measurer, Trial, drive
@@ -57,9 +58,21 @@ class Recorder:
     phase: str = ""
     records: list[TrialRecord] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    earlier: list[TrialRecord] = field(default_factory=list)
+    """Trials of a run that was interrupted, in their order. A search that asks for the same again is
+    given them; at the first difference the rest is forgotten."""
+    resumed: int = 0
 
     def measure(self, duration_s: float, load: Load) -> Trial:
-        """Measure and record."""
+        """Give what was measured before, or measure; record."""
+        if self.earlier:
+            record = self.earlier.pop(0)
+            if (record.phase, record.asked_s, record.trial.load) == (self.phase, duration_s, load):
+                self.records.append(record)
+                self.resumed += 1
+                self.began = time.monotonic() - record.at_s - record.trial.duration_s
+                return record.trial
+            self.earlier.clear()
         at_s = time.monotonic() - self.began
         before = CpuTimes.now()
         trial = self.inner.measure(duration_s, load)
@@ -67,6 +80,7 @@ class Recorder:
         record = TrialRecord(
             phase=self.phase,
             at_s=at_s,
+            asked_s=duration_s,
             steal_share=disturbance.steal_share,
             disturbed=disturbance.disturbed,
             trial=trial,
@@ -83,11 +97,27 @@ class NothingForwardedError(RuntimeError):
 def run_scenario(
     scenario: Scenario, observer: Observer, keep: Callable[[ScenarioResult], None] = lambda _result: None
 ) -> ScenarioResult:
-    """Run one scenario. What fails is in the result, with everything that was finished before; `keep`
-    is given the result before the first trial, so that an interrupt loses nothing."""
+    """Run one scenario on its own."""
+    return run_cell(Planned(single(scenario), 1), observer, keep)
+
+
+def run_cell(
+    planned: Planned,
+    observer: Observer,
+    keep: Callable[[ScenarioResult], None] = lambda _result: None,
+    earlier: Sequence[TrialRecord] = (),
+) -> ScenarioResult:
+    """Run one cell once. What fails is in the result, with everything that was finished before; `keep`
+    is given the result before the first trial, so that an interrupt loses nothing. `earlier` are the
+    trials of the same run that were done before an interrupt."""
+    scenario = planned.cell.scenario
+    before_mhz = cpu_mhz()
     result = ScenarioResult(
         name=str(scenario.name),
         title=scenario.title,
+        cell=planned.cell.key,
+        repetition=planned.repetition,
+        factors=planned.cell.factors,
         question=scenario.question,
         scenario=scenario.model_dump(mode="json"),
         forwarder=scenario.forwarder.kind,
@@ -103,15 +133,20 @@ def run_scenario(
             result.forwarder_version = session.forwarder_version
             result.cores, result.commands = session.cores, list(session.commands)
             result.generator, result.generator_version = session.generator, session.generator_version
-            recorder = Recorder(session.measurer, observer, records=result.trials)
-            _searches(scenario, session, recorder, result)
+            recorder = Recorder(session.measurer, observer, records=result.trials, earlier=list(earlier))
+            try:
+                _searches(scenario, session, recorder, result)
+            finally:
+                result.resumed_trials = recorder.resumed
     except (ProcessError, RpcError, GeneratorError, NothingForwardedError, OSError, ValueError) as error:
         result.status, result.error = "failed", str(error) or repr(error)
     except KeyboardInterrupt:
-        result.status, result.error = "failed", "interrupted; what is here was measured before"
+        result.status, result.error = "interrupted", "interrupted; what is here was measured before"
         raise
     finally:
         result.took_s = time.monotonic() - began
+        after_mhz = cpu_mhz()
+        result.mhz = (before_mhz, after_mhz) if before_mhz and after_mhz else None
         result.marks = marks(result)
     return result
 

@@ -1,27 +1,30 @@
-"""A scenario: one question about one forwarder, in one YAML file."""
+"""A scenario: one forwarder, one path, one size of frame, and what is asked of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from quiver_lab.naming import TestName
+from quiver_lab.naming import ENCAPSULATION, TestName
 from quiver_lab.search.ndrpdr import NdrPdrSettings
 from quiver_lab.search.pdr_finder import PdrFinderSettings
 from quiver_lab.yaml_reading import read_yaml
 
 ROUTES_MAX = 16_000_000
 FRAME_BYTES_MIN = 60
+FRAME_BYTES_BASE = 64
+"""What `min` is, but for IPv6."""
 FRAME_BYTES_MIN_IP6_UDP = 78
 """Ethernet 14, IPv6 40, UDP 8, and the generator's 16 bytes of stamp."""
 FRAME_BYTES_MAX = 9_000
 DRAWS_MAX = 4_194_304
+"""The generator takes at most so many lines from a file of destinations."""
 STATIONS_MAX = 4_000_000
 STATIONS_BASE = 254
 """Stations behind each port that CSIT calls "base"."""
-"""The generator takes at most so many lines from a file of destinations."""
+ROUTED = ("ip4", "ip6")
 
 
 class Part(BaseModel):
@@ -36,6 +39,13 @@ class QuiverForwarder(Part):
     kind: Literal["quiver"] = "quiver"
     workers: int = Field(default=1, ge=1, le=64)
     buffers: int = Field(default=16_384, ge=1_024, le=4_194_304)
+
+
+class LinuxForwarder(Part):
+    """The Linux kernel in a network namespace between two veth pairs, forwarding on one CPU."""
+
+    kind: Literal["linux"]
+    workers: Literal[1] = 1
 
 
 class SimulatedForwarder(Part):
@@ -226,10 +236,54 @@ class Searches(Part):
 
 
 def _scale(table: Table) -> int:
-    """What a test's name calls the scale; CSIT counts the MAC addresses of both sides."""
+    """What a test's name calls the scale; CSIT counts the addresses of both sides, and calls up to 254 on
+    each side "base"."""
     if isinstance(table, Stations):
         return 1 if table.count == STATIONS_BASE else table.count * 2
-    return 1 if isinstance(table, NoTable | PrefixFile) else table.count
+    if isinstance(table, ConsecutiveRoutes):
+        return 1 if table.count <= STATIONS_BASE else table.count * 2
+    return table.count if isinstance(table, InternetTable) else 1
+
+
+def _of_word(word: str) -> dict[str, Any]:
+    """Path, table and traffic of a scenario in CSIT's words: `l2xcbase`, `ip6scale200k-rnd`."""
+    name = TestName.parse_scenario(word)
+    if name.nat or name.feature or name.encapsulation != ENCAPSULATION[name.function] or not name.learning:
+        raise ValueError(f"{word!r} has a name, but nothing here can be configured for it yet")
+    told: dict[str, Any] = {"path": name.function, "traffic": {"order": name.order}}
+    if name.function == "l2bd":
+        told["table"] = {"kind": "stations", "count": STATIONS_BASE if name.scale == 1 else name.scale // 2}
+    elif name.function in ROUTED:
+        count = 1 if name.scale == 1 else name.scale // 2
+        told["table"] = (
+            {"kind": "internet", "count": name.scale}
+            if name.internet
+            else {"kind": "consecutive", "count": count}
+        )
+    return told
+
+
+def _unfolded(data: Any) -> Any:
+    """What an author may write short, written out: a forwarder's kind alone, a scenario by its word, the
+    smallest frame."""
+    if not isinstance(data, dict):
+        return data
+    full = dict(data)
+    if isinstance(full.get("forwarder"), str):
+        full["forwarder"] = {"kind": full["forwarder"]}
+    word = full.pop("scenario", None)
+    if word is not None:
+        try:
+            told = _of_word(str(word))
+        except ValueError as error:
+            raise ValueError(f"scenario: {error}") from error
+        if "path" in full or "table" in full:
+            raise ValueError("scenario: it says path and table already; leave either out")
+        traffic = full.get("traffic", {})
+        full |= told | {"traffic": {**told["traffic"], **traffic} if isinstance(traffic, dict) else traffic}
+    if full.get("frame") == "min":
+        full["frame"] = FRAME_BYTES_MIN_IP6_UDP if full.get("path") == "ip6" else FRAME_BYTES_BASE
+    return full
 
 
 class Scenario(Part):
@@ -239,18 +293,24 @@ class Scenario(Part):
     """What this measurement answers, in a sentence."""
     title: str = Field(min_length=2, max_length=40)
     """A short name for tables and plots."""
-    forwarder: Annotated[QuiverForwarder | SimulatedForwarder, Field(discriminator="kind")]
+    forwarder: Annotated[QuiverForwarder | LinuxForwarder | SimulatedForwarder, Field(discriminator="kind")]
     path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6"]
     link: MemifLink = MemifLink()
     frame: int | Literal["imix"] = 64
-    """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX."""
+    """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX. `min` in
+    a file is 64, and 78 for IPv6."""
     table: Table = NoTable()
     traffic: Traffic = Traffic()
     search: Searches = Searches()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _written_out(cls, data: Any) -> Any:
+        return _unfolded(data)
+
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        routed = self.path in ("ip4", "ip6")
+        routed = self.path in ROUTED
         if routed and isinstance(self.table, NoTable | Stations):
             raise ValueError(f"table: the path {self.path} needs a table: kind consecutive or internet")
         if (self.path == "l2bd") is not isinstance(self.table, Stations):
@@ -274,12 +334,12 @@ class Scenario(Part):
             frame_bytes=self.frame if isinstance(self.frame, int) else None,
             threads=self.forwarder.workers,
             cores=self.forwarder.workers,
-            link=self.link.kind,
+            link="veth" if self.forwarder.kind == "linux" else self.link.kind,
             function=self.path,
             scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
-            search="mrr" if self.search.ndrpdr is None else "ndrpdr",
+            search="ndrpdr" if self.search.ndrpdr else "pdr" if self.search.pdr_finder else "mrr",
         )
 
     @property
@@ -292,5 +352,5 @@ class Scenario(Part):
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Read and validate one scenario file."""
+    """Read and validate a file of one scenario."""
     return read_yaml(path, Scenario)

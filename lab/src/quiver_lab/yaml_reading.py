@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import types
 import typing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -27,15 +28,24 @@ class YamlError(ValueError):
 
 def read_yaml(path: Path, model: type[ModelT]) -> ModelT:
     """Read a file into a model, or raise `YamlError` with every problem at once."""
+    return parse_yaml(read_text(path), model, str(path))
+
+
+def read_text(path: Path) -> str:
+    """A file's text, or `YamlError`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise YamlError([f"{path}: cannot be read: {error}"]) from error
-    return parse_yaml(text, model, str(path))
 
 
 def parse_yaml(text: str, model: type[ModelT], name: str) -> ModelT:
     """Parse text into a model; `name` stands for the file in messages."""
+    return from_tree(parse_tree(text, sorted(model.model_fields), name), model, name)
+
+
+def parse_tree(text: str, keys: Sequence[str], name: str) -> CommentedMap:
+    """Text as a mapping that knows its lines; `keys` are those that it may have, for the message."""
     try:
         tree = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
@@ -46,19 +56,29 @@ def parse_yaml(text: str, model: type[ModelT], name: str) -> ModelT:
         reason = str(error).splitlines()[0]
         raise YamlError([f"{name}:1: not YAML: {reason}"]) from error
     if not isinstance(tree, CommentedMap):
-        right = ", ".join(sorted(model.model_fields))
-        raise YamlError([f"{name}:1: a mapping is expected here, with the keys {right}"])
+        raise YamlError([f"{name}:1: a mapping is expected here, with the keys {', '.join(keys)}"])
+    return tree
+
+
+def from_tree(tree: CommentedMap, model: type[ModelT], name: str) -> ModelT:
+    """A mapping as a model, or `YamlError` with every problem at once."""
     try:
         return model.model_validate(tree)
     except ValidationError as error:
-        problems = [
-            f"{name}:{_line(tree, item['loc'])}: {_sentence(item, model, _written(tree, item['loc']))}"
-            for item in error.errors()
-        ]
+        problems = [_problem(tree, item, model, name) for item in error.errors()]
         raise YamlError(problems) from error
 
 
-def _line(tree: Any, loc: tuple[int | str, ...]) -> int:
+def _problem(tree: CommentedMap, item: ErrorDetails, model: type[BaseModel], name: str) -> str:
+    """One line. What is wrong with several keys together begins with the one that it is about."""
+    place = item["loc"]
+    key, colon, _ = item["msg"].removeprefix("Value error, ").partition(": ")
+    if not place and colon and key in tree:
+        return f"{name}:{line_of(tree, (key,))}: {item['msg'].removeprefix('Value error, ')}"
+    return f"{name}:{line_of(tree, place)}: {_sentence(item, model, _written(tree, place))}"
+
+
+def line_of(tree: Any, loc: tuple[int | str, ...]) -> int:
     """The line of the innermost part of `loc` that the file has."""
     line, node = 1, tree
     for step in loc:

@@ -1,0 +1,1 @@
+"""The commands of `quiver-lab`, a file for each kind."""

@@ -1,0 +1,260 @@
+"""An experiment: one question in one file. Its matrix expands to cells, each a scenario that is run
+`repetitions` times; a file without a matrix is an experiment of one cell."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from quiver_lab.scenario import Part, Scenario
+from quiver_lab.yaml_reading import YamlError, from_tree, line_of, parse_tree, read_text
+
+CELLS_MAX = 1_000
+REPETITIONS_MAX = 100
+TITLE_MAX = 40
+"""Of a scenario's title: it stands in tables and under bars."""
+ALIASES = {"workers": "forwarder.workers", "order": "traffic.order", "routes": "table.count"}
+"""Short words for keys that many experiments vary."""
+OWN_KEYS = ("repetitions", "matrix")
+FORWARDERS = {
+    "quiver": "Quiver", "linux": "Linux kernel", "simulated": "Simulated",
+}  # fmt: skip
+
+
+class ExperimentHead(Part):
+    """What a file may hold beside the keys of a scenario."""
+
+    repetitions: int = Field(default=1, ge=1, le=REPETITIONS_MAX)
+    """How often each cell is measured anew, its forwarder started anew; in rounds A B C, C B A, …"""
+    matrix: dict[str, list[Any] | dict[str, Any]] = Field(default_factory=dict)
+    """A scenario's key, and what it is to be in turn: a list, or a mapping of names to values. Keys
+    within keys have a point: `table.count`; `scenario` takes words as `ip6scale200k-rnd`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of the matrix's values."""
+
+    key: str
+    """Names it in results: stable as long as the scenario is the same."""
+    title: str
+    factors: dict[str, str]
+    """What is special about it: the matrix's keys and values, in words."""
+    scenario: Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run of one cell."""
+
+    cell: Cell
+    repetition: int
+    """Counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A whole file, validated."""
+
+    question: str
+    title: str
+    repetitions: int
+    factors: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    text: str
+    """The file as it was written, for the record and for whoever repeats it."""
+
+    def plan(self) -> list[Planned]:
+        """All runs in their order: every second round goes the other way, so that a machine that slows
+        down or speeds up favours no cell (A B, B A)."""
+        runs = []
+        for repetition in range(1, self.repetitions + 1):
+            cells = self.cells if repetition % 2 else self.cells[::-1]
+            runs += [Planned(cell, repetition) for cell in cells]
+        return runs
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read a file and validate every cell of it, or `YamlError` with all mistakes at once."""
+    return parse_experiment(read_text(path), str(path))
+
+
+def parse_experiment(text: str, name: str) -> Experiment:
+    """The same from text; `name` stands for the file in messages."""
+    tree = parse_tree(text, sorted([*Scenario.model_fields, "scenario", *OWN_KEYS]), name)
+    head = _head(tree, name)
+    base = _without(tree, OWN_KEYS)
+    axes = [_Axis.of(tree, key, head.matrix[key], name) for key in head.matrix]
+    count = 1
+    for axis in axes:
+        count *= len(axis.values)
+    if count > CELLS_MAX:
+        line = line_of(tree, ("matrix",))
+        raise YamlError([f"{name}:{line}: matrix: {count:,} cells are too many; at most {CELLS_MAX:,}"])
+    problems: list[str] = []
+    cells: dict[str, Cell] = {}
+    for chosen in itertools.product(*(axis.values for axis in axes)):
+        try:
+            cell = _cell(base, axes, chosen, name)
+        except YamlError as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+            continue
+        if cell.key in cells:
+            problems.append(
+                f"{name}:{line_of(tree, ('matrix',))}: matrix: {cell.title!r} is there twice: "
+                f"as {cells[cell.key].title!r} too; remove one"
+            )
+        cells[cell.key] = cell
+    if problems:
+        raise YamlError(problems)
+    first = next(iter(cells.values())).scenario
+    title = str(tree.get("title") or first.title)
+    return Experiment(
+        first.question, title, head.repetitions, tuple(axis.key for axis in axes), tuple(cells.values()), text
+    )
+
+
+def single(scenario: Scenario) -> Cell:
+    """A scenario that needs no matrix."""
+    return Cell(_key(scenario), scenario.title, {}, scenario)
+
+
+def experiment_of(scenarios: Sequence[Scenario], title: str) -> Experiment:
+    """Scenarios that were read one by one, as one experiment."""
+    cells = tuple(single(scenario) for scenario in scenarios)
+    question = scenarios[0].question if len(scenarios) == 1 else title
+    return Experiment(question, title, 1, (), cells, "")
+
+
+def _head(tree: CommentedMap, name: str) -> ExperimentHead:
+    return from_tree(_without(tree, [key for key in tree if key not in OWN_KEYS]), ExperimentHead, name)
+
+
+def _without(tree: CommentedMap, keys: Sequence[str]) -> CommentedMap:
+    """A copy that keeps the lines of what stays."""
+    kept = copy.copy(tree)
+    for key in keys:
+        kept.pop(key, None)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    label: str
+    """In words, as it stands in titles and tables."""
+    value: Any
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    key: str
+    values: tuple[_Value, ...]
+
+    @staticmethod
+    def of(tree: CommentedMap, key: str, given: list[Any] | dict[str, Any], name: str) -> _Axis:
+        """One key of the matrix, with the line of each of its values."""
+        line = line_of(tree, ("matrix", key))
+        if not given:
+            raise YamlError([f"{name}:{line}: matrix.{key}: is empty; write at least one value"])
+        raw = tree["matrix"][key]
+        pairs: list[tuple[str, Any]]
+        if isinstance(raw, CommentedSeq):
+            pairs = [(_label(key, value), value) for value in raw]
+            lines = [line_of(tree, ("matrix", key, place)) for place in range(len(raw))]
+        else:
+            pairs = [(str(label), value) for label, value in raw.items()]
+            lines = [line_of(tree, ("matrix", key, label)) for label in raw]
+        values = (_Value(label, value, at) for (label, value), at in zip(pairs, lines, strict=True))
+        return _Axis(key, tuple(values))
+
+
+def _label(key: str, value: Any) -> str:
+    """A value in words."""
+    last = key.rpartition(".")[2]
+    if last == "forwarder":
+        kind = value.get("kind") if isinstance(value, dict) else value
+        words = FORWARDERS.get(str(kind), str(kind))
+        more = value.get("workers", 1) if isinstance(value, dict) else 1
+        return words if more == 1 else f"{words}, {more} workers"
+    if last == "workers":
+        return f"{value} worker{'' if value == 1 else 's'}"
+    if last == "frame":
+        return f"{value} B" if isinstance(value, int) else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part}" for name, part in value.items())
+    return str(value)
+
+
+def _set(tree: CommentedMap, steps: Sequence[str], value: Any, line: int) -> None:
+    """Put a value at a place, and remember where it was written."""
+    node = tree
+    for step in steps[:-1]:
+        inner = node.get(step)
+        if isinstance(inner, str):
+            inner = CommentedMap({"kind": inner})
+        inner = copy.copy(inner) if isinstance(inner, CommentedMap) else CommentedMap()
+        inner.lc.data = dict(inner.lc.data or {})
+        if step not in node:
+            node.lc.add_kv_line_col(step, [line - 1, 0, line - 1, 0])
+        node[step] = inner
+        node = inner
+    node[steps[-1]] = value
+    node.lc.add_kv_line_col(steps[-1], [line - 1, 0, line - 1, 0])
+
+
+def _cell(base: CommentedMap, axes: Sequence[_Axis], chosen: Sequence[_Value], name: str) -> Cell:
+    """One combination, validated as a scenario."""
+    tree = copy.copy(base)
+    tree.lc.data = dict(base.lc.data or {})
+    pairs = sorted(zip(axes, chosen, strict=True), key=lambda pair: ALIASES.get(pair[0].key, "").count("."))
+    for axis, value in pairs:
+        steps = ALIASES.get(axis.key, axis.key).split(".")
+        _set(tree, steps, value.value, value.line)
+    factors = {axis.key: value.label for axis, value in zip(axes, chosen, strict=True)}
+    if axes:
+        tree["title"] = cell_title(factors.values())
+    scenario = from_tree(tree, Scenario, name)
+    return Cell(_key(scenario), scenario.title, factors, scenario)
+
+
+def cell_title(labels: Iterator[str] | Sequence[str] | Any) -> str:
+    """What names a cell in tables: its values, as many as fit."""
+    title = ", ".join(labels)
+    if len(title) < 2:
+        title = f"cell {title}"
+    return title if len(title) <= TITLE_MAX else title[: TITLE_MAX - 1] + "…"
+
+
+def _key(scenario: Scenario) -> str:
+    """The test's name, the forwarder's kind, and a few digits that change with anything else."""
+    told = scenario.model_dump_json(exclude={"question", "title"})
+    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+    kind = re.sub(r"[^a-z0-9]+", "-", scenario.forwarder.kind)
+    return f"{scenario.name}-{kind}-{digest}"
+
+
+def experiment_schema() -> dict[str, Any]:
+    """The JSON schema of an experiment's file: a scenario's, of which the matrix may give any key."""
+    schema = Scenario.model_json_schema()
+    head = ExperimentHead.model_json_schema()
+    schema["title"] = "Experiment"
+    schema["description"] = (__doc__ or "").strip()
+    schema["properties"] |= head["properties"]
+    schema["properties"]["scenario"] = {
+        "type": "string",
+        "description": "path, table and traffic in CSIT's words: l2xcbase, ip4scale200k-rnd, ip6base",
+    }
+    forwarder = schema["properties"]["forwarder"]
+    schema["properties"]["forwarder"] = {"anyOf": [forwarder, {"enum": sorted(FORWARDERS)}]}
+    schema["required"] = ["question"]
+    return schema
