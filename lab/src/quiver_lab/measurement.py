@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 Load = float | Literal["max"]
 """Frames per second summed over all streams and both directions, or "max": as fast as the generator can."""
@@ -22,6 +22,21 @@ class Latency:
     p99_9_ns: float
     max_ns: float
     mean_ns: float
+
+    @property
+    def delay_variation_ns(self) -> float:
+        """RFC 8219 §7.3.1, packet delay variation: the 99.9th percentile less the minimum."""
+        return self.p99_9_ns - self.min_ns
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTiming:
+    """When a configuration change happened inside a trial."""
+
+    began_s: float
+    """Seconds after the first frame."""
+    took_s: float
+    """Seconds until the forwarder said that it was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,8 @@ class Trial:
     """Where the generator was at its end: "transmit" or "receive"."""
     latency: Latency | None = None
     directions: tuple[DirectionCounts, ...] = ()
+    change: ChangeTiming | None = None
+    """The change in its middle, where one was asked for."""
 
     @property
     def loss_ratio(self) -> float:
@@ -67,6 +84,12 @@ class Trial:
         if overall == 0:
             return 0.0
         return (max(self.lost, 0) + abs(self.intended - self.offered)) / overall
+
+    @property
+    def short_of_frames(self) -> bool:
+        """The generator's word, or more frames unsent than lost: such a trial bounds the generator."""
+        unsent = self.intended - self.offered
+        return self.limited_by_generator or unsent > max(self.lost, 0)
 
     @property
     def delivery_ratio(self) -> float:
@@ -85,12 +108,49 @@ class Trial:
         return self.offered / self.duration_s if self.duration_s > 0 else 0.0
 
 
+Setup = tuple[tuple[str, int | float | str], ...]
+"""What a forwarder must be configured with for a trial: keys of an experiment by dots, with their values,
+such as `(("forwarder.workers", 2), ("table.count", 1_000_000))`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What every request may ask for beside its trial."""
+
+    setup: Setup = ()
+    """The forwarder is configured so before the trial; nothing happens if it already is."""
+    fresh_state: bool = False
+    """Sessions and addresses learned from earlier trials are forgotten before the trial (CSIT's resetter)."""
+
+
 @dataclass(frozen=True, slots=True)
-class TrialRequest:
-    """What a search asks for next."""
+class TrialRequest(Request):
+    """A constant load for a duration."""
 
     duration_s: float
     load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class BurstRequest(Request):
+    """So many frames at a load, then silence in which buffers drain."""
+
+    frames: int
+    load: Load
+    quiet_s: float
+    """Seconds without traffic after the last frame has come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest(Request):
+    """A constant load for a duration, with one configuration change in its middle."""
+
+    duration_s: float
+    load: Load
+    change: str
+    """Which of the experiment's changes is made."""
+    change_at_s: float
+    """Seconds after the first frame at which the change begins."""
 
 
 class Measurer(Protocol):
@@ -100,18 +160,88 @@ class Measurer(Protocol):
         """Run one trial."""
 
 
+@runtime_checkable
+class BurstMeasurer(Protocol):
+    """A measurer that can send a counted burst."""
+
+    def burst(self, frames: int, load: Load, quiet_s: float) -> Trial:
+        """Send so many frames, and wait until the buffers are empty."""
+
+
+@runtime_checkable
+class ChangeMeasurer(Protocol):
+    """A measurer that can change the forwarder's configuration while it sends."""
+
+    def measure_change(self, duration_s: float, load: Load, change: str, change_at_s: float) -> Trial:
+        """Run one trial with a change in its middle; the trial says when it happened."""
+
+
+@runtime_checkable
+class StatefulMeasurer(Protocol):
+    """A measurer whose forwarder can forget what it learned from traffic."""
+
+    def forget_state(self) -> None:
+        """Drop sessions and learned addresses."""
+
+
+@runtime_checkable
+class ConfigurableMeasurer(Protocol):
+    """A measurer that can bring the forwarder up with another configuration."""
+
+    def configure(self, setup: Setup) -> None:
+        """Make the configuration so; returns when traffic may begin."""
+
+
+class UnsupportedRequestError(RuntimeError):
+    """A search asked for something that this measurer cannot do."""
+
+
 ResultT = TypeVar("ResultT")
 
 TrialPlan = Generator[TrialRequest, Trial, ResultT]
 """A search as a pure generator: it yields requests, is sent trials, and returns its result."""
 
+Plan = Generator[Request, Trial, ResultT]
+"""A search that also asks for bursts or changes. Every `TrialPlan` is one."""
 
-def drive(plan: TrialPlan[ResultT], measurer: Measurer) -> ResultT:
-    """Run a search's plan to its end on a measurer."""
+
+def perform(request: Request, measurer: Measurer) -> Trial:
+    """Do what one request asks for, or say what the measurer cannot do."""
+    if request.setup:
+        if not isinstance(measurer, ConfigurableMeasurer):
+            raise UnsupportedRequestError("this measurer cannot change the forwarder's configuration")
+        measurer.configure(request.setup)
+    if request.fresh_state:
+        if not isinstance(measurer, StatefulMeasurer):
+            raise UnsupportedRequestError("this measurer cannot reset the forwarder's state")
+        measurer.forget_state()
+    match request:
+        case TrialRequest():
+            return measurer.measure(request.duration_s, request.load)
+        case BurstRequest():
+            if not isinstance(measurer, BurstMeasurer):
+                raise UnsupportedRequestError("this measurer cannot send counted bursts")
+            return measurer.burst(request.frames, request.load, request.quiet_s)
+        case ChangeRequest():
+            if not isinstance(measurer, ChangeMeasurer):
+                raise UnsupportedRequestError("this measurer cannot change the configuration during a trial")
+            return measurer.measure_change(
+                request.duration_s, request.load, request.change, request.change_at_s
+            )
+    raise UnsupportedRequestError(f"no measurer does a {type(request).__name__}")
+
+
+def drive(plan: Plan[ResultT], measurer: Measurer, done: Sequence[Trial] = ()) -> ResultT:
+    """Run a search's plan to its end on a measurer. Trials that were `done` before an interrupt are told
+    to the plan first, in their order: a plan asks the same again when it is told the same."""
+    kept = iter(done)
     try:
         request = next(plan)
         while True:
-            request = plan.send(measurer.measure(request.duration_s, request.load))
+            trial = next(kept, None)
+            request = plan.send(perform(request, measurer) if trial is None else trial)
     except StopIteration as end:
         result: ResultT = end.value
         return result
+    finally:
+        plan.close()

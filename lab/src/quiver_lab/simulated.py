@@ -1,14 +1,17 @@
-"""A forwarder with a known loss curve, noise and stalls, on which every search must find the answer."""
+"""A forwarder with a known loss curve, noise, stalls and memory: every search must find its answer."""
 
 from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from quiver_lab.measurement import Latency, Load, Trial
+from quiver_lab.measurement import ChangeTiming, Latency, Load, Setup, Trial
 
 LOADS_MAX_PPS = 1e12
+NORMAL_APPROXIMATION_MIN = 1e6
+"""A Poisson count above this mean is drawn from the normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +23,31 @@ class LossCurve:
     """Share that is lost at any load (a Linux-like forwarder): NDR is then zero."""
     collapse: float = 0.0
     """Overload costs capacity: each doubling of the load beyond it takes this share away."""
+    jitter: float = 0.0
+    """Standard deviation of the capacity within a trial, as a share of it: the average loss rate near the
+    capacity is then a smooth curve (the erf function of PLRsearch), and losses are Poisson."""
 
     def loss_ratio(self, load_pps: float) -> float:
         """Expected share of frames lost at a load."""
-        if load_pps <= self.capacity_pps:
+        if load_pps <= 0.0:
             return self.floor
-        served: float = self.capacity_pps * (1.0 - self.collapse) ** math.log2(load_pps / self.capacity_pps)
-        return self.floor + (1.0 - self.floor) * (1.0 - served / load_pps)
+        if self.jitter > 0.0:
+            excess = self._expected_excess(load_pps) / load_pps
+        elif load_pps <= self.capacity_pps:
+            excess = 0.0
+        else:
+            served: float = self.capacity_pps * (1.0 - self.collapse) ** math.log2(
+                load_pps / self.capacity_pps
+            )
+            excess = 1.0 - served / load_pps
+        return self.floor + (1.0 - self.floor) * excess
+
+    def _expected_excess(self, load_pps: float) -> float:
+        """E max(0, load - C) for a normal C: what an unsteady capacity loses of a steady load."""
+        deviation = self.jitter * self.capacity_pps
+        z = (load_pps - self.capacity_pps) / deviation
+        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        return deviation * (z * 0.5 * math.erfc(-z / math.sqrt(2.0)) + density)
 
     def rate_at(self, loss_ratio: float) -> float:
         """The highest load whose expected loss is at most `loss_ratio`: the answer to find."""
@@ -41,7 +62,8 @@ class LossCurve:
 
 @dataclass
 class SimulatedForwarder:
-    """A measurer without a network: seeded, so that a run can be repeated."""
+    """A measurer without a network: seeded, so that a run can be repeated. It can do all that a search
+    may ask for: trials, bursts, changes under load, other configurations, and to forget its state."""
 
     curve: LossCurve
     noise: float = 0.0
@@ -50,21 +72,88 @@ class SimulatedForwarder:
     stall_s: float = 0.0
     """How long the forwarder stands still at a stall."""
     buffer_frames: int = 2048
-    """Frames that wait out a stall in the rings before any is lost."""
+    """Frames that wait out a stall in the rings, or are held of a burst, before any is lost."""
     generator_max_pps: float = 50e6
     base_latency_ns: float = 4_000.0
     seed: int = 1
+    hysteresis_frames: int = 0
+    """A trial after an overloaded one begins with full buffers, and loses so many frames."""
+    blocked_s: float = 0.0
+    """How long it stands still at a change of its configuration."""
+    blocked_by_change: Mapping[str, float] = field(default_factory=dict)
+    """The same, where a change has a time of its own."""
+    cold_s: float = 0.0
+    """After its state was dropped, so long all frames go a way that has half the capacity."""
+    capacity_by_setup: Mapping[Setup, float] = field(default_factory=dict)
+    """Frames per second with other configurations; one that is not here has the curve's capacity."""
     trials: list[Trial] = field(default_factory=list)
+    setup: Setup = ()
+    resets: int = 0
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
+        self._overloaded = False
+        self._cold_left_s = self.cold_s
+        self._first_curve = self.curve
+
+    def configure(self, setup: Setup) -> None:
+        """Be another forwarder."""
+        if setup == self.setup:
+            return
+        self.setup = setup
+        capacity = self.capacity_by_setup.get(setup, self._first_curve.capacity_pps)
+        self.curve = replace(self._first_curve, capacity_pps=capacity)
+        self.forget_state()
+
+    def forget_state(self) -> None:
+        """Be cold again."""
+        self.resets += 1
+        self._cold_left_s = self.cold_s
 
     def measure(self, duration_s: float, load: Load) -> Trial:
         """One simulated trial; takes no time."""
-        capacity = self.curve.capacity_pps * max(0.01, 1.0 + self._random.gauss(0.0, self.noise))
+        capacity = self._capacity()
         trial = (
             self._flat_out(duration_s, capacity) if load == "max" else self._paced(duration_s, load, capacity)
         )
+        return self._keep(trial)
+
+    def burst(self, frames: int, load: Load, quiet_s: float) -> Trial:
+        """A burst into an empty buffer that is served meanwhile; `quiet_s` empties it again."""
+        rate = self.generator_max_pps if load == "max" else min(load, self.generator_max_pps)
+        duration_s = frames / rate
+        served = self._capacity() * duration_s
+        lost = min(frames, max(0, math.ceil(frames - served - self.buffer_frames)))
+        self._overloaded = lost > 0 and quiet_s <= 0.0
+        trial = self._trial(
+            rate if load == "max" else load,
+            duration_s,
+            intended=frames,
+            offered=frames,
+            lost=lost,
+            utilisation=1.0,
+        )
+        self.trials.append(trial)
+        return trial
+
+    def measure_change(self, duration_s: float, load: Load, change: str, change_at_s: float) -> Trial:
+        """A trial in which the forwarder stands still once."""
+        if load == "max":
+            raise ValueError("a change is measured at a rate, not at the maximum")
+        trial = self._paced(duration_s, load, self._capacity())
+        blocked_s = self.blocked_by_change.get(change, self.blocked_s)
+        lost = max(0, round(trial.offered_pps * blocked_s) - self.buffer_frames)
+        lost = min(trial.offered, trial.lost + lost)
+        timing = ChangeTiming(began_s=change_at_s, took_s=blocked_s)
+        return self._keep(replace(trial, lost=lost, received=trial.offered - lost, change=timing))
+
+    def _capacity(self) -> float:
+        return self.curve.capacity_pps * max(0.01, 1.0 + self._random.gauss(0.0, self.noise))
+
+    def _keep(self, trial: Trial) -> Trial:
+        """Remember the trial, and what it did to the forwarder."""
+        self._overloaded = trial.load == "max" or trial.offered_pps > self.curve.capacity_pps
+        self._cold_left_s = max(0.0, self._cold_left_s - trial.duration_s)
         self.trials.append(trial)
         return trial
 
@@ -72,12 +161,52 @@ class SimulatedForwarder:
         intended = round(load_pps * duration_s)
         offered = min(intended, round(self.generator_max_pps * duration_s))
         offered_pps = offered / duration_s
-        curve = LossCurve(capacity, self.curve.floor, self.curve.collapse)
-        expected = offered * curve.loss_ratio(offered_pps)
-        lost = math.floor(expected) + (self._random.random() < expected % 1.0)
+        curve = replace(self.curve, capacity_pps=capacity)
+        cold_s = min(self._cold_left_s, duration_s)
+        cold = replace(curve, capacity_pps=capacity / 2.0)
+        ratio = (
+            cold_s * cold.loss_ratio(offered_pps) + (duration_s - cold_s) * curve.loss_ratio(offered_pps)
+        ) / duration_s
+        lost = self._count(offered * ratio)
         for _ in range(self._stalls(duration_s)):
             lost += max(0, round(offered_pps * self.stall_s) - self.buffer_frames)
-        lost = min(lost, offered)
+        if self._overloaded:
+            lost += self.hysteresis_frames
+        return self._trial(
+            load_pps,
+            duration_s,
+            intended=intended,
+            offered=offered,
+            lost=min(lost, offered),
+            utilisation=offered_pps / capacity,
+        )
+
+    def _count(self, expected: float) -> int:
+        """Frames lost of an expected number: the number itself, or Poisson where the capacity is unsteady."""
+        if self.curve.jitter <= 0.0:
+            return math.floor(expected) + (self._random.random() < expected % 1.0)
+        if expected > NORMAL_APPROXIMATION_MIN:
+            return max(0, round(self._random.gauss(expected, math.sqrt(expected))))
+        count, left = 0, expected
+        while left > 0.0:
+            step = min(left, 500.0)
+            limit, product = math.exp(-step), self._random.random()
+            while product > limit:
+                count, product = count + 1, product * self._random.random()
+            left -= step
+        return count
+
+    def _trial(
+        self,
+        load_pps: float,
+        duration_s: float,
+        *,
+        intended: int,
+        offered: int,
+        lost: int,
+        utilisation: float,
+    ) -> Trial:
+        limited = offered < 0.995 * intended
         return Trial(
             load=load_pps,
             duration_s=duration_s,
@@ -85,9 +214,9 @@ class SimulatedForwarder:
             offered=offered,
             received=offered - lost,
             lost=lost,
-            limited_by_generator=offered < 0.995 * intended,
-            limit="transmit" if offered < 0.995 * intended else None,
-            latency=self._latency(offered_pps / capacity, offered),
+            limited_by_generator=limited,
+            limit="transmit" if limited else None,
+            latency=self._latency(utilisation, offered),
         )
 
     def _flat_out(self, duration_s: float, capacity: float) -> Trial:

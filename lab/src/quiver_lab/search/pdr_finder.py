@@ -11,6 +11,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from quiver_lab.measurement import Trial, TrialPlan, TrialRequest
+from quiver_lab.search.evolution import BoundsStep
+from quiver_lab.statistics.summary import Summary, summarize
 
 ETHERNET_OVERHEAD_BYTES = 24
 """CRC 4, preamble and start of frame 8, inter-frame gap 12."""
@@ -51,6 +53,22 @@ class PdrFinderSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RateVerdict:
+    """What one rate delivered, by as many trials as it needed."""
+
+    load_pps: float
+    delivery_ratio: float
+    """Mean over the trials."""
+    stdev: float
+    """Of the delivery ratio; 0 for a single trial."""
+    received_pps: float
+    """P_OUT: mean frames received per second."""
+    trials: int
+    settled: bool
+    """False: the spread was still too large after the last repetition."""
+
+
+@dataclass(frozen=True, slots=True)
 class PdrInterval:
     """The window that is left: PDR lies in [lower, upper] frames per second."""
 
@@ -64,6 +82,10 @@ class PdrInterval:
     unsettled: int
     """Rates at which the spread was still too large after the last repetition."""
     limited_by_generator: bool
+    rates: tuple[RateVerdict, ...] = ()
+    """Every rate that was tried, in order."""
+    steps: tuple[BoundsStep, ...] = ()
+    """The window after each of them."""
 
     @property
     def middle_pps(self) -> float:
@@ -71,28 +93,31 @@ class PdrInterval:
         return (self.lower_pps + self.upper_pps) / 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    delivery_ratio: float
-    settled: bool
-    trials: tuple[Trial, ...]
-
-
-def _deliver(load_pps: float, settings: PdrFinderSettings) -> Generator[TrialRequest, Trial, _Verdict]:
+def _deliver(
+    load_pps: float, settings: PdrFinderSettings
+) -> Generator[TrialRequest, Trial, tuple[RateVerdict, tuple[Trial, ...]]]:
     """Line 11 with its caveat: the delivery ratio at one rate, repeated where that matters."""
     threshold = 1.0 - settings.loss_threshold
     request = TrialRequest(settings.trial_duration_s, load_pps)
     trials = [(yield request)]
     first = trials[0].delivery_ratio
-    if first == 1.0 or abs(first - threshold) > settings.near_ratio:
-        return _Verdict(first, True, tuple(trials))
-    while True:
-        ratios = [trial.delivery_ratio for trial in trials]
-        if len(ratios) >= settings.repetitions_min and statistics.stdev(ratios) <= settings.stdev_max:
-            return _Verdict(statistics.fmean(ratios), True, tuple(trials))
-        if len(ratios) >= settings.repetitions_max:
-            return _Verdict(statistics.fmean(ratios), False, tuple(trials))
+    settled = first == 1.0 or abs(first - threshold) > settings.near_ratio
+    while not settled and len(trials) < settings.repetitions_max:
         trials.append((yield request))
+        settled = (
+            len(trials) >= settings.repetitions_min
+            and statistics.stdev(trial.delivery_ratio for trial in trials) <= settings.stdev_max
+        )
+    ratios = [trial.delivery_ratio for trial in trials]
+    verdict = RateVerdict(
+        load_pps=load_pps,
+        delivery_ratio=statistics.fmean(ratios),
+        stdev=statistics.stdev(ratios) if len(ratios) > 1 else 0.0,
+        received_pps=statistics.fmean(trial.received_pps for trial in trials),
+        trials=len(trials),
+        settled=settled,
+    )
+    return verdict, tuple(trials)
 
 
 def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialPlan[PdrInterval]:
@@ -100,16 +125,65 @@ def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialP
     lower = line_packet_rate_pps * settings.min_percent / 100.0
     upper = line_packet_rate_pps * settings.max_percent / 100.0
     accuracy = line_packet_rate_pps * settings.accuracy_percent / 100.0
-    trials = unsettled = 0
+    rates: list[RateVerdict] = []
+    steps: list[BoundsStep] = []
+    trials_done, time_s = 0, 0.0
     lower_measured = upper_measured = limited = False
     while abs(upper - lower) > accuracy:
         load_pps = (lower + upper) / 2.0
-        verdict = yield from _deliver(load_pps, settings)
-        trials += len(verdict.trials)
-        unsettled += not verdict.settled
+        verdict, trials = yield from _deliver(load_pps, settings)
+        rates.append(verdict)
+        trials_done += len(trials)
+        time_s += sum(trial.duration_s for trial in trials)
         if verdict.delivery_ratio < 1.0 - settings.loss_threshold:
             upper, upper_measured = load_pps, True
-            limited = any(trial.limited_by_generator for trial in verdict.trials)
+            limited = any(trial.short_of_frames for trial in trials)
         else:
             lower, lower_measured = load_pps, True
-    return PdrInterval(lower, upper, trials, lower_measured, upper_measured, unsettled, limited)
+        steps.append(BoundsStep(trials_done, time_s, load_pps, 1.0 - verdict.delivery_ratio, lower, upper))
+    return PdrInterval(
+        lower_pps=lower,
+        upper_pps=upper,
+        trials=trials_done,
+        lower_measured=lower_measured,
+        upper_measured=upper_measured,
+        unsettled=sum(not verdict.settled for verdict in rates),
+        limited_by_generator=limited,
+        rates=tuple(rates),
+        steps=tuple(steps),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedPdr:
+    """PDR by several independent runs of the finder: a row of the paper's tables II to V."""
+
+    runs: tuple[PdrInterval, ...]
+    pdr_pps: Summary
+    """Of the lower bounds: mean, coefficient of variation and CI95, as the tables print them."""
+    p_out_pps: Summary | None
+    """Of the frames received per second at each run's lower bound, by which the paper judges whether the
+    estimate is stable; None when no run's lower bound was measured."""
+
+
+def _p_out_pps(run: PdrInterval) -> float | None:
+    """What was received at a run's answer."""
+    at = [verdict.received_pps for verdict in run.rates if verdict.load_pps == run.lower_pps]
+    return at[-1] if at else None
+
+
+def repeat_find_pdr(
+    line_packet_rate_pps: float, settings: PdrFinderSettings, repetitions: int = 10
+) -> TrialPlan[RepeatedPdr]:
+    """The whole finder, `repetitions` times (the paper: 10), and how far its answers lie apart."""
+    if repetitions < 1:
+        raise ValueError(f"repetitions must be at least 1, not {repetitions}")
+    runs: list[PdrInterval] = []
+    for _ in range(repetitions):
+        runs.append((yield from find_pdr(line_packet_rate_pps, settings)))
+    received = [rate for run in runs if (rate := _p_out_pps(run)) is not None]
+    return RepeatedPdr(
+        runs=tuple(runs),
+        pdr_pps=summarize([run.lower_pps for run in runs]),
+        p_out_pps=summarize(received) if received else None,
+    )

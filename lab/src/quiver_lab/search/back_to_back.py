@@ -1,0 +1,140 @@
+"""Back-to-back frames (RFC 9004, which updates RFC 2544 §26.4): the longest burst without loss.
+
+Binary search with loss verification over burst lengths, repeated N times; from the average follows how long
+the forwarder's buffers are, in seconds.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from quiver_lab.measurement import BurstRequest, Plan, Trial
+
+QUIET_S = 2.0
+"""§6.2: at least this long after the burst has been received, so that the buffers are empty again."""
+BURST_S_HIGHEST = 30.0
+"""§6.2: the upper limit of a burst's length must be settable up to this."""
+NEAR_LIMIT = 0.95
+"""A result this near to the limit is likely invalid (§6.2); the search says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackToBackSettings:
+    """Inputs of the search, all of which RFC 9004 §7 wants in the report."""
+
+    repetitions: int = 50
+    """N independent searches (RFC 2544 §26.4: 50)."""
+    burst_s_max: float = 2.0
+    """The longest burst that is tried, in seconds of sending."""
+    frames_min: int = 1
+    step_frames: int = 1
+    """Bursts differ by at least this; the answer is exact to this."""
+    verifications: int = 1
+    """How often a lossy burst is sent again before it counts (TST 009 §12.3.3)."""
+    quiet_s: float = QUIET_S
+
+    def __post_init__(self) -> None:
+        if self.repetitions < 1:
+            raise ValueError(f"repetitions must be at least 1, not {self.repetitions}")
+        if not 0.0 < self.burst_s_max <= BURST_S_HIGHEST:
+            raise ValueError(
+                f"burst_s_max must be above 0 and at most {BURST_S_HIGHEST:.0f}, not {self.burst_s_max}"
+            )
+        if self.frames_min < 1 or self.step_frames < 1:
+            raise ValueError("frames_min and step_frames must be at least 1")
+        if self.verifications < 0:
+            raise ValueError(f"verifications must not be negative, not {self.verifications}")
+
+
+@dataclass(frozen=True, slots=True)
+class BackToBack:
+    """RFC 9004 §6.4's statistics for one frame size."""
+
+    longest_frames: tuple[int, ...]
+    """The longest lossless burst of each search; 0: even the shortest lost frames."""
+    average_frames: float
+    """The benchmark."""
+    min_frames: int
+    max_frames: int
+    stdev_frames: float
+    max_frame_rate_pps: float
+    throughput_pps: float
+    implied_buffer_s: float
+    """Average frames over the maximum frame rate."""
+    corrected_buffer_s: float
+    """The same, less what was forwarded while the burst came in."""
+    at_limit: bool
+    """The answer lies at the longest burst that was allowed: search again with a higher `burst_s_max`."""
+    trials: int
+
+
+def buffer_times_s(
+    average_frames: float, throughput_pps: float, max_frame_rate_pps: float
+) -> tuple[float, float]:
+    """RFC 9004 §6.4: the implied and the corrected buffer time, in seconds."""
+    implied = average_frames / max_frame_rate_pps
+    return implied, implied - implied * throughput_pps / max_frame_rate_pps
+
+
+def _is_lossless(
+    frames: int, load_pps: float, settings: BackToBackSettings
+) -> Generator[BurstRequest, Trial, tuple[bool, int]]:
+    for sent in range(1, settings.verifications + 2):
+        quiet_s = max(settings.quiet_s, frames / load_pps)
+        trial = yield BurstRequest(frames, load_pps, quiet_s)
+        if trial.loss_ratio == 0.0:
+            return True, sent
+    return False, settings.verifications + 1
+
+
+def _longest(
+    frames_max: int, load_pps: float, settings: BackToBackSettings
+) -> Generator[BurstRequest, Trial, tuple[int, int]]:
+    """One search: the longest lossless burst, and how many bursts it took."""
+    passed, sent = yield from _is_lossless(frames_max, load_pps, settings)
+    if passed:
+        return frames_max, sent
+    good, bad, bursts = 0, frames_max, sent
+    while bad - max(good, settings.frames_min) > settings.step_frames or (
+        good == 0 and bad > settings.frames_min
+    ):
+        middle = max(settings.frames_min, (good + bad) // 2)
+        passed, sent = yield from _is_lossless(middle, load_pps, settings)
+        bursts += sent
+        good, bad = (middle, bad) if passed else (good, middle)
+    return good, bursts
+
+
+def back_to_back(
+    max_frame_rate_pps: float, throughput_pps: float, settings: BackToBackSettings
+) -> Plan[BackToBack]:
+    """N searches. `throughput_pps` is RFC 2544's for the frame size; one that is the maximum frame rate never
+    fills a buffer, and is refused (§5)."""
+    if throughput_pps >= max_frame_rate_pps:
+        raise ValueError(
+            "the throughput is the maximum frame rate: a burst of any length passes (RFC 9004 §5)"
+        )
+    frames_max = max(settings.frames_min, int(max_frame_rate_pps * settings.burst_s_max))
+    found: list[int] = []
+    trials = 0
+    for _ in range(settings.repetitions):
+        longest, bursts = yield from _longest(frames_max, max_frame_rate_pps, settings)
+        found.append(longest)
+        trials += bursts
+    average = statistics.fmean(found)
+    implied, corrected = buffer_times_s(average, throughput_pps, max_frame_rate_pps)
+    return BackToBack(
+        longest_frames=tuple(found),
+        average_frames=average,
+        min_frames=min(found),
+        max_frames=max(found),
+        stdev_frames=statistics.stdev(found) if len(found) > 1 else 0.0,
+        max_frame_rate_pps=max_frame_rate_pps,
+        throughput_pps=throughput_pps,
+        implied_buffer_s=implied,
+        corrected_buffer_s=corrected,
+        at_limit=max(found) >= NEAR_LIMIT * frames_max,
+        trials=trials,
+    )

@@ -1,0 +1,59 @@
+"""Forwarders with state (NAT sessions, learned addresses): ramp-up before trials, or a reset before each.
+
+A test wants one of the two: with a ramp-up it measures forwarding on sessions that exist, with a reset the
+making of sessions (CSIT, "DUT state considerations").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from quiver_lab.measurement import BurstRequest, Plan, Request, ResultT
+
+
+class RampUpError(RuntimeError):
+    """The state that the trials need was not made; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RampUp:
+    """A ramp-up that lost nothing: every session that its frames open exists."""
+
+    frames: int
+    load_pps: float
+    duration_s: float
+    attempts: int
+
+
+def ramp_up(frames: int, load_pps: float, *, quiet_s: float = 1.0, attempts: int = 3) -> Plan[RampUp]:
+    """Send each frame that opens a session once, slowly enough that none is lost. A lossy attempt is made
+    again at half the load; after the last one the test must not go on."""
+    if frames < 1 or load_pps <= 0.0 or attempts < 1:
+        raise ValueError("a ramp-up needs frames, a positive load and at least one attempt")
+    lost = 0
+    for attempt in range(attempts):
+        at_pps = load_pps / 2**attempt
+        trial = yield BurstRequest(frames, at_pps, quiet_s)
+        if trial.offered < frames:
+            raise RampUpError(f"the generator sent {trial.offered:,} of {frames:,} frames of the ramp-up")
+        if trial.lost <= 0:
+            return RampUp(frames, at_pps, trial.duration_s, attempt + 1)
+        lost = trial.lost
+    raise RampUpError(
+        f"{lost:,} of {frames:,} frames of the ramp-up were lost, at {load_pps / 2 ** (attempts - 1):,.0f} "
+        "frames per second in the end: the state is incomplete"
+    )
+
+
+def with_state_reset(plan: Plan[ResultT]) -> Plan[ResultT]:
+    """The same search, with the forwarder's state forgotten before each of its trials."""
+    try:
+        request: Request = next(plan)
+        while True:
+            trial = yield replace(request, fresh_state=True)
+            request = plan.send(trial)
+    except StopIteration as end:
+        result: ResultT = end.value
+        return result
+    finally:
+        plan.close()
