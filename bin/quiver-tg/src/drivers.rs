@@ -12,11 +12,14 @@ use quiver_core::{Engine, InterfaceId, NodeSpec};
 use quiver_memif::{MemifConfig, Role};
 use quiver_tap::TapConfig;
 
+use crate::faults::{HELD_FRAMES_MAX, RING_FRAMES};
 use crate::generator::Surroundings;
 use crate::profile::{Memif, MemifRole, Port, Profile};
 
 /// Buffers for each port: its vectors on both ways, and what its rings hold.
 const BUFFERS_PER_PORT: usize = 2048;
+/// Buffers besides for a port with faults: what is held back, and what waits for its fate.
+const BUFFERS_PER_FAULTS: usize = 2 * HELD_FRAMES_MAX + RING_FRAMES;
 
 /// The drivers, and whether the program should end.
 #[derive(Default)]
@@ -30,9 +33,10 @@ pub struct Drivers {
 /// The engine for a profile: one worker on the profile's core, or on the first that the process may
 /// use.
 pub fn engine_config(profile: &Profile) -> EngineConfig {
+    let faulty = profile.ports.iter().filter(|port| port.value.faults.is_some()).count();
     EngineConfig {
         worker_cores: vec![profile.cores.first().copied().unwrap_or_else(first_core)],
-        buffers: BUFFERS_PER_PORT * (profile.ports.len() + 1),
+        buffers: BUFFERS_PER_PORT * (profile.ports.len() + 1) + BUFFERS_PER_FAULTS * faulty,
         ..EngineConfig::default()
     }
 }

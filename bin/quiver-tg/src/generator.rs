@@ -1,5 +1,7 @@
 //! A generator: an engine of its own with one worker, its ports, its streams, and how it measures.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, bail};
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
@@ -9,6 +11,7 @@ use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::ring::ring;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerId};
 
+use crate::faults::{Done, FaultLine, FaultNode, Faults, RING_FRAMES};
 use crate::measuring::Running;
 use crate::neighbours::{Answer, Neighbours};
 use crate::outcome::StreamFacts;
@@ -73,6 +76,7 @@ pub(crate) struct PortParts {
     pub(crate) receiver: ReceiverHandle,
     pub(crate) transmitter: TransmitterHandle,
     pub(crate) announcements: Vec<Answer>,
+    pub(crate) faults: Option<Arc<Done>>,
 }
 
 /// What a port has done since it was made. Frames are without FCS.
@@ -170,7 +174,12 @@ impl<S: Surroundings> Generator<S> {
         {
             bail!("a stream sends frames of {longest} bytes, and this port takes {most}; raise its MTU");
         }
-        self.engine.set_input_node(interface, receiver_node)?;
+        let faults = match &port.faults {
+            Some(faults) => Some(self.add_faults(number, faults, receiver_node, inputs)?),
+            None => None,
+        };
+        let input_node = faults.as_ref().map_or(receiver_node, |(node, _)| *node);
+        self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
         let known = self.engine.interface(interface).context("the port's interface is gone")?;
         let (name, output) = (known.name.clone(), known.row().output);
@@ -184,8 +193,27 @@ impl<S: Surroundings> Generator<S> {
             receiver: receiver_handle,
             transmitter: handle,
             announcements,
+            faults: faults.map(|(_, done)| done),
         });
         Ok(())
+    }
+
+    /// Put faults before a port's receiver: the node that frames go to first, and what was done to them.
+    fn add_faults(
+        &mut self,
+        number: usize,
+        faults: &Faults,
+        receiver: NodeId,
+        inputs: InterfaceId,
+    ) -> anyhow::Result<(NodeId, Arc<Done>)> {
+        let (put, take) = ring(RING_FRAMES);
+        let done = Arc::new(Done::default());
+        let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
+        let node = FaultNode::new(put, done.clone());
+        let node = self.engine.add_node(spec, vec![Box::new(node)])?;
+        let line = Box::new(FaultLine::new(faults, take, receiver, done.clone()));
+        self.engine.add_rx_queue(inputs, "tg-input", line, RxMode::Polling, Some(WORKER))?;
+        Ok((node, done))
     }
 
     /// Let the worker run in its own thread.

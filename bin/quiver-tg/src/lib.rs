@@ -2,6 +2,7 @@
 
 pub mod control;
 pub mod drivers;
+pub mod faults;
 pub mod gaps;
 pub mod generator;
 pub mod latency;

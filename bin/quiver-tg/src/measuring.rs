@@ -128,6 +128,7 @@ impl<S: Surroundings> Generator<S> {
                 live: live[stream].clone(),
             })
             .collect();
+        self.ports.iter().filter_map(|port| port.faults.as_ref()).for_each(|faults| faults.begin(counted));
         self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted))?;
         let start_ns = self.engine.now_ns() + START_DELAY_NS;
         let orders = self.transmissions(request, measurement, start_ns, &live);
@@ -312,7 +313,9 @@ impl<S: Surroundings> Generator<S> {
                 }
                 let sent = std::mem::take(&mut drain.sent);
                 let received = self.exchange_receptions(&mut |_| Reception::idle())?;
-                let report = Outcome { sent, received }.report(&running.request, &self.streams);
+                let faults = self.ports.iter().map(|port| port.faults.as_ref().map(|f| f.report())).collect();
+                let outcome = Outcome { sent, received, faults };
+                let report = outcome.report(&running.request, &self.streams);
                 Ok(Turn::Done(Box::new(report)))
             }
         }

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 
+use crate::faults::FaultsReport;
 use crate::gaps::Gaps;
 use crate::latency::{self, Distribution};
 use crate::reception::{Arrivals, Reception};
@@ -35,6 +36,8 @@ pub struct Outcome {
     pub sent: Vec<Transmission>,
     /// What was received.
     pub received: Vec<Reception>,
+    /// What faults were done to the frames that came, where there are any.
+    pub faults: Vec<Option<FaultsReport>>,
 }
 
 /// Times of several streams.
@@ -184,6 +187,7 @@ impl Outcome {
             stale: of_streams(|s| s.stale) + reception.stale_nameless,
             foreign: reception.foreign,
             clock_steps: reception.clock_steps,
+            faults: self.faults.get(port).copied().flatten(),
         }
     }
 

@@ -119,6 +119,12 @@ fn prefetch_end(packet: &Packet) {
     }
 }
 
+/// The last bytes of a frame.
+#[inline]
+pub fn end_of(packet: &Packet) -> Option<[u8; STAMP_BYTES]> {
+    if packet.is_chained() { end_of_chain(packet) } else { packet.bytes().last_chunk().copied() }
+}
+
 /// The last bytes of a frame in several buffers.
 #[cold]
 fn end_of_chain(packet: &Packet) -> Option<[u8; STAMP_BYTES]> {

@@ -184,7 +184,9 @@ impl Reception {
             Err(NoStamp::Foreign) => return Seen::Foreign,
             Err(NoStamp::Corrupted) => {
                 let (measurement, stream) = Stamp::claims(end);
+                let is_warm_up = self.measurement.map(|m| m.wrapping_sub(1)) == Some(measurement);
                 match self.streams.get_mut(usize::from(stream)) {
+                    Some(named) if is_warm_up => named.stale += 1,
                     Some(named) if Some(measurement) == self.measurement => named.corrupted += 1,
                     _ => self.corrupted_nameless += 1,
                 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::faults::FaultsReport;
 use crate::gaps::Gaps;
 use crate::latency::Distribution;
 
@@ -107,6 +108,9 @@ pub struct PortReport {
     pub foreign: u64,
     /// Times that the clock stood earlier than before.
     pub clock_steps: u64,
+    /// Faults that the profile wants here, and that were done to counted frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultsReport>,
 }
 
 impl PortReport {

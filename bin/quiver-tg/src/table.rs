@@ -110,6 +110,20 @@ fn others(text: &mut String, report: &Report) {
     if !others.is_empty() {
         let _ = writeln!(text, "also        {}", others.join(", "));
     }
+    for port in &report.per_port {
+        let Some(faults) = port.faults else { continue };
+        let done = [
+            ("lost", faults.lost),
+            ("duplicated", faults.duplicated),
+            ("reordered", faults.reordered),
+            ("corrupted", faults.corrupted),
+            ("delayed", faults.delayed),
+            ("missed", faults.missed),
+            ("overflowed", faults.overflowed),
+        ];
+        let done: Vec<String> = done.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+        let _ = writeln!(text, "faults      port {}: {}", port.port, done.join(", "));
+    }
     if report.held_up_s > 0.0 {
         let _ = writeln!(text, "held up     {:.1} ms by other programs on its core", report.held_up_s * 1e3);
     }

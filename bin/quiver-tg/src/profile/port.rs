@@ -7,6 +7,7 @@ use quiver_wire::MacAddress;
 use serde::Deserialize;
 
 use super::quantity::{line_rate, mac};
+use crate::faults::Faults;
 
 /// One port: exactly one kind, and the addresses that it plays.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -39,6 +40,9 @@ pub struct Port {
     /// Bits a second of the line that it stands for; rates in per cent are of this.
     #[serde(default, deserialize_with = "line_rate")]
     pub line_rate: Option<f64>,
+    /// What befalls the generator's frames that come to it.
+    #[serde(default)]
+    pub faults: Option<Faults>,
 }
 
 impl Port {
@@ -59,7 +63,7 @@ impl Port {
                 return Err(format!("queues {} is outside 1..=16", memif.queues));
             }
         }
-        Ok(())
+        self.faults.as_ref().map_or(Ok(()), Faults::check)
     }
 
     /// The address that it answers with when neither it nor its streams say one.

@@ -6,6 +6,7 @@ pub mod random;
 pub mod source;
 pub mod values;
 
+pub use random::Random;
 pub use source::Source;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use quiver_core::memory::PageSize;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec};
 use quiver_tg::generator::{Generator, Surroundings};
 use quiver_tg::profile::{Port, Profile};
+use quiver_tg::report::{Report, StreamReport};
 
 /// What becomes of one frame: copies, each to a port after a delay.
 pub type Fate = Vec<(usize, u64)>;
@@ -35,6 +36,13 @@ pub struct Wires {
     capacity: usize,
 }
 
+impl Wires {
+    /// Another fault from now on.
+    pub fn set_fault(&mut self, fault: Fault) {
+        self.fault = fault;
+    }
+}
+
 type Shared = Arc<Mutex<Wires>>;
 
 struct Out {
@@ -47,7 +55,6 @@ impl TxQueue for Out {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let mut wires = self.wires.lock().expect("wires");
         let wires = &mut *wires;
-        let now = self.time.load(Ordering::Relaxed);
         let mut taken = 0;
         for packet in frame.packets() {
             let waiting: usize = wires.queues.iter().map(VecDeque::len).sum();
@@ -58,7 +65,10 @@ impl TxQueue for Out {
             packet.copy_to(&mut bytes);
             let number = wires.seen[self.port];
             wires.seen[self.port] += 1;
-            for (port, delay) in (wires.fault)(self.port, number, &mut bytes) {
+            let fate = (wires.fault)(self.port, number, &mut bytes);
+            // The fault may have set the clock.
+            let now = self.time.load(Ordering::Relaxed);
+            for (port, delay) in fate {
                 let queue = &mut wires.queues[port];
                 let place = queue.partition_point(|(at, _)| *at <= now + delay);
                 queue.insert(place, (now + delay, bytes.clone()));
@@ -152,8 +162,13 @@ pub fn cross(port: usize, delay_ns: u64) -> Fate {
 
 /// A profile of two ports.
 pub fn profile(streams: &str) -> Profile {
+    profile_with(streams, "")
+}
+
+/// As [`profile`]; the second port has these keys, too.
+pub fn profile_with(streams: &str, keys: &str) -> Profile {
     let text = format!(
-        "ports: [{{tap: {{name: a}}, ip4: [10.0.0.2], ip6: [\"2001:2::2\"]}}, {{tap: {{name: b}}}}]\n{streams}"
+        "ports: [{{tap: {{name: a}}, ip4: [10.0.0.2], ip6: [\"2001:2::2\"]}}, {{tap: {{name: b}}{keys}}}]\n{streams}"
     );
     Profile::parse(&text, Path::new("test.yaml")).expect("profile")
 }
@@ -169,7 +184,12 @@ pub fn unlinked(profile: &Profile, capacity: usize, fault: Fault) -> Generator<B
 
 /// A generator with two ports in front of wires.
 pub fn generator(streams: &str, capacity: usize, fault: Fault) -> Generator<Bench> {
-    let mut generator = unlinked(&profile(streams), capacity, fault);
+    generator_with(streams, "", capacity, fault)
+}
+
+/// As [`generator`]; the second port has these keys, too.
+pub fn generator_with(streams: &str, keys: &str, capacity: usize, fault: Fault) -> Generator<Bench> {
+    let mut generator = unlinked(&profile_with(streams, keys), capacity, fault);
     generator.wait_for_links().expect("links");
     // The announcements leave before anything is measured.
     settle(&mut generator);
@@ -191,6 +211,23 @@ pub fn check_balance(generator: &mut Generator<Bench>) {
     settle(generator);
     let pool = generator.engine().pool();
     assert_eq!(pool.free(), pool.total(), "every buffer is back");
+}
+
+/// Every frame is counted once: where it was sent, where it came, and where it did not.
+pub fn check_counts(report: &Report) {
+    assert_eq!(report.lost, report.offered as i64 - report.received as i64);
+    for stream in &report.per_stream {
+        assert_eq!(stream.lost, stream.offered as i64 - stream.received as i64, "{stream:?}");
+        // Counted in another way: from what the bitmap says came.
+        assert_eq!(stream.lost, stream.gaps.frames as i64, "{stream:?}");
+    }
+    for port in &report.per_port {
+        assert!(port.is_balanced(), "{port:?}");
+    }
+    let sum = |of: fn(&StreamReport) -> u64| report.per_stream.iter().map(of).sum::<u64>();
+    assert_eq!((report.offered, report.received), (sum(|s| s.offered), sum(|s| s.received)));
+    let at_ports = report.per_port.iter().map(|p| p.received).sum::<u64>();
+    assert_eq!(report.received, at_ports);
 }
 
 /// One stream each way, 64 B.

@@ -1,0 +1,40 @@
+//! `tg-faults-N`: takes the frames of a port with faults to its fault line.
+
+use std::sync::Arc;
+
+use quiver_core::ring::Producer;
+use quiver_core::{Context, Frame, Node, Packet};
+
+use super::Done;
+use super::line::end_stamp;
+
+/// Frames between the node and its line: some passes of a busy port.
+pub const RING_FRAMES: usize = 2048;
+
+/// The node.
+pub struct FaultNode {
+    line: Producer<Packet>,
+    done: Arc<Done>,
+}
+
+impl FaultNode {
+    /// Before this line.
+    pub fn new(line: Producer<Packet>, done: Arc<Done>) -> FaultNode {
+        FaultNode { line, done }
+    }
+}
+
+impl Node for FaultNode {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        for packet in frame.drain() {
+            if let Err(unfit) = self.line.put(packet) {
+                let counts = end_stamp(&unfit)
+                    .is_some_and(|stamp| u64::from(stamp.measurement) == self.done.measurement.get());
+                if counts {
+                    self.done.overflowed.add(1);
+                }
+                cx.buffers.free(unfit);
+            }
+        }
+    }
+}
