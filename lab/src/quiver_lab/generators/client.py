@@ -145,7 +145,17 @@ class Generator:
         histograms: bool = False,
     ) -> int:
         """Begin to send, until `stop` when there is no duration; the measurement's number."""
-        answer = self.command("start", **_times(rate, duration_s, warmup_s, drain_s, make_up, histograms))
+        answer = self.command(
+            "start",
+            **_times(
+                rate=rate,
+                duration_s=duration_s,
+                warmup_s=warmup_s,
+                drain_s=drain_s,
+                make_up=make_up,
+                histograms=histograms,
+            ),
+        )
         return int(answer["measurement"])
 
     def measure(
@@ -162,7 +172,16 @@ class Generator:
         patience_s = duration_s + (warmup_s or 0.0) + 11 * (drain_s or 0.0) + GRACE_S
         return self._result(
             self.command(
-                "measure", patience_s, **_times(rate, duration_s, warmup_s, drain_s, make_up, histograms)
+                "measure",
+                patience_s,
+                **_times(
+                    rate=rate,
+                    duration_s=duration_s,
+                    warmup_s=warmup_s,
+                    drain_s=drain_s,
+                    make_up=make_up,
+                    histograms=histograms,
+                ),
             )
         )
 
@@ -234,6 +253,7 @@ class Generator:
 
 
 def _times(
+    *,
     rate: Rate,
     duration_s: float | None,
     warmup_s: float | None,
