@@ -71,20 +71,26 @@ fn picture<S: Surroundings>(station: &mut Station<S>, is_table: bool) -> Option<
     }
     let _ = writeln!(
         text,
-        "{:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}",
-        "stream", "way", "sent", "back", "missing", "sends", "receives"
+        "{:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}{:>10}{:>10}",
+        "stream", "way", "sent", "back", "missing", "sends", "receives", "p50, µs", "p99, µs"
     );
     for (number, (facts, (sent, back))) in facts.iter().zip(&look.streams).enumerate().take(ROWS_MAX) {
         let _ = writeln!(
             text,
-            "{number:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}",
+            "{number:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}{:>10}{:>10}",
             format!("{} -> {}", facts.from, facts.to),
             grouped(*sent),
             grouped(*back),
             grouped(sent.saturating_sub(*back)),
             scaled(rates[number].sent_pps, "pps"),
             scaled(rates[number].received_pps, "pps"),
+            micros(rates[number].latency.map(|l| l.p50)),
+            micros(rates[number].latency.map(|l| l.p99)),
         );
     }
     Some(text)
+}
+
+fn micros(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns as f64 / 1e3))
 }

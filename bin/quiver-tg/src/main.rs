@@ -4,11 +4,12 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use quiver_tg::control::{Places, default_socket};
 use quiver_tg::request::{Measure, Rate};
-use quiver_tg::{run, self_test, serve};
+use quiver_tg::{run, self_test, serve, top};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Sends packets through a router and says what became of them.
@@ -68,6 +69,40 @@ enum Command {
         #[arg(long)]
         stdio: bool,
     },
+    /// Show what a running generator does, live: rates, loss, latency by stream and port
+    ///
+    /// On a terminal, a screen; keys are explained by `?`. Elsewhere, or with --once, one picture as text.
+    Top {
+        /// The generator's socket, or ADDRESS:PORT [default: tg.sock in $QUIVER_RUNTIME_DIR, or in
+        /// /run/quiver]
+        #[arg(short, long, value_name = "PATH")]
+        socket: Option<PathBuf>,
+        /// Print one picture and end
+        #[arg(short = '1', long)]
+        once: bool,
+        /// Print one picture as JSON and end
+        #[arg(short, long)]
+        json: bool,
+        /// Time between two looks, with a unit
+        #[arg(short, long, default_value = "1s", value_parser = seconds)]
+        interval: f64,
+        /// Show only names that contain this
+        #[arg(short, long, value_name = "NAME", default_value = "")]
+        filter: String,
+    },
+    /// Give one command to a running generator: `quiver-tg ctl help` lists them
+    Ctl {
+        /// The generator's socket, or ADDRESS:PORT [default: tg.sock in $QUIVER_RUNTIME_DIR, or in
+        /// /run/quiver]
+        #[arg(short, long, value_name = "PATH")]
+        socket: Option<PathBuf>,
+        /// Print JSON
+        #[arg(short, long)]
+        json: bool,
+        /// The command; words may be cut to a unique prefix
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// Measure the generator itself on this machine
     SelfTest {
         /// Core to run on; the first that may be used when not given
@@ -122,6 +157,16 @@ fn main() -> ExitCode {
             let is_alone = tcp.is_none() && !stdio;
             let socket = socket.or_else(|| is_alone.then(default_socket));
             serve::serve(profile.as_deref(), core, &Places { socket, tcp, stdio })
+        }
+        Command::Top { socket, once, json, interval, filter } => top::top(top::Wishes {
+            socket: socket.unwrap_or_else(default_socket),
+            once,
+            json,
+            interval: Duration::from_secs_f64(interval.clamp(0.1, 3600.0)),
+            filter,
+        }),
+        Command::Ctl { socket, json, command } => {
+            top::control(&socket.unwrap_or_else(default_socket), &command.join(" "), json)
         }
         Command::SelfTest { core, peer_core, frame, duration, json } => {
             self_test::self_test(&self_test::Wishes { core, peer_core, frame, duration_s: duration, json })

@@ -277,6 +277,11 @@ impl<S: Surroundings> Generator<S> {
         })
     }
 
+    /// How long frames of each stream took so far, by class of [`Spread`](crate::spread::Spread).
+    pub fn spreads(&self) -> Vec<Vec<u64>> {
+        self.running.iter().flat_map(|running| &running.live).map(|live| live.spread.read()).collect()
+    }
+
     fn go_on(&mut self, running: &mut Running) -> anyhow::Result<Turn> {
         let now_ns = self.engine.now_ns();
         if let Some(port) = self.port_without_link() {

@@ -7,6 +7,7 @@ use quiver_core::counters::Count;
 
 use crate::gaps::Gaps;
 use crate::latency::Times;
+use crate::spread::Spread;
 use crate::stamp::{NoStamp, STAMP_BYTES, Stamp, age_ns};
 use crate::window::{Arrival, WINDOW_FRAMES, Window};
 
@@ -17,6 +18,8 @@ pub struct Live {
     pub made: Count,
     /// Frames that came back; the receiver writes it.
     pub received: Count,
+    /// How long they took; the receiver writes it.
+    pub spread: Spread,
 }
 
 /// What arrived of a stream at the port where it should.
@@ -153,10 +156,13 @@ impl Reception {
             run.next += 1;
             run.count += 1;
             run.bytes += bytes as u64;
+            let stream = &mut self.streams[self.run.stream];
             if let Some(sent_ns) = Stamp::time_of(end)
-                && let Some(arrivals) = &mut self.streams[self.run.stream].arrivals
+                && let Some(arrivals) = &mut stream.arrivals
             {
-                arrivals.times.note(sequence, age_ns(now_ns, sent_ns));
+                let age_ns = age_ns(now_ns, sent_ns);
+                arrivals.times.note(sequence, age_ns);
+                stream.live.spread.note(age_ns);
             }
             return Seen::Ours;
         }
@@ -206,7 +212,7 @@ impl Reception {
         } else if stamp.sequence >= made {
             stream.corrupted += 1;
         } else if let Some(arrivals) = &mut stream.arrivals {
-            arrivals.note(&stamp, bytes, now_ns);
+            arrivals.note(&stamp, bytes, now_ns, &stream.live.spread);
             let (head, next) = (stamp.head(), arrivals.window.next());
             self.run = Run { head, stream: number, next, end: made, count: 0, bytes: 0 };
         } else {
@@ -246,7 +252,7 @@ impl Arrivals {
         self.window.gaps(sent)
     }
 
-    fn note(&mut self, stamp: &Stamp, bytes: usize, now_ns: u64) {
+    fn note(&mut self, stamp: &Stamp, bytes: usize, now_ns: u64, spread: &Spread) {
         match self.window.note(stamp.sequence) {
             Arrival::InOrder => self.received += 1,
             Arrival::Reordered => {
@@ -266,7 +272,9 @@ impl Arrivals {
         }
         self.received_bytes += bytes as u64;
         if stamp.sent_ns != 0 {
-            self.times.note(stamp.sequence, age_ns(now_ns, stamp.sent_ns));
+            let age_ns = age_ns(now_ns, stamp.sent_ns);
+            self.times.note(stamp.sequence, age_ns);
+            spread.note(age_ns);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Rates of a measurement under way: what its streams counted between two looks.
 
 use crate::measuring::Look;
+use crate::spread::{self, Summary};
 
 /// Looks are at least so far apart, nanoseconds.
 const INTERVAL_NS: u64 = 500_000_000;
@@ -12,18 +13,21 @@ pub struct Rates {
     pub sent_pps: f64,
     /// Came back.
     pub received_pps: f64,
+    /// How long those took.
+    pub latency: Option<Summary>,
 }
 
 /// Keeps the last look, and what happened up to it.
 #[derive(Default)]
 pub struct Sampler {
     last: Option<Look>,
+    spreads: Vec<Vec<u64>>,
     rates: Vec<Rates>,
 }
 
 impl Sampler {
-    /// The counts are these now.
-    pub fn see(&mut self, look: &Look) {
+    /// The counts are these now; `spreads` gives those of times.
+    pub fn see(&mut self, look: &Look, spreads: impl FnOnce() -> Vec<Vec<u64>>) {
         let Some(last) = &self.last else {
             self.last = Some(look.clone());
             return;
@@ -33,11 +37,14 @@ impl Sampler {
             return;
         }
         let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 * 1e9 / passed_ns as f64;
+        let times = std::mem::replace(&mut self.spreads, spreads());
         let both = look.streams.iter().zip(&last.streams);
         self.rates = both
-            .map(|(now, before)| Rates {
+            .enumerate()
+            .map(|(stream, (now, before))| Rates {
                 sent_pps: rate(now.0, before.0),
                 received_pps: rate(now.1, before.1),
+                latency: spread::between(times.get(stream).map_or(&[], Vec::as_slice), &self.spreads[stream]),
             })
             .collect();
         self.last = Some(look.clone());

@@ -96,7 +96,7 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
         let (sent, received) = look.as_ref().map_or((0, 0), |look| look.streams[number]);
         let rates = station.sampler.rates(number);
         text += &format!(
-            "stream {number} ({} -> {})  sent {} ({})  back {} ({})  not yet back {}\n",
+            "stream {number} ({} -> {})  sent {} ({})  back {} ({})  not yet back {}{}\n",
             facts.from,
             facts.to,
             grouped(sent),
@@ -104,6 +104,9 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
             grouped(received),
             scaled(rates.received_pps, "pps"),
             grouped(sent.saturating_sub(received)),
+            rates.latency.map_or(String::new(), |l| {
+                format!("  p50 {:.1} µs, p99 {:.1} µs", l.p50 as f64 / 1e3, l.p99 as f64 / 1e3)
+            }),
         );
         let (rate, is_paused) = look.as_ref().map_or((None, false), |look| {
             let (rate, is_paused) = look.plans[number];
@@ -113,6 +116,7 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
             "stream": number, "rate_pps": rate, "is_paused": is_paused, "from": facts.from, "to": facts.to, "frame_bytes": facts.frame_bytes,
             "sent": sent, "received": received, "missing": sent.saturating_sub(received),
             "sent_pps": rates.sent_pps, "received_pps": rates.received_pps,
+            "latency_ns": rates.latency,
         }));
     }
     let generator = &mut station.loaded()?.generator;

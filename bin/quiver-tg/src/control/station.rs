@@ -174,7 +174,7 @@ impl<S: Surroundings> Station<S> {
             return None; // who loads it looks for the links
         }
         if let Some(look) = loaded.generator.look() {
-            self.sampler.see(&look);
+            self.sampler.see(&look, || loaded.generator.spreads());
         }
         let number = self.measurement;
         let result = match loaded.generator.turn() {

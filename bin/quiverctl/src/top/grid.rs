@@ -1,69 +1,14 @@
-//! The panes as tables: columns, values, order. The screen and the plain text show the same ones.
+//! What the router does, as tables.
+
+use quiver_screen::{Choice, Column, Pane, Value, View, number, scaled, words};
 
 use super::rates::{Interface, Node, Picture, Reason, Worker};
+use super::snapshot::Snapshot;
 
-/// One of the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pane {
-    Nodes,
-    Interfaces,
-    Workers,
-    Drops,
-}
-
-impl Pane {
-    /// All, in the order of their keys 1 to 4.
-    pub const ALL: [Pane; 4] = [Pane::Nodes, Pane::Interfaces, Pane::Workers, Pane::Drops];
-
-    /// Its heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Pane::Nodes => "Nodes",
-            Pane::Interfaces => "Interfaces",
-            Pane::Workers => "Workers",
-            Pane::Drops => "Drops",
-        }
-    }
-
-    /// Its columns; the first is the name that a filter looks at.
-    pub fn columns(self) -> &'static [Column] {
-        match self {
-            Pane::Nodes => &NODES,
-            Pane::Interfaces => &INTERFACES,
-            Pane::Workers => &WORKERS,
-            Pane::Drops => &DROPS,
-        }
-    }
-
-    /// The column that it is sorted by until the user says otherwise.
-    pub fn sorted_by(self) -> usize {
-        match self {
-            Pane::Nodes => 5,
-            Pane::Interfaces => 0,
-            Pane::Workers => 0,
-            Pane::Drops => 1,
-        }
-    }
-}
-
-/// A column.
-pub struct Column {
-    pub title: &'static str,
-    /// Characters that it takes; the rest of the line is the widest column's.
-    pub width: u16,
-    pub is_number: bool,
-}
-
-const fn text(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_number: false }
-}
-
-const fn number(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_number: true }
-}
+const DROPS_PANE: usize = 3;
 
 const NODES: [Column; 6] = [
-    text("Node", 26),
+    words("Node", 26),
     number("Calls/s", 9),
     number("Packets/s", 10),
     number("Pkts/call", 10),
@@ -71,8 +16,8 @@ const NODES: [Column; 6] = [
     number("Share", 8),
 ];
 const INTERFACES: [Column; 8] = [
-    text("Interface", 18),
-    text("State", 7),
+    words("Interface", 18),
+    words("State", 7),
     number("Rx pkt/s", 9),
     number("Rx bit/s", 9),
     number("Tx pkt/s", 9),
@@ -81,118 +26,98 @@ const INTERFACES: [Column; 8] = [
     number("Err/s", 8),
 ];
 const WORKERS: [Column; 8] = [
-    text("Worker", 10),
+    words("Worker", 10),
     number("Core", 5),
-    text("State", 15),
+    words("State", 15),
     number("Busy", 7),
-    text("", 14),
+    words("", 14),
     number("Loops/s", 9),
     number("Pkts/call", 10),
     number("Sleeps/s", 9),
 ];
-const DROPS: [Column; 4] = [text("Node", 22), number("Per s", 9), number("Count", 11), text("Reason", 38)];
+const DROPS: [Column; 4] = [words("Node", 22), number("Per s", 9), number("Count", 11), words("Reason", 38)];
 
-/// One cell.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    Text(String),
-    /// A rate or a count, shown with k, M, G.
-    Rate(f64),
-    /// A plain number with one digit behind the point; nothing when there is none.
-    Plain(Option<f64>),
-    /// A number that names something.
-    Number(Option<u64>),
-    /// 0 to 1, shown as per cent.
-    Share(f64),
-}
+impl View for Picture {
+    type Snapshot = Snapshot;
+    const PROGRAM: &'static str = "quiverctl top";
+    const PEER: &'static str = "router";
+    const PANES: &'static [Pane] = &[
+        Pane { title: "Nodes", columns: &NODES, sorted_by: 5 },
+        Pane { title: "Interfaces", columns: &INTERFACES, sorted_by: 0 },
+        Pane { title: "Workers", columns: &WORKERS, sorted_by: 0 },
+        Pane { title: "Drops", columns: &DROPS, sorted_by: 1 },
+    ];
+    const KEYS: &'static str = "? help  Tab pane  s sort  / filter  w worker  p pause  +- interval  q quit";
+    const HELP: &'static [&'static str] = &[
+        "Tab, 1-4     next pane, or this one",
+        "s, r         sort by the next column; reverse",
+        "/            filter by name (Enter keeps, Esc clears)",
+        "w            nodes of all workers, or of one",
+        "a            also what stands still",
+        "e            also events, which no packet died of",
+        "p, Space     let the picture stand still",
+        "+ -          longer or shorter interval",
+        "j k, arrows  scroll; PgUp, PgDn, Home, End too",
+        "q, Ctrl-C    leave",
+        "",
+        "Share: of a worker's time. Busy: of it, what was not",
+        "spent on asking empty queues. Bits: of layer 2,",
+        "without FCS.",
+    ];
 
-impl Value {
-    /// As it is shown.
-    pub fn show(&self) -> String {
-        match self {
-            Value::Text(text) => text.clone(),
-            Value::Rate(value) => scaled(*value),
-            Value::Plain(Some(value)) => format!("{value:.1}"),
-            Value::Number(Some(number)) => number.to_string(),
-            Value::Plain(None) | Value::Number(None) => "-".to_owned(),
-            Value::Share(share) => format!("{:.1} %", 100.0 * share),
+    fn between(before: &Snapshot, now: &Snapshot) -> Option<Picture> {
+        Picture::between(before, now)
+    }
+
+    fn rows(&self, pane: usize, choice: &Choice) -> Vec<Vec<Value>> {
+        match pane {
+            0 => {
+                let nodes = self.nodes_of(choice.part);
+                nodes.iter().filter(|n| choice.idle || n.calls_per_s > 0.0).map(node_row).collect()
+            }
+            1 => self.interfaces.iter().map(interface_row).collect(),
+            2 => self.workers.iter().map(worker_row).collect(),
+            _ => {
+                let wanted = |r: &&Reason| {
+                    (choice.events || r.is_drop) && (choice.idle || r.per_s > 0.0 || r.count > 0)
+                };
+                self.reasons.iter().filter(wanted).map(reason_row).collect()
+            }
         }
     }
 
-    /// Numbers first the largest, names by the alphabet.
-    fn before(&self, other: &Value) -> std::cmp::Ordering {
-        let weight = |value: &Value| match value {
-            Value::Text(_) => 0.0,
-            Value::Rate(value) | Value::Share(value) => *value,
-            Value::Plain(value) => value.unwrap_or(-1.0),
-            Value::Number(number) => number.map_or(-1.0, |number| number as f64),
-        };
-        match (self, other) {
-            (Value::Text(one), Value::Text(two)) => one.cmp(two),
-            _ => weight(other).total_cmp(&weight(self)),
-        }
+    fn totals(&self) -> String {
+        let total = &self.total;
+        let busiest = self.workers.iter().map(|worker| worker.busy).fold(0.0, f64::max);
+        format!(
+            "rx {} pkt/s {} bit/s  tx {} pkt/s {} bit/s  died {}/s  busy {:.0} %",
+            scaled(total.rx_pps),
+            scaled(total.rx_bps),
+            scaled(total.tx_pps),
+            scaled(total.tx_bps),
+            scaled(self.deaths_per_s()),
+            100.0 * busiest
+        )
     }
-}
 
-/// `0`, `7.3`, `950`, `12.3k`, `41.8M`, `1.2G`.
-pub fn scaled(value: f64) -> String {
-    const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
-    let mut value = value.max(0.0);
-    let mut unit = 0;
-    // 999.95 would round to 1000.0.
-    while value >= 999.95 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
+    fn elapsed_s(&self) -> f64 {
+        self.elapsed_s
     }
-    match value {
-        0.0 => "0".to_owned(),
-        value if unit == 0 && value >= 99.95 => format!("{value:.0}"),
-        value => format!("{value:.1}{}", UNITS[unit]),
+
+    fn alert(&self) -> Option<String> {
+        let stalled =
+            |w: &Worker| Some(format!("worker {} STALLS for {:.0} s {}", w.worker, w.stalled_s?, w.at));
+        let all: Vec<String> = self.workers.iter().filter_map(stalled).collect();
+        (!all.is_empty()).then(|| all.join(", "))
     }
-}
 
-/// What of a picture is wanted.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Names contain this, in any case.
-    pub filter: String,
-    /// Nodes of this worker; of all together without one.
-    pub worker: Option<usize>,
-    /// Rows too in which nothing happened.
-    pub idle: bool,
-    /// What nodes counted without a packet's death, too.
-    pub events: bool,
-    /// Column to sort by, and whether backwards.
-    pub order: Option<(usize, bool)>,
-}
+    fn parts(&self) -> usize {
+        self.workers.len()
+    }
 
-/// The rows of a pane.
-pub fn rows(pane: Pane, picture: &Picture, choice: &Choice) -> Vec<Vec<Value>> {
-    let filter = choice.filter.to_lowercase();
-    let mut rows: Vec<Vec<Value>> = match pane {
-        Pane::Nodes => {
-            let nodes = picture.nodes_of(choice.worker);
-            nodes.iter().filter(|n| choice.idle || n.calls_per_s > 0.0).map(node_row).collect()
-        }
-        Pane::Interfaces => picture.interfaces.iter().map(interface_row).collect(),
-        Pane::Workers => picture.workers.iter().map(worker_row).collect(),
-        Pane::Drops => {
-            let wanted =
-                |r: &&Reason| (choice.events || r.is_drop) && (choice.idle || r.per_s > 0.0 || r.count > 0);
-            picture.reasons.iter().filter(wanted).map(reason_row).collect()
-        }
-    };
-    let has = |value: &Value| matches!(value, Value::Text(text) if text.to_lowercase().contains(&filter));
-    rows.retain(|row| filter.is_empty() || has(&row[0]) || (pane == Pane::Drops && row.iter().any(has)));
-    let (column, backwards) = choice.order.unwrap_or((pane.sorted_by(), false));
-    rows.sort_by(|one, two| {
-        let order = match (one.get(column), two.get(column)) {
-            (Some(one), Some(two)) => one.before(two),
-            _ => std::cmp::Ordering::Equal,
-        };
-        if backwards { order.reverse() } else { order }
-    });
-    rows
+    fn filters_all_columns(pane: usize) -> bool {
+        pane == DROPS_PANE
+    }
 }
 
 fn node_row(node: &Node) -> Vec<Value> {
@@ -258,48 +183,15 @@ fn reason_row(reason: &Reason) -> Vec<Value> {
     ]
 }
 
-/// Text from the router, safe for a terminal: no control characters, and only ASCII where the terminal
-/// does not speak UTF-8.
-pub fn clean(text: &str, utf8: bool) -> String {
-    let safe = |c: char| if c.is_control() || !(utf8 || c.is_ascii()) { '?' } else { c };
-    text.chars().map(safe).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_fit_into_their_columns() {
-        for (value, shown) in [
-            (0.0, "0"),
-            (0.5, "0.5"),
-            (99.94, "99.9"),
-            (950.4, "950"),
-            (999.96, "1.0k"),
-            (12_345.0, "12.3k"),
-            (41.8e6, "41.8M"),
-            (999.96e9, "1.0T"),
-            (1.2e15, "1200.0T"),
-            (-3.0, "0"),
-        ] {
-            assert_eq!(scaled(value), shown);
-        }
-    }
-
-    #[test]
-    fn what_the_router_says_cannot_steer_the_terminal() {
-        assert_eq!(clean("e0\x1b[2J\n", true), "e0?[2J?");
-        assert_eq!(clean("größe", true), "größe");
-        assert_eq!(clean("größe", false), "gr??e");
-    }
-
-    #[test]
     fn lines_of_every_pane_fit_into_80_characters() {
-        for pane in Pane::ALL {
-            let columns = pane.columns();
-            let width: u16 = columns.iter().map(|c| c.width).sum();
-            assert!(width <= 80, "{}: {width}", pane.title());
+        for pane in Picture::PANES {
+            let width: u16 = pane.columns.iter().map(|c| c.width).sum();
+            assert!(width <= 80, "{}: {width}", pane.title);
         }
     }
 }

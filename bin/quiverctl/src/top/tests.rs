@@ -7,10 +7,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value as Json, json};
 
-use super::app::App;
-use super::draw::draw;
-use super::grid::{Choice, Pane};
-use super::poll::News;
+use quiver_screen::{App, Choice, News, View, draw};
+
 use super::rates::Picture;
 use super::snapshot::Snapshot;
 
@@ -69,19 +67,19 @@ fn snapshot(seconds: u64) -> Snapshot {
     Snapshot::read(&answers(seconds)).unwrap()
 }
 
-fn counted(seconds: u64) -> News {
+fn counted(seconds: u64) -> News<Snapshot> {
     News::Counted(Box::new(snapshot(seconds)))
 }
 
 /// A screen that has heard of two moments.
-fn app() -> App {
+fn app() -> App<Picture> {
     let mut app = App::new("/run/quiver/api.sock".into(), Duration::from_secs(1), String::new(), true);
     app.hear(counted(1));
     app.hear(counted(2));
     app
 }
 
-fn press(app: &mut App, keys: &str) {
+fn press(app: &mut App<Picture>, keys: &str) {
     for key in keys.chars() {
         let code = match key {
             '\n' => KeyCode::Enter,
@@ -93,7 +91,7 @@ fn press(app: &mut App, keys: &str) {
     }
 }
 
-fn screen_of(app: &mut App, width: u16, height: u16) -> String {
+fn screen_of(app: &mut App<Picture>, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, app)).unwrap();
     terminal.backend().to_string()
@@ -101,10 +99,10 @@ fn screen_of(app: &mut App, width: u16, height: u16) -> String {
 
 #[test]
 fn each_pane_is_drawn_on_80_by_24() {
-    for (key, pane) in "1234".chars().zip(Pane::ALL) {
+    for (key, pane) in "1234".chars().zip(Picture::PANES) {
         let mut app = app();
         press(&mut app, &key.to_string());
-        insta::assert_snapshot!(pane.title().to_lowercase(), screen_of(&mut app, 80, 24));
+        insta::assert_snapshot!(pane.title.to_lowercase(), screen_of(&mut app, 80, 24));
     }
 }
 
@@ -173,7 +171,7 @@ fn a_filter_is_typed_kept_and_cleared() {
 }
 
 /// The first words of the rows of the table.
-fn names(app: &mut App) -> Vec<String> {
+fn names(app: &mut App<Picture>) -> Vec<String> {
     let screen = screen_of(app, 80, 24);
     let lines = screen.lines().skip(5).map(|line| line.trim_matches('"').trim_end().to_owned());
     let rows = lines.take_while(|line| !line.is_empty());
@@ -224,10 +222,10 @@ fn the_interval_goes_in_steps_and_stops_at_its_ends() {
 fn nodes_are_shown_of_all_workers_or_of_one() {
     let mut app = app();
     press(&mut app, "ww");
-    assert_eq!(app.choice.worker, Some(1));
+    assert_eq!(app.choice.part, Some(1));
     assert!(screen_of(&mut app, 80, 24).contains("  worker 1"));
     press(&mut app, "w");
-    assert_eq!(app.choice.worker, None);
+    assert_eq!(app.choice.part, None);
 }
 
 #[test]
@@ -253,11 +251,11 @@ fn a_terminal_without_utf8_and_color_shows_it_too() {
 #[test]
 fn without_a_terminal_the_same_tables_are_text() {
     let picture = Picture::between(&snapshot(1), &snapshot(2)).unwrap();
-    insta::assert_snapshot!("text", super::plain::text(&picture, &Choice::default(), true));
+    insta::assert_snapshot!("text", quiver_screen::text(&picture, &Choice::default(), true));
     let stalled = Picture::between(&snapshot(1), &snapshot(10)).unwrap();
     assert!(
-        super::plain::text(&stalled, &Choice::default(), true)
-            .contains("worker 1 STALLS: in node ip4-lookup")
+        quiver_screen::text(&stalled, &Choice::default(), true)
+            .contains("worker 1 STALLS for 12 s in node ip4-lookup")
     );
     let as_json = json!(picture);
     assert_eq!(as_json["interfaces"][2]["name"], "memif0/1");

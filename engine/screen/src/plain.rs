@@ -2,21 +2,21 @@
 
 use std::fmt::Write as _;
 
-use super::grid::{Choice, Pane, clean, rows, scaled};
-use super::rates::Picture;
+use crate::View;
+use crate::table::{Choice, Pane, clean, rows};
 
 /// All panes, one below the other.
-pub fn text(picture: &Picture, choice: &Choice, utf8: bool) -> String {
-    let mut out = format!("{}, over {:.1} s\n", totals(picture), picture.elapsed_s);
-    for worker in picture.workers.iter().filter(|worker| worker.stalled_s.is_some()) {
-        let _ = writeln!(out, "worker {} STALLS: {}", worker.worker, clean(&worker.at, utf8));
+pub fn text<V: View>(picture: &V, choice: &Choice, utf8: bool) -> String {
+    let mut out = format!("{}, over {:.1} s\n", picture.totals(), picture.elapsed_s());
+    if let Some(alert) = picture.alert() {
+        let _ = writeln!(out, "{}", clean(&alert, utf8));
     }
-    for pane in Pane::ALL {
-        let rows = rows(pane, picture, choice);
+    for (index, pane) in V::PANES.iter().enumerate() {
+        let rows = rows(index, picture, choice);
         let shown: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|value| clean(&value.show(), utf8)).collect()).collect();
         if shown.is_empty() {
-            let _ = writeln!(out, "\n{}: none", pane.title());
+            let _ = writeln!(out, "\n{}: none", pane.title);
             continue;
         }
         out.push('\n');
@@ -25,8 +25,8 @@ pub fn text(picture: &Picture, choice: &Choice, utf8: bool) -> String {
     out
 }
 
-fn write_table(pane: Pane, rows: &[Vec<String>], out: &mut String) {
-    let columns = pane.columns();
+fn write_table(pane: &Pane, rows: &[Vec<String>], out: &mut String) {
+    let columns = pane.columns;
     let width = |index: usize| {
         let longest = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count()).max();
         longest.unwrap_or(0).max(columns[index].title.len())
@@ -45,19 +45,4 @@ fn write_table(pane: Pane, rows: &[Vec<String>], out: &mut String) {
         out.push_str(line.trim_end());
         out.push('\n');
     }
-}
-
-/// The line of sums.
-pub fn totals(picture: &Picture) -> String {
-    let total = &picture.total;
-    let busiest = picture.workers.iter().map(|worker| worker.busy).fold(0.0, f64::max);
-    format!(
-        "rx {} pkt/s {} bit/s  tx {} pkt/s {} bit/s  died {}/s  busy {:.0} %",
-        scaled(total.rx_pps),
-        scaled(total.rx_bps),
-        scaled(total.tx_pps),
-        scaled(total.tx_bps),
-        scaled(picture.deaths_per_s()),
-        100.0 * busiest
-    )
 }

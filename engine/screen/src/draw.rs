@@ -6,27 +6,13 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Clear, Paragraph, Row, Table};
 
-use super::app::App;
-use super::grid::{Column, Pane, Value, clean, rows};
-use super::plain::totals;
+use crate::View;
+use crate::app::App;
+use crate::table::{Column, Value, clean, rows, scaled};
 
-const KEYS: &str = "? help  Tab pane  s sort  / filter  w worker  p pause  +- interval  q quit";
-const HELP: [&str; 14] = [
-    "Tab, 1-4     next pane, or this one",
-    "s, r         sort by the next column; reverse",
-    "/            filter by name (Enter keeps, Esc clears)",
-    "w            nodes of all workers, or of one",
-    "a            also what stands still",
-    "e            also events, which no packet died of",
-    "p, Space     let the picture stand still",
-    "+ -          longer or shorter interval",
-    "j k, arrows  scroll; PgUp, PgDn, Home, End too",
-    "q, Ctrl-C    leave",
-    "",
-    "Share: of a worker's time. Busy: of it, what was not",
-    "spent on asking empty queues. Bits: of layer 2,",
-    "without FCS.",
-];
+/// Lines of the plot, its heading among them; below this many rows of the table there is none.
+const PLOT_LINES: u16 = 7;
+const PLOT_FROM_LINES: u16 = 16;
 
 fn plain() -> Style {
     Style::new()
@@ -41,62 +27,85 @@ fn reversed() -> Style {
 }
 
 /// Draw everything.
-pub fn draw(frame: &mut Frame, app: &mut App) {
-    let [title, sums, alert, tabs, body, keys] = Layout::vertical([
+pub fn draw<V: View>(frame: &mut Frame, app: &mut App<V>) {
+    let plot_lines = if has_plot(frame, app) { PLOT_LINES } else { 0 };
+    let [title, sums, alert, tabs, body, plot, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Min(2),
+        Constraint::Length(plot_lines),
         Constraint::Length(1),
     ])
     .areas(frame.area());
     let pause = if app.is_paused { "  PAUSED" } else { "" };
     let every = app.interval.as_millis() as f64 / 1000.0;
-    let heading = format!("quiverctl top  every {every} s{pause}  {}", clean(&app.socket, app.utf8));
+    let heading = format!("{}  every {every} s{pause}  {}", V::PROGRAM, clean(&app.place, app.utf8));
     frame.render_widget(Paragraph::new(Span::styled(heading, bold())), title);
-    let line = app.picture.as_ref().map_or_else(|| "measuring".to_owned(), totals);
+    let line = app.picture.as_ref().map_or_else(|| "measuring".to_owned(), View::totals);
     frame.render_widget(Paragraph::new(line), sums);
     frame.render_widget(Paragraph::new(Span::styled(warning(app), reversed())), alert);
     frame.render_widget(Paragraph::new(tab_line(app)), tabs);
     draw_table(frame, app, body);
+    if plot_lines > 0 {
+        draw_plot(frame, app, plot);
+    }
     let foot = if app.types_filter {
         Line::from(format!("filter: {}_", clean(&app.choice.filter, app.utf8)))
     } else {
-        Line::from(KEYS)
+        Line::from(V::KEYS)
     };
     frame.render_widget(Paragraph::new(foot), keys);
     if app.shows_help {
-        draw_help(frame);
+        draw_help(frame, V::HELP);
     }
+}
+
+fn has_plot<V: View>(frame: &Frame, app: &App<V>) -> bool {
+    !V::PLOT.is_empty() && !app.history.is_empty() && frame.area().height >= PLOT_FROM_LINES + PLOT_LINES
+}
+
+/// Columns of marks, the newest at the right; the smaller rate stands in the larger one.
+fn draw_plot<V: View>(frame: &mut Frame, app: &App<V>, area: Rect) {
+    let lines = usize::from(area.height.saturating_sub(1));
+    let shown = app.history.iter().rev().take(usize::from(area.width)).rev();
+    let points: Vec<(f64, f64)> = shown.copied().collect();
+    let most = points.iter().map(|(whole, _)| *whole).fold(0.0, f64::max);
+    let mut text = vec![Line::from(format!("{}, up to {}", V::PLOT, scaled(most)))];
+    for line in (0..lines).rev() {
+        let floor = most * (line as f64 + 0.5) / lines as f64;
+        let mark = |(whole, part): &(f64, f64)| match (*part >= floor, *whole >= floor) {
+            _ if most == 0.0 => ' ',
+            (true, _) => '#',
+            (false, true) => '.',
+            (false, false) => ' ',
+        };
+        text.push(Line::from(points.iter().map(mark).collect::<String>()));
+    }
+    frame.render_widget(Paragraph::new(text), area);
 }
 
 /// What is wrong, worst first.
-fn warning(app: &App) -> String {
+fn warning<V: View>(app: &App<V>) -> String {
     if let Some(why) = &app.lost {
-        return format!(" The router is gone; trying again. {} ", clean(why, app.utf8));
+        return format!(" The {} is gone; trying again. {} ", V::PEER, clean(why, app.utf8));
     }
-    let workers = app.picture.iter().flat_map(|picture| &picture.workers);
-    let stalled: Vec<String> = workers
-        .filter_map(|w| {
-            Some(format!("worker {} STALLS for {:.0} s {}", w.worker, w.stalled_s?, clean(&w.at, app.utf8)))
-        })
-        .collect();
-    match stalled.is_empty() {
-        false => format!(" {} ", stalled.join(", ")),
-        true if app.returned => " The router was gone and is there again. ".to_owned(),
-        true => String::new(),
+    match app.picture.as_ref().and_then(View::alert) {
+        Some(alert) => format!(" {} ", clean(&alert, app.utf8)),
+        None if app.returned => format!(" The {} was gone and is there again. ", V::PEER),
+        None => String::new(),
     }
 }
 
-fn tab_line(app: &App) -> Line<'static> {
+fn tab_line<V: View>(app: &App<V>) -> Line<'static> {
     let mut spans = Vec::new();
-    for (index, pane) in Pane::ALL.into_iter().enumerate() {
-        let style = if pane == app.pane { reversed().add_modifier(Modifier::BOLD) } else { plain() };
-        spans.push(Span::styled(format!(" {} {} ", index + 1, pane.title()), style));
+    for (index, pane) in V::PANES.iter().enumerate() {
+        let style = if index == app.pane { reversed().add_modifier(Modifier::BOLD) } else { plain() };
+        spans.push(Span::styled(format!(" {} {} ", index + 1, pane.title), style));
     }
-    if let (Pane::Nodes, Some(worker)) = (app.pane, app.choice.worker) {
-        spans.push(Span::raw(format!("  worker {worker}")));
+    if let (0, Some(part)) = (app.pane, app.choice.part) {
+        spans.push(Span::raw(format!("  worker {part}")));
     }
     if !app.choice.filter.is_empty() {
         spans.push(Span::raw(format!("  filter: {}", clean(&app.choice.filter, app.utf8))));
@@ -104,8 +113,8 @@ fn tab_line(app: &App) -> Line<'static> {
     Line::from(spans)
 }
 
-fn draw_table(frame: &mut Frame, app: &mut App, area: Rect) {
-    let columns = app.pane.columns();
+fn draw_table<V: View>(frame: &mut Frame, app: &mut App<V>, area: Rect) {
+    let columns = V::PANES[app.pane].columns;
     let rows = app.picture.as_ref().map(|picture| rows(app.pane, picture, &app.choice)).unwrap_or_default();
     let height = usize::from(area.height.saturating_sub(1));
     app.rows_shown = height;
@@ -159,9 +168,9 @@ fn table_row(columns: &'static [Column], row: &[Value], utf8: bool) -> Row<'stat
     Row::new(cells).style(if stalls { reversed() } else { plain() })
 }
 
-fn draw_help(frame: &mut Frame) {
+fn draw_help(frame: &mut Frame, help: &[&str]) {
     let area = frame.area();
-    let lines: Vec<Line> = HELP.iter().map(|line| Line::from(format!("| {line:<53}|"))).collect();
+    let lines: Vec<Line> = help.iter().map(|line| Line::from(format!("| {line:<53}|"))).collect();
     let (width, height) = (56.min(area.width), (lines.len() as u16 + 2).min(area.height));
     let rule = Line::from(format!("+{}+", "-".repeat(54)));
     let all: Vec<Line> = std::iter::once(rule.clone()).chain(lines).chain([rule]).collect();

@@ -1,29 +1,34 @@
 //! The state of the screen, and what keys do to it.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::grid::{Choice, Pane};
-use super::poll::News;
-use super::rates::Picture;
-use super::snapshot::Snapshot;
+use crate::View;
+use crate::poll::News;
+use crate::table::Choice;
 
 /// Steps of the interval, milliseconds.
 const INTERVALS_MS: [u64; 7] = [200, 500, 1000, 2000, 5000, 10_000, 30_000];
+/// Points of the plot that are kept.
+const HISTORY_MAX: usize = 512;
 /// Characters of a filter.
 const FILTER_CHARS_MAX: usize = 40;
 
 /// What the user has before him.
-pub struct App {
-    /// Where the router is reached.
-    pub socket: String,
+pub struct App<V: View> {
+    /// Where the figures come from.
+    pub place: String,
     /// Does the terminal speak UTF-8?
     pub utf8: bool,
-    pub pane: Pane,
+    /// The pane that is shown, by its place.
+    pub pane: usize,
+    /// What of it.
     pub choice: Choice,
     /// Order of each pane, once the user has set one.
-    orders: [Option<(usize, bool)>; Pane::ALL.len()],
+    orders: Vec<Option<(usize, bool)>>,
+    /// Between two looks.
     pub interval: Duration,
     /// The picture stands still.
     pub is_paused: bool,
@@ -33,25 +38,29 @@ pub struct App {
     pub types_filter: bool,
     /// First row that is shown, and how many fit; the drawing sets the second.
     pub top_row: usize,
-    pub rows_shown: usize,
-    pub picture: Option<Picture>,
-    last: Option<Snapshot>,
-    /// Why the router is not there.
+    pub(crate) rows_shown: usize,
+    /// What is shown.
+    pub picture: Option<V>,
+    /// What the plot shows, the newest last.
+    pub history: VecDeque<(f64, f64)>,
+    last: Option<V::Snapshot>,
+    /// Why nobody answers.
     pub lost: Option<String>,
-    /// It was gone, and is there again, for so many pictures.
+    /// Who answers was gone, and is there again.
     pub returned: bool,
+    /// The user leaves.
     pub quits: bool,
 }
 
-impl App {
+impl<V: View> App<V> {
     /// Nothing is known yet.
-    pub fn new(socket: String, interval: Duration, filter: String, utf8: bool) -> App {
+    pub fn new(place: String, interval: Duration, filter: String, utf8: bool) -> App<V> {
         App {
-            socket,
+            place,
             utf8,
-            pane: Pane::Nodes,
+            pane: 0,
             choice: Choice { filter, ..Choice::default() },
-            orders: [None; Pane::ALL.len()],
+            orders: vec![None; V::PANES.len()],
             interval,
             is_paused: false,
             shows_help: false,
@@ -59,6 +68,7 @@ impl App {
             top_row: 0,
             rows_shown: 0,
             picture: None,
+            history: VecDeque::new(),
             last: None,
             lost: None,
             returned: false,
@@ -67,7 +77,7 @@ impl App {
     }
 
     /// The asking thread has something. Returns whether the screen changes.
-    pub fn hear(&mut self, news: News) -> bool {
+    pub fn hear(&mut self, news: News<V::Snapshot>) -> bool {
         match news {
             News::Lost(why) => {
                 // What it counts begins anew when it is there again.
@@ -78,8 +88,14 @@ impl App {
             }
             News::Counted(now) => {
                 self.returned |= self.lost.take().is_some();
-                let picture = self.last.as_ref().and_then(|last| Picture::between(last, &now));
+                let picture = self.last.as_ref().and_then(|last| V::between(last, &now));
                 self.last = Some(*now);
+                if let Some(point) = picture.as_ref().and_then(V::plotted) {
+                    if self.history.len() == HISTORY_MAX {
+                        self.history.pop_front();
+                    }
+                    self.history.push_back(point);
+                }
                 match picture {
                     Some(picture) if !self.is_paused => {
                         self.picture = Some(picture);
@@ -128,8 +144,8 @@ impl App {
             KeyCode::Char('q') => self.quits = true,
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.shows_help = true,
             KeyCode::Tab | KeyCode::Right => self.turn_pane(1),
-            KeyCode::BackTab | KeyCode::Left => self.turn_pane(Pane::ALL.len() - 1),
-            KeyCode::Char(c @ '1'..='4') => self.show_pane(Pane::ALL[c as usize - '1' as usize]),
+            KeyCode::BackTab | KeyCode::Left => self.turn_pane(V::PANES.len() - 1),
+            KeyCode::Char(c @ '1'..='9') => self.show_pane(c as usize - '1' as usize),
             KeyCode::Char('s') => self.sort_next(),
             KeyCode::Char('r') => {
                 let (column, backwards) = self.order();
@@ -140,7 +156,7 @@ impl App {
             KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('+') => self.step_interval(true),
             KeyCode::Char('-') => self.step_interval(false),
-            KeyCode::Char('w') => self.next_worker(),
+            KeyCode::Char('w') => self.next_part(),
             KeyCode::Char('a') => self.choice.idle = !self.choice.idle,
             KeyCode::Char('e') => self.choice.events = !self.choice.events,
             KeyCode::Char('j') | KeyCode::Down => self.top_row += 1,
@@ -153,34 +169,31 @@ impl App {
         }
     }
 
-    fn index(&self) -> usize {
-        Pane::ALL.iter().position(|pane| *pane == self.pane).unwrap_or(0)
-    }
-
     fn turn_pane(&mut self, by: usize) {
-        self.show_pane(Pane::ALL[(self.index() + by) % Pane::ALL.len()]);
+        self.show_pane((self.pane + by) % V::PANES.len());
     }
 
-    fn show_pane(&mut self, pane: Pane) {
-        self.pane = pane;
-        self.top_row = 0;
-        self.choice.order = self.orders[self.index()];
+    fn show_pane(&mut self, pane: usize) {
+        if pane < V::PANES.len() {
+            self.pane = pane;
+            self.top_row = 0;
+            self.choice.order = self.orders[pane];
+        }
     }
 
     /// The column that the pane is sorted by, and whether backwards.
     pub fn order(&self) -> (usize, bool) {
-        self.choice.order.unwrap_or((self.pane.sorted_by(), false))
+        self.choice.order.unwrap_or((V::PANES[self.pane].sorted_by, false))
     }
 
     fn set_order(&mut self, order: (usize, bool)) {
-        let index = self.index();
-        self.orders[index] = Some(order);
+        self.orders[self.pane] = Some(order);
         self.choice.order = Some(order);
     }
 
     /// The next column that has a title.
     fn sort_next(&mut self) {
-        let columns = self.pane.columns();
+        let columns = V::PANES[self.pane].columns;
         let next = (1..=columns.len()).map(|by| (self.order().0 + by) % columns.len());
         if let Some(column) = next.into_iter().find(|column| !columns[*column].title.is_empty()) {
             self.set_order((column, false));
@@ -197,12 +210,12 @@ impl App {
         self.interval = Duration::from_millis(step.copied().unwrap_or(now));
     }
 
-    /// All workers together, then one after the other.
-    fn next_worker(&mut self) {
-        let count = self.picture.as_ref().map_or(0, |picture| picture.workers.len());
-        self.choice.worker = match self.choice.worker {
+    /// All parts together, then one after the other.
+    fn next_part(&mut self) {
+        let count = self.picture.as_ref().map_or(0, View::parts);
+        self.choice.part = match self.choice.part {
             None if count > 0 => Some(0),
-            Some(worker) if worker + 1 < count => Some(worker + 1),
+            Some(part) if part + 1 < count => Some(part + 1),
             _ => None,
         };
     }
