@@ -23,6 +23,7 @@ pub mod serve;
 pub mod session;
 pub mod spread;
 pub mod stamp;
+pub mod stateful;
 pub mod table;
 pub mod top;
 pub mod traffic;

@@ -1,0 +1,28 @@
+//! Stateful traffic: transactions between clients on one port and servers on another (or real ones), over
+//! UDP and TCP, each begun, carried on and ended as its packets come. docs/decisions/stateful-traffic.md
+//! says why the machines are our own.
+
+pub mod counters;
+pub mod flow;
+pub mod frame;
+pub mod hosts;
+pub mod index;
+pub mod io;
+pub mod key;
+pub mod pattern;
+pub mod plan;
+pub mod profile;
+pub mod program;
+pub mod schedule;
+pub mod side;
+pub mod table;
+pub mod tcp;
+pub mod udp;
+pub mod wheel;
+
+pub use profile::Stateful;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
