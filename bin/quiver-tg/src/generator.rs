@@ -112,6 +112,28 @@ pub struct Generator<S> {
     pub(crate) running: Option<Running>,
 }
 
+/// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs belong to.
+pub(crate) fn make_engine<S: Surroundings>(
+    config: EngineConfig,
+    clock: Clock,
+    surroundings: &mut S,
+) -> anyhow::Result<(Engine, InterfaceId)> {
+    let mut registry = Registry::new(GraphBuilder::new(config, clock)?);
+    registry.graph.node(NodeSpec::input("tg-input", "Frames that the generator makes"));
+    surroundings.register(&mut registry);
+    let (mut engine, _) = registry.build()?;
+    let inputs = engine.create_interface(InterfaceSpec {
+        name: "generator".to_owned(),
+        device: Box::new(Inputs),
+        mac: [0; 6],
+        mtu_bytes: 1500,
+        input: "tg-input".to_owned(),
+        link_up: false,
+        tx: vec![Box::new(Inputs)],
+    })?;
+    Ok((engine, inputs))
+}
+
 impl<S: Surroundings> Generator<S> {
     /// Make everything that a profile describes. The worker does not run yet.
     pub fn new(
@@ -120,19 +142,7 @@ impl<S: Surroundings> Generator<S> {
         clock: Clock,
         mut surroundings: S,
     ) -> anyhow::Result<Generator<S>> {
-        let mut registry = Registry::new(GraphBuilder::new(config, clock.clone())?);
-        registry.graph.node(NodeSpec::input("tg-input", "Frames that the generator makes"));
-        surroundings.register(&mut registry);
-        let (mut engine, _) = registry.build()?;
-        let inputs = engine.create_interface(InterfaceSpec {
-            name: "generator".to_owned(),
-            device: Box::new(Inputs),
-            mac: [0; 6],
-            mtu_bytes: 1500,
-            input: "tg-input".to_owned(),
-            link_up: false,
-            tx: vec![Box::new(Inputs)],
-        })?;
+        let (engine, inputs) = make_engine(config, clock.clone(), &mut surroundings)?;
         let mut generator = Generator {
             engine,
             surroundings,

@@ -7,6 +7,8 @@ use quiver_wire::icmp6::{Message, nd};
 use quiver_wire::ip6::address;
 use quiver_wire::{EtherType, IpProtocol, MacAddress, arp, ethernet, ip6};
 
+use crate::stateful::hosts::Hosts;
+
 /// Bytes of the longest answer: Ethernet, IPv6, an advertisement with one option.
 const ANSWER_BYTES: usize = 14 + 40 + 8 + 16 + 8;
 /// The shortest frame on a wire, without FCS.
@@ -32,6 +34,8 @@ pub struct Neighbours {
     mac: MacAddress,
     ip4: Box<[Ipv4Addr]>,
     ip6: Box<[Ipv6Addr]>,
+    /// Hosts behind the port: answered for, not announced.
+    hosts: Box<[Hosts]>,
 }
 
 impl Neighbours {
@@ -42,7 +46,20 @@ impl Neighbours {
         if !ip6.is_empty() && !ip6.contains(&mac.link_local()) {
             ip6.push(mac.link_local());
         }
-        Neighbours { mac, ip4: ip4.into(), ip6: ip6.into() }
+        Neighbours { mac, ip4: ip4.into(), ip6: ip6.into(), hosts: Box::default() }
+    }
+
+    /// Play these hosts as well.
+    pub fn with_hosts(self, hosts: Vec<Hosts>) -> Neighbours {
+        Neighbours { hosts: hosts.into(), ..self }
+    }
+
+    fn plays4(&self, address: Ipv4Addr) -> bool {
+        self.ip4.contains(&address) || self.hosts.iter().any(|hosts| hosts.contains(address.into()))
+    }
+
+    fn plays6(&self, address: Ipv6Addr) -> bool {
+        self.ip6.contains(&address) || self.hosts.iter().any(|hosts| hosts.contains(address.into()))
     }
 
     /// What to answer to a frame, if anything.
@@ -59,7 +76,7 @@ impl Neighbours {
         let (question, _) = arp::Repr::parse(packet).ok()?;
         let is_for_us = question.operation == arp::Operation::Request
             && question.sender_mac.is_unicast()
-            && self.ip4.contains(&question.target_ip);
+            && self.plays4(question.target_ip);
         is_for_us.then(|| self.arp_frame(question.sender_mac, &question.reply(self.mac)))?
     }
 
@@ -74,7 +91,7 @@ impl Neighbours {
         };
         question.check(header.source, header.destination, header.hop_limit).ok()?;
         let Nd::NeighborSolicitation { target, options } = question else { return None };
-        if !self.ip6.contains(&target) {
+        if !self.plays6(target) {
             return None;
         }
         if address::is_unspecified(header.source) {

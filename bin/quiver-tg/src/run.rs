@@ -27,6 +27,9 @@ pub fn run(
     if let Some(core) = core {
         profile.cores = vec![core];
     }
+    if profile.stateful.is_some() {
+        return crate::stateful::run::run(&profile, request, json);
+    }
     let mut host = Host::new()?;
     if let Err(error) = host.listen(places) {
         eprintln!("quiver-tg: {error:#}; `top` cannot reach this run");

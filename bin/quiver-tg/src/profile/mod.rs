@@ -75,7 +75,11 @@ pub struct Profile {
     /// The ports; a port's number is its place.
     pub ports: Vec<Spanned<Port>>,
     /// The streams.
+    #[serde(default)]
     pub streams: Vec<Spanned<Stream>>,
+    /// Transactions, in the place of streams.
+    #[serde(default)]
+    pub stateful: Option<Spanned<crate::stateful::Stateful>>,
     /// Where it was read, for messages.
     #[serde(skip)]
     pub path: PathBuf,
@@ -142,14 +146,25 @@ impl Profile {
             let message = format!("{} ports; there must be 1 to {PORTS_MAX}", self.ports.len());
             return self.wrong(&Location::UNKNOWN, message);
         }
+        for port in &self.ports {
+            port.value.check().or_else(|message| self.wrong(&port.referenced, message))?;
+        }
+        if let Some(stateful) = &self.stateful {
+            return self.check_stateful(stateful);
+        }
         if self.streams.is_empty() || self.streams.len() > STREAMS_MAX {
             let message = format!("{} streams; there must be 1 to {STREAMS_MAX}", self.streams.len());
             return self.wrong(&Location::UNKNOWN, message);
         }
-        for port in &self.ports {
-            port.value.check().or_else(|message| self.wrong(&port.referenced, message))?;
-        }
         self.streams.iter().enumerate().try_for_each(|(index, stream)| self.check_stream(index, stream))
+    }
+
+    fn check_stateful(&self, stateful: &Spanned<crate::stateful::Stateful>) -> Result<(), ProfileError> {
+        if let Some(stream) = self.streams.first() {
+            return self.wrong(&stream.referenced, "streams and stateful do not go together; choose one");
+        }
+        let checked = stateful.value.check(&self.ports);
+        checked.or_else(|message| self.wrong(&stateful.referenced, format!("stateful: {message}")))
     }
 
     fn check_stream(&self, index: usize, stream: &Spanned<Stream>) -> Result<(), ProfileError> {

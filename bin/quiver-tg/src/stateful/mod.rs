@@ -2,19 +2,25 @@
 //! UDP and TCP, each begun, carried on and ended as its packets come. docs/decisions/stateful-traffic.md
 //! says why the machines are our own.
 
+mod check;
 pub mod counters;
 pub mod flow;
 pub mod frame;
+pub mod generator;
 pub mod hosts;
 pub mod index;
 pub mod io;
 pub mod key;
+pub mod next_hop;
 pub mod pattern;
 pub mod plan;
 pub mod profile;
 pub mod program;
+pub mod report;
+pub mod run;
 pub mod schedule;
 pub mod side;
+pub mod stage;
 pub mod table;
 pub mod tcp;
 pub mod udp;

@@ -59,6 +59,17 @@ pub struct Times {
     pub complete: Histogram<u64>,
 }
 
+impl Times {
+    fn new() -> Times {
+        Times { connected: latency::histogram(), complete: latency::histogram() }
+    }
+
+    /// All of them; none are left.
+    pub fn take(&mut self) -> Times {
+        std::mem::replace(self, Times::new())
+    }
+}
+
 /// A side.
 pub struct Side<F> {
     program: Program,
@@ -112,7 +123,7 @@ impl<F: Flow> Side<F> {
             secret: Secret::new(!seed),
             listed: Vec::with_capacity(LISTED_MAX),
             open: 0,
-            times: Times { connected: latency::histogram(), complete: latency::histogram() },
+            times: Times::new(),
         }
     }
 
@@ -134,6 +145,16 @@ impl<F: Flow> Side<F> {
     /// Transactions that are neither successful nor failed.
     pub fn open(&self) -> u64 {
         self.open
+    }
+
+    /// Transactions that still fit into the table.
+    pub fn room(&self) -> u64 {
+        (self.table.capacity() - self.table.len()) as u64
+    }
+
+    /// Packets that a client sends when it begins.
+    pub fn packets_at_once(&self) -> u32 {
+        if F::FIRST_IS_INPUT { self.program.request } else { 1 }
     }
 
     /// A number that grows with time for each key, and tells nobody those of other keys (RFC 6528).

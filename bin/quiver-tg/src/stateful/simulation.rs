@@ -54,9 +54,6 @@ pub struct Simulation<F: Flow> {
     /// Client addresses and ports become this address with ports of its own.
     nat: Option<Nat>,
     pub delay_ns: u64,
-    /// Frames sent by each side.
-    pub sent: [Vec<Vec<u8>>; 2],
-    pub keeps_frames: bool,
 }
 
 #[derive(Default)]
@@ -88,8 +85,6 @@ impl<F: Flow> Simulation<F> {
             channel: BTreeMap::new(),
             nat: None,
             delay_ns: 50_000,
-            sent: [Vec::new(), Vec::new()],
-            keeps_frames: false,
         }
     }
 
@@ -114,9 +109,6 @@ impl<F: Flow> Simulation<F> {
     /// Frames leave a side.
     pub fn transmit(&mut self, from: usize, out: Out) {
         for mut frame in out.0 {
-            if self.keeps_frames {
-                self.sent[from].push(frame.clone());
-            }
             if self.chance(self.faults.loss) {
                 continue;
             }
@@ -136,8 +128,8 @@ impl<F: Flow> Simulation<F> {
         }
     }
 
-    /// Go on to the next thing that happens, at most so far; false when nothing is under way.
-    pub fn step(&mut self, at_most_ns: u64) -> bool {
+    /// Go on to the next thing that happens, at most so far.
+    pub fn step(&mut self, at_most_ns: u64) {
         let next = self.channel.keys().next().copied();
         let until = self.now_ns + at_most_ns;
         match next {
@@ -158,7 +150,14 @@ impl<F: Flow> Simulation<F> {
             self.sides[side].expire(self.now_ns, usize::MAX, &mut out);
             self.transmit(side, out);
         }
-        next.is_some()
+    }
+
+    /// Go on for so many milliseconds.
+    pub fn run_for_ms(&mut self, milliseconds: u64) {
+        let until = self.now_ns + milliseconds * 1_000_000;
+        while self.now_ns < until {
+            self.step(1_000_000);
+        }
     }
 
     /// Go on until both tables are empty, at most so many seconds.

@@ -72,7 +72,7 @@ fn either_end_may_close_first_with_bytes_and_without() {
 fn a_rest_keeps_transactions_open_and_time_does_not_end_them() {
     let mut simulation = tcp("hold_s: 20, timeout_s: 5", Faults::default(), 1);
     (0..32).for_each(|_| simulation.begin());
-    (0..1000).for_each(|_| drop(simulation.step(10_000_000)));
+    simulation.run_for_ms(10_000);
     assert_eq!((simulation.sides[CLIENT].open(), simulation.outcome()), (32, (0, 0)));
     simulation.run_until_empty(40);
     simulation.check_balance();
@@ -144,7 +144,7 @@ fn a_session_that_is_only_remembered_begins_anew() {
         let mut simulation = tcp(keys, Faults::default(), 1);
         for _ in 0..100 {
             simulation.begin();
-            (0..20).for_each(|_| drop(simulation.step(1_000_000)));
+            simulation.run_for_ms(20);
         }
         assert_eq!(simulation.outcome(), (100, 0), "{keys}");
         simulation.run_until_empty(100);

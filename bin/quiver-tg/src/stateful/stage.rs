@@ -1,0 +1,342 @@
+//! `tg-stateful`: the node where the frames of both sides arrive, and from which theirs leave. It belongs
+//! to one worker, and so does all that it knows: nothing is shared, nothing waits.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use quiver_core::clock::Clock;
+use quiver_core::counters::Count;
+use quiver_core::device::RxQueue;
+use quiver_core::{Context, Frame, InterfaceId, Node, NodeId, Packet};
+use quiver_wire::MacAddress;
+
+use super::flow::Flow;
+use super::io::Line;
+use super::next_hop::NextHop;
+use super::plan::Plan;
+use super::schedule::Schedule;
+use super::side::{Side, Times};
+use crate::neighbours::Neighbours;
+
+/// Packets of transactions begun in one pass at most.
+const PACKETS_PER_PASS: u64 = 128;
+/// Entries whose time has come that are looked after in one pass at most, on each side.
+const EXPIRED_PER_PASS: usize = 256;
+/// After a delay, what was missed is begun at this part of the rate above the rate.
+const CATCH_UP: f64 = 1.125;
+/// What one pass may add to that, nanoseconds: ordinary passes are shorter.
+const PASS_NS_MAX: u64 = 1_000_000;
+/// Bytes of the longest packet in several buffers that is looked at.
+const PACKET_BYTES_MAX: usize = 1 << 16;
+
+/// What others may read while it plays.
+#[derive(Default)]
+pub struct Live {
+    /// Next hops that have not answered.
+    pub unknown_hops: Count,
+    /// Transactions begun.
+    pub begun: Count,
+    /// When the first and the last of them were, nanoseconds of the engine's clock.
+    pub first_ns: Count,
+    /// See `first_ns`.
+    pub last_ns: Count,
+}
+
+/// What is left when it is over.
+pub struct Remains {
+    /// The clients' times.
+    pub times: Option<Times>,
+    /// Bytes of the tables.
+    pub table_bytes: usize,
+    /// Entries that the tables take.
+    pub table_entries: usize,
+    /// One target that never answered.
+    pub unknown_hop: Option<std::net::IpAddr>,
+}
+
+/// One side on its port.
+pub struct Player<F> {
+    /// The side.
+    pub side: Side<F>,
+    /// The port.
+    pub interface: InterfaceId,
+    /// The node that sends on it.
+    pub output: NodeId,
+    /// Answers for its hosts.
+    pub neighbours: Neighbours,
+    /// Whom it sends to, unless packets say so themselves.
+    pub hop: Option<NextHop>,
+}
+
+/// The transactions of a profile, as a node can play them.
+pub trait Play: Send {
+    /// Frames of one port have come.
+    fn arrive(&mut self, cx: &mut Context<'_>, now_ns: u64, packets: &[Packet]);
+    /// Do what is due by now.
+    fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64);
+    /// Begin transactions from now on, or no more of them.
+    fn set_schedule(&mut self, schedule: Option<Schedule>);
+    /// What is left.
+    fn remains(&mut self) -> Remains;
+}
+
+/// Transactions of one kind.
+pub struct Performance<F> {
+    /// The clients, if they are played.
+    pub clients: Option<(Player<F>, Plan)>,
+    /// The servers, if they are played.
+    pub servers: Option<Player<F>>,
+    /// Told to others.
+    pub live: Arc<Live>,
+    schedule: Option<Schedule>,
+    begun: u64,
+    /// Transactions that the rate allows to begin now, and when that was.
+    credit: f64,
+    turned_ns: u64,
+    scratch: Vec<u8>,
+}
+
+/// Frames go into the graph.
+struct Wire<'a, 'p> {
+    cx: &'a mut Context<'p>,
+    output: NodeId,
+}
+
+impl Line for Wire<'_, '_> {
+    #[inline]
+    fn frame(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        let Some(mut packet) = self.cx.buffers.packet() else { return false };
+        let data_bytes = self.cx.buffers.pool().data_bytes();
+        if !packet.set_length(bytes, data_bytes) {
+            self.cx.buffers.free(packet);
+            return false;
+        }
+        write(packet.bytes_mut());
+        self.cx.emit(packet, self.output);
+        true
+    }
+}
+
+impl<F: Flow> Player<F> {
+    fn arrive(&mut self, cx: &mut Context<'_>, now_ns: u64, packets: &[Packet], scratch: &mut Vec<u8>) {
+        for packet in packets {
+            if !packet.is_chained() {
+                self.take(cx, now_ns, packet.bytes());
+            } else if packet.length() <= scratch.capacity() {
+                scratch.clear();
+                packet.copy_to(scratch);
+                self.take(cx, now_ns, scratch);
+            }
+        }
+        self.side.flush(now_ns, &mut Wire { cx, output: self.output });
+    }
+
+    #[inline]
+    fn take(&mut self, cx: &mut Context<'_>, now_ns: u64, bytes: &[u8]) {
+        let mut wire = Wire { cx, output: self.output };
+        if !self.side.receive(now_ns, bytes, &mut wire) {
+            self.talk(&mut wire, bytes);
+        }
+    }
+
+    /// Neighbours ask, or answer.
+    #[cold]
+    fn talk(&mut self, wire: &mut Wire<'_, '_>, bytes: &[u8]) {
+        if let Some(answer) = self.neighbours.answer(bytes) {
+            let answer = answer.bytes();
+            wire.frame(answer.len(), |out| out.copy_from_slice(answer));
+        }
+        if let Some(hop) = &mut self.hop
+            && hop.learn(bytes)
+        {
+            self.side.gateway = hop.gateway();
+        }
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64) {
+        let mut wire = Wire { cx, output: self.output };
+        if let Some(hop) = &mut self.hop {
+            hop.ask(now_ns, |question| {
+                let question = question.bytes();
+                wire.frame(question.len(), |out| out.copy_from_slice(question));
+            });
+        }
+        self.side.expire(now_ns, EXPIRED_PER_PASS, &mut wire);
+    }
+
+    fn unknown_hops(&self) -> usize {
+        self.hop.as_ref().map_or(0, NextHop::unknown)
+    }
+}
+
+impl<F: Flow> Performance<F> {
+    /// With who is played.
+    pub fn new(clients: Option<(Player<F>, Plan)>, servers: Option<Player<F>>, live: Arc<Live>) -> Self {
+        Performance {
+            clients,
+            servers,
+            live,
+            schedule: None,
+            begun: 0,
+            credit: 0.0,
+            turned_ns: 0,
+            scratch: Vec::with_capacity(PACKET_BYTES_MAX),
+        }
+    }
+
+    /// Begin the transactions that are due.
+    fn begin_due(&mut self, cx: &mut Context<'_>, now_ns: u64) {
+        let (Some(schedule), Some((clients, plan))) = (&self.schedule, &mut self.clients) else { return };
+        let due = schedule.due(now_ns).saturating_sub(self.begun);
+        let passed_ns = now_ns.saturating_sub(self.turned_ns).min(PASS_NS_MAX);
+        self.turned_ns = now_ns;
+        let packets = u64::from(clients.side.packets_at_once());
+        let most = (PACKETS_PER_PASS / packets).max(1);
+        let count = if schedule.rate_cps.is_infinite() {
+            due.min(clients.side.room()).min(most)
+        } else {
+            let more = schedule.rate_cps * CATCH_UP * passed_ns as f64 / 1e9;
+            self.credit = (self.credit + more).min(most as f64);
+            due.min(self.credit.max(0.0) as u64)
+        };
+        if count == 0 {
+            return;
+        }
+        self.credit -= count as f64;
+        let mut wire = Wire { cx, output: clients.output };
+        for _ in 0..count {
+            let key = plan.next_key();
+            let to = clients.hop.as_ref().and_then(|hop| hop.of(key.far()));
+            let to = to.or(clients.side.gateway).unwrap_or(MacAddress::BROADCAST);
+            clients.side.begin(now_ns, key, to, &mut wire);
+        }
+        if self.begun == 0 {
+            self.live.first_ns.set(now_ns);
+        }
+        self.begun += count;
+        self.live.begun.set(self.begun);
+        self.live.last_ns.set(now_ns);
+    }
+}
+
+impl<F: Flow> Play for Performance<F> {
+    fn arrive(&mut self, cx: &mut Context<'_>, now_ns: u64, packets: &[Packet]) {
+        let Some(rx) = packets.first().map(|packet| packet.rx) else { return };
+        let clients = self.clients.as_mut().map(|(clients, _)| clients);
+        for player in clients.into_iter().chain(&mut self.servers) {
+            if player.interface == rx {
+                player.arrive(cx, now_ns, packets, &mut self.scratch);
+            }
+        }
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64) {
+        let mut unknown = 0;
+        let clients = self.clients.as_mut().map(|(clients, _)| clients);
+        for player in clients.into_iter().chain(&mut self.servers) {
+            player.turn(cx, now_ns);
+            unknown += player.unknown_hops();
+        }
+        self.live.unknown_hops.set(unknown as u64);
+        if unknown == 0 {
+            self.begin_due(cx, now_ns);
+        }
+    }
+
+    fn set_schedule(&mut self, schedule: Option<Schedule>) {
+        self.credit = 1.0;
+        self.schedule = schedule;
+    }
+
+    fn remains(&mut self) -> Remains {
+        let mut remains = Remains { times: None, table_bytes: 0, table_entries: 0, unknown_hop: None };
+        let mut add = |player: &mut Player<F>| {
+            remains.table_bytes += player.side.table().bytes();
+            remains.table_entries += player.side.table().capacity();
+            let unknown = player.hop.as_ref().and_then(NextHop::first_unknown);
+            remains.unknown_hop = remains.unknown_hop.or(unknown);
+        };
+        if let Some((clients, _)) = &mut self.clients {
+            add(clients);
+        }
+        if let Some(servers) = &mut self.servers {
+            add(servers);
+        }
+        remains.times = self.clients.as_mut().map(|(clients, _)| clients.side.times.take());
+        remains
+    }
+}
+
+/// The node.
+pub struct Stage {
+    clock: Clock,
+    play: Option<Box<dyn Play>>,
+}
+
+impl Stage {
+    /// Where nothing is played yet.
+    pub fn new(clock: Clock) -> Stage {
+        Stage { clock, play: None }
+    }
+
+    /// Play this from now on; what was played before comes back.
+    pub fn put_on(&mut self, play: Option<Box<dyn Play>>) -> Option<Box<dyn Play>> {
+        std::mem::replace(&mut self.play, play)
+    }
+
+    /// What is played.
+    pub fn play(&mut self) -> Option<&mut Box<dyn Play>> {
+        self.play.as_mut()
+    }
+}
+
+impl Node for Stage {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let now_ns = self.clock.now_ns();
+        if let Some(play) = &mut self.play {
+            let packets = frame.packets();
+            // Vectors of one port are rarely put together with those of another.
+            for packets in packets.chunk_by(|a, b| a.rx == b.rx) {
+                if packets.first().is_some_and(|packet| packet.rx == InterfaceId::NONE) {
+                    play.turn(cx, now_ns);
+                } else {
+                    play.arrive(cx, now_ns, packets);
+                }
+            }
+        }
+        for packet in frame.drain() {
+            cx.buffers.free(packet);
+        }
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
+}
+
+/// Makes the node run in each pass: one packet of no interface.
+pub struct Knock {
+    stage: NodeId,
+}
+
+impl Knock {
+    /// At the node.
+    pub fn at(stage: NodeId) -> Knock {
+        Knock { stage }
+    }
+}
+
+impl RxQueue for Knock {
+    fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        if let Some(packet) = cx.buffers.packet()
+            && let Err(packet) = frame.push(packet)
+        {
+            cx.buffers.free(packet);
+        }
+        Some(self.stage)
+    }
+
+    fn sets_rx(&self) -> bool {
+        true
+    }
+}
