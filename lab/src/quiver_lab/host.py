@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from quiver_lab.models.cache import CacheLevel
+
 CPUINFO = Path("/proc/cpuinfo")
 MEMINFO = Path("/proc/meminfo")
 STAT = Path("/proc/stat")
@@ -75,6 +77,18 @@ def host_facts() -> HostFacts:
         governor=governor or None,
         python=platform.python_version(),
     )
+
+
+def cache_levels(cpu: int = 0, root: Path = Path("/sys/devices/system/cpu")) -> tuple[CacheLevel, ...]:
+    """The caches that a CPU's data goes through, from the smallest; none where the kernel does not say."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    found = []
+    for index in sorted((root / f"cpu{cpu}" / "cache").glob("index*")):
+        size = re.fullmatch(r"(\d+)([KMG])", _text(index / "size").strip())
+        level, kind = _text(index / "level").strip(), _text(index / "type").strip()
+        if size is not None and level and kind in ("Data", "Unified"):
+            found.append(CacheLevel(f"L{level}", int(size[1]) * units[size[2]]))
+    return tuple(sorted(found, key=lambda cache: cache.size_bytes))
 
 
 @dataclass(frozen=True, slots=True)

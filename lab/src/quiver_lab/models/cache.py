@@ -1,0 +1,92 @@
+"""Table sizes and caches (Okelmann 2019, §6.3): how many entries fit into each cache, and what it costs
+when a table no longer does.
+
+A mark is the thesis's upper bound, cache size over bytes per entry. The fit is ours: a look-up at random
+finds a share of mark / n of n entries in a cache of that mark, so that
+clocks(n) = c_0 + Σ c_i · max(0, 1 - mark_i / n), with no c below zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize
+
+from quiver_lab.models.fit import Array, Fit, ModelError, Parameter, line, points, span
+
+L2_FIB_ENTRY_BYTES = 16.0
+"""The thesis's bound for VPP's MAC table: 64 bits of key, 64 of value."""
+IP6_FIB_ENTRY_BYTES = 20.0
+"""Its bound for IPv6, 128 bits of key and 32 of value; it prints 1/24 for 8/160, and reckons with that."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLevel:
+    """A cache that a core sees."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMark:
+    """At most so many entries fit into a cache: where to draw a vertical line."""
+
+    cache: str
+    entries: float
+
+
+def cache_marks(levels: Sequence[CacheLevel], bytes_per_entry: float) -> tuple[CacheMark, ...]:
+    """From the smallest cache to the largest."""
+    if bytes_per_entry <= 0.0:
+        raise ModelError(f"an entry has a positive number of bytes, not {bytes_per_entry}")
+    ordered = sorted(levels, key=lambda level: level.size_bytes)
+    return tuple(CacheMark(level.name, level.size_bytes / bytes_per_entry) for level in ordered)
+
+
+def fit_table_sizes(
+    measured: Sequence[tuple[float, float]],
+    levels: Sequence[CacheLevel],
+    bytes_per_entry: float,
+    worker_hz: float,
+) -> Fit:
+    """Fit (entries, frames per second of one worker) of a sweep with destinations at random."""
+    entries, pps = points(measured, 2)
+    marks = cache_marks(levels, bytes_per_entry)
+
+    def missing(places: Array) -> Array:
+        columns = [np.ones_like(places)]
+        columns += [np.maximum(0.0, 1.0 - mark.entries / places) for mark in marks]
+        return np.stack(columns, axis=1)
+
+    clocks = worker_hz / pps
+    costs, _ = optimize.nnls(missing(entries) / clocks[:, None], np.ones_like(clocks))
+    if float(costs[0]) <= 0.0:
+        raise ModelError("a packet of the smallest table costs nothing by this model: it does not fit")
+
+    def throughput(places: Array) -> Array:
+        return np.asarray(worker_hz / (missing(places) @ costs))
+
+    parameters = [Parameter("c_0", float(costs[0]), "clocks", "a packet whose table is in the nearest cache")]
+    parameters += [
+        Parameter(f"c_{mark.cache}", float(cost), "clocks", f"more, when its entry is not in {mark.cache}")
+        for mark, cost in zip(marks, costs[1:], strict=True)
+    ]
+    parameters += [
+        Parameter(f"mark_{mark.cache}", mark.entries, "entries", f"fit into {mark.cache} at most")
+        for mark in marks
+    ]
+    places = span(entries, logarithmic=True)
+    return Fit(
+        model="throughput against table size",
+        formula="f(n) = hz / (c_0 + Σ c_i · max(0, 1 - mark_i / n))",
+        parameters=tuple(parameters),
+        measured=line(entries, pps),
+        predicted=line(entries, throughput(entries)).y,
+        curve=line(places, throughput(places)),
+        x_label="entries",
+        y_label="frames per second",
+        logarithmic_x=True,
+    )
