@@ -230,6 +230,13 @@ impl BufferPool {
         all.chunks(BATCH).for_each(|batch| self.push_batch(batch));
     }
 
+    /// Take a packet back from a node that goes away.
+    pub fn take_back_packet(&self, packet: Packet) {
+        let mut buffers = Vec::new();
+        packet.into_segments(|buffer, _, _| buffers.push(buffer));
+        self.take_back(buffers.into_iter());
+    }
+
     /// A cache for one thread. At most 64 can exist at a time over the life of a pool.
     pub fn cache(self: &Arc<Self>) -> BufferCache {
         let index = self.caches_taken.fetch_add(1, Ordering::Relaxed);

@@ -145,11 +145,13 @@ impl<'p> Context<'p> {
         self.emit(packet, crate::node::DROP);
     }
 
-    /// Tell the control thread; counted when its ring is full.
-    pub fn notify(&mut self, event: Event) {
-        if self.events.put(event).is_err() {
+    /// Tell the control thread; counted, and false, when its ring is full.
+    pub fn notify(&mut self, event: Event) -> bool {
+        let is_told = self.events.put(event).is_ok();
+        if !is_told {
             self.counters.events_lost.add(1);
         }
+        is_told
     }
 
     /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between

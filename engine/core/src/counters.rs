@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ids::{InterfaceId, NodeId};
+use crate::ids::{InterfaceId, NodeId, WorkerId};
 
 /// Nodes that a graph can have.
 pub const NODES_MAX: usize = 16_384;
@@ -48,6 +48,30 @@ impl Count {
     #[inline(always)]
     pub fn set(&self, n: u64) {
         self.0.store(n, Ordering::Relaxed);
+    }
+}
+
+/// A few counts of one thing (a route, a policy), kept by each worker in a line of its own.
+pub struct PerWorker<const N: usize>(Box<[Line<N>]>);
+
+#[repr(align(64))]
+struct Line<const N: usize>([Count; N]);
+
+impl<const N: usize> PerWorker<N> {
+    /// All zero, for so many workers.
+    pub fn new(workers: usize) -> PerWorker<N> {
+        PerWorker((0..workers.max(1)).map(|_| Line([const { Count(AtomicU64::new(0)) }; N])).collect())
+    }
+
+    /// The counts of a worker, who alone adds to them.
+    #[inline]
+    pub fn of(&self, worker: WorkerId) -> &[Count; N] {
+        &self.0[worker.index() % self.0.len()].0
+    }
+
+    /// The sums over all workers.
+    pub fn sums(&self) -> [u64; N] {
+        std::array::from_fn(|place| self.0.iter().map(|line| line.0[place].get()).sum())
     }
 }
 

@@ -69,11 +69,24 @@ impl Recent {
         Recent { interval_ns, places: vec![(0, 0); RECENT_PLACES].into() }
     }
 
+    fn place(&mut self, key: u64) -> &mut (u64, u64) {
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &mut self.places[(mixed >> 54) as usize % RECENT_PLACES]
+    }
+
+    /// `key` may be done again at once: what it was done for is over.
+    pub fn forget(&mut self, key: u64) {
+        let place = self.place(key);
+        if place.0 == key {
+            *place = (0, 0);
+        }
+    }
+
     /// May `key` be done again? Then it counts as done now.
     pub fn may(&mut self, key: u64, now_ns: u64) -> bool {
-        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = &mut self.places[(mixed >> 54) as usize % RECENT_PLACES];
-        if place.0 == key && place.1 != 0 && now_ns.saturating_sub(place.1) < self.interval_ns {
+        let interval_ns = self.interval_ns;
+        let place = self.place(key);
+        if place.0 == key && place.1 != 0 && now_ns.saturating_sub(place.1) < interval_ns {
             return false;
         }
         *place = (key, now_ns.max(1));
@@ -117,5 +130,9 @@ mod tests {
         assert!(!recent.may(7, 999));
         assert!(recent.may(8, 999));
         assert!(recent.may(7, 1_001));
+        recent.forget(8);
+        assert!(!recent.may(7, 1_002));
+        recent.forget(7);
+        assert!(recent.may(7, 1_003));
     }
 }

@@ -6,9 +6,10 @@
 mod fields;
 
 use crate::ip6::extension;
+use crate::upper::Upper;
 use crate::{Header, Ip4Header, Ip6Header};
 
-pub use fields::{FlowFields, hash_ip4_by, hash_ip6_by};
+pub use fields::{FlowFields, hash_ip4_by, hash_ip4_of, hash_ip6_by, hash_ip6_of};
 
 // Odd constants with as many ones as zeros: digits of the golden ratio and of the square roots of 2,
 // 3 and 5.
@@ -37,6 +38,12 @@ const fn mix(addresses: u64, rest: u64) -> u32 {
 #[inline(always)]
 fn ports(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |ports| u32::from_be_bytes(*ports))
+}
+
+/// Protocol and ports of what is known of a packet that its bytes do not say.
+fn rest_of(upper: &Upper) -> u64 {
+    let ports = u32::from(upper.source_port) << 16 | u32::from(upper.destination_port);
+    rest(upper.protocol.0, if upper.protocol.has_ports() { ports } else { 0 })
 }
 
 /// Protocol and ports in one word.
@@ -89,7 +96,7 @@ fn fold_both(source: u128, destination: u128) -> u64 {
 
 /// The hash of an IPv6 packet. `behind` are the bytes that follow the fixed header. Extension headers
 /// are walked; fragments, even the first, and protocols without ports are hashed by addresses and
-/// protocol.
+/// protocol. A packet in one fragment (RFC 6946) is whole.
 #[inline(always)]
 pub fn hash_ip6(header: &Ip6Header, behind: &[u8]) -> u32 {
     mix(fold_addresses(header), rest6(header, behind))
@@ -121,11 +128,11 @@ fn behind_extensions(header: &Ip6Header, behind: &[u8]) -> u64 {
     match extension::upper_layer(header.next_header(), behind) {
         Ok(upper) => match upper.fragment {
             // The only protocol that all fragments of a packet agree on.
-            Some(fragment) => rest(fragment.next_header.0, 0),
-            None if upper.protocol.has_ports() => {
+            Some(fragment) if !fragment.is_atomic() => rest(fragment.next_header.0, 0),
+            _ if upper.protocol.has_ports() => {
                 rest(upper.protocol.0, ports(behind.get(upper.offset..).unwrap_or_default()))
             }
-            None => rest(upper.protocol.0, 0),
+            _ => rest(upper.protocol.0, 0),
         },
         Err(_) => match first_fragment(header, behind) {
             Some(protocol) => rest(protocol, 0),
@@ -188,6 +195,10 @@ mod tests {
         let last = [60, 0, 0, 8, 0, 0, 0, 9, 1, 2, 3];
         let cut = &first[..9];
         assert_eq!(hash_ip6(&header, &first), hash_ip6(&header, &last));
+        let mut alone = first;
+        alone[3] = 0;
+        let plain = Ip6Header::new(at, at, IpProtocol::UDP, 9, 4);
+        assert_eq!(hash_ip6(&header, &alone), hash_ip6(&plain, &[0, 1, 0, 2]));
         assert_eq!(hash_ip6(&header, cut), hash_ip6(&header, &last));
     }
 

@@ -10,6 +10,7 @@ use quiver_tables::neighbour::NeighbourState;
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
+use crate::held;
 use crate::ownership;
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 use crate::unnumbered;
@@ -62,6 +63,9 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     });
     if let Err(error) = result {
         tracing::warn!("{}: {}", engine.interface_name(id), refusal(engine, error));
+    }
+    if change == InterfaceChange::Deleted {
+        held::forget_interface(engine, id);
     }
     if matches!(change, InterfaceChange::Mac | InterfaceChange::Moved) {
         ownership::announce(engine, id, None);

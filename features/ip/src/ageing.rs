@@ -8,7 +8,7 @@ use quiver_tables::fib::Fib;
 use quiver_tables::neighbour::Due;
 
 use crate::asked::Next;
-use crate::held::{self, WaitingPacket};
+use crate::held::{self, Release};
 use crate::ownership;
 use crate::question::Outgoing;
 use crate::state::{IpState, with_ip};
@@ -32,25 +32,14 @@ pub(crate) fn look_through(engine: &mut Engine) {
         age(engine, ip, fib, &mut outgoing);
         ownership::look_through(engine, ip, fib, &mut outgoing);
         ip.path_mtus.forget_old(engine.now_ns());
-        match ip.held.forget_old(engine.now_ns()) {
-            0 => {}
-            count => tracing::debug!("{count} packets are forgotten: no neighbour answered in time"),
-        }
         (outgoing, unreachable)
     });
     outgoing.send(engine);
-    for (on, packets) in unreachable {
-        held::tell_unreachable(engine, on, packets);
-    }
+    held::release(engine, &unreachable);
 }
 
-/// Ask again who has not answered. What waits for those who never will is returned.
-fn ask_again(
-    engine: &Engine,
-    ip: &mut IpState,
-    fib: &Fib,
-    outgoing: &mut Outgoing,
-) -> Vec<(InterfaceId, Vec<WaitingPacket>)> {
+/// Ask again who has not answered. Those who never will are returned.
+fn ask_again(engine: &Engine, ip: &mut IpState, fib: &Fib, outgoing: &mut Outgoing) -> Vec<Release> {
     let mut unreachable = Vec::new();
     for _ in 0..CHANGES_MAX {
         if outgoing.len() >= RETRIES_MAX {
@@ -58,12 +47,7 @@ fn ask_again(
         }
         match ip.asked.next_due(engine.now_ns(), |six| fib.neighbours().config(six)) {
             Some((on, address, Next::Ask)) => outgoing.ask(engine, ip, on, None, address),
-            Some((on, address, Next::GiveUp)) => {
-                let packets = ip.held.give_up(on, address);
-                if !packets.is_empty() {
-                    unreachable.push((on, packets));
-                }
-            }
+            Some((on, address, Next::GiveUp)) => unreachable.push(Release::given_up(on, address)),
             None => break,
         }
     }

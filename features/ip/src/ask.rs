@@ -1,24 +1,28 @@
 //! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: a packet meets a neighbour whose MAC
-//! address is not known. The neighbour is asked for it, now and then. The packet for whose sake it is
-//! asked waits on the control thread if it is small; larger ones, and those that come before the
-//! answer, die.
+//! address is not known. The neighbour is asked for it, now and then, and the packet waits here until the
+//! control thread says that the neighbour is known, or given up ([`crate::held`]).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::buffer::BufferPool;
+use quiver_core::node::{DROP, Node, NodeSpec, Reason, Wiring};
 use quiver_core::packet::PacketFlags;
+use quiver_core::throttle::{Recent, Shares, key};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::Adjacency;
+use quiver_tables::adjacency::AdjacencyKind;
+use quiver_tables::next_hop_group::Hop;
 use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
 use crate::error_request::IcmpErrorRequest;
-use crate::held::{self, Waits};
+use crate::held::{self, Release};
 use crate::notice::Notice;
 use crate::question;
+use crate::room::{Awaited, HeldCounts, Room};
 use crate::tables::IpTables;
-use quiver_core::throttle::{Recent, Shares, key};
 
-/// The control thread is told of packets to one neighbour at most so often by a worker, and keeps those.
+/// The control thread is told of packets to one neighbour at most so often by a worker.
 pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
 /// A worker asks for one neighbour at most so often. In between, the control thread asks again, so that
 /// nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
@@ -35,9 +39,9 @@ quiver_core::reasons! {
     /// What becomes of packets to neighbours that must be asked for.
     pub enum AskDrop {
         /// Asked.
-        Asked = "request-sent", "the neighbour's MAC address is not known: it was asked for, the packet dropped";
-        /// Asked, and the packet waits.
-        Held = info "held", "the neighbour was asked for, the packet kept by the control thread until it answers";
+        Asked = info "request-sent", "neighbours asked for their MAC address";
+        /// The packet waits.
+        Held = info "held", "packets kept until the neighbour's MAC address is known";
         /// Asked a moment ago.
         Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was asked for a moment ago";
         /// Too many others.
@@ -52,6 +56,14 @@ quiver_core::reasons! {
         Truncated = "truncated", "fewer bytes than an IP header";
         /// Not a neighbour's address.
         NotUnicast = "not-unicast", "the destination is no address that a neighbour can have";
+        /// A later one waits in its place.
+        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a later one";
+        /// Too many wait.
+        NoRoom = "no-room", "as many packets wait for neighbours as may; `show ip neighbors`";
+        /// No answer.
+        Unanswered = "unanswered", "the packet waited for a neighbour that did not answer";
+        /// Nowhere to go.
+        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of its way was deleted";
     }
 }
 
@@ -64,50 +76,118 @@ pub(crate) struct Kind {
     pub glean: bool,
 }
 
-struct Ask {
+/// A worker's instance of one of the four nodes.
+pub(crate) struct Ask {
     kind: Kind,
     tables: IpTables,
     error: NodeId,
-    done: NodeId,
     told: Recent,
     asked: Recent,
     shares: Shares,
+    room: Room<Packet>,
+    pool: Arc<BufferPool>,
+    counts: Arc<HeldCounts>,
 }
 
 impl Ask {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, AskDrop> {
+    /// Where a packet goes that cannot wait, if it may live; `None` when it may wait for the neighbour.
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Fate, AskDrop> {
         let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
         if hops <= 1 && !packet.has(PacketFlags::OWN) {
             let kind = if self.kind.six { 3 } else { 11 };
             packet.index = IcmpErrorRequest { kind, code: 0, detail: 0 }.to_index();
-            return Ok(self.error);
+            return Ok(Fate::Error);
         }
         let adjacency = *self.tables.adjacencies.get(packet.index);
         let target = if self.kind.glean { destination } else { adjacency.next_hop() };
-        let waits = held::may_wait(packet, adjacency.tx);
         packet.tx = adjacency.tx;
-        let about = key(&[u64::from(adjacency.tx.0), low(target), high(target)]);
+        let awaited = (adjacency.tx, target);
+        let about = about(awaited);
+        if !self.room.waits_for(awaited, about, cx.now_ns) {
+            self.tell(cx, &adjacency, target, packet.rx)?;
+        }
+        Ok(Fate::Waits(awaited))
+    }
+
+    /// Have the neighbour asked for on account of a packet that came in by `rx`, and tell the control thread
+    /// that a packet waits.
+    fn tell(
+        &mut self,
+        cx: &mut Context<'_>,
+        adjacency: &Adjacency,
+        target: IpAddr,
+        rx: InterfaceId,
+    ) -> Result<(), AskDrop> {
+        let about = about((adjacency.tx, target));
         if !self.told.may(about, cx.now_ns) {
             return Err(AskDrop::Throttled);
         }
-        if !self.shares.take(packet.rx, cx.now_ns) {
+        if !self.shares.take(rx, cx.now_ns) {
             return Err(AskDrop::TooMany);
         }
         let asks = self.asked.may(about, cx.now_ns);
         if asks {
-            self.ask(cx, &adjacency, target)?;
+            self.ask(cx, adjacency, target)?;
+            cx.count(AskDrop::Asked, 1);
         }
-        match waits {
-            Waits::Whole => {
-                held::tell(cx, packet, self.kind, adjacency.tx, asks);
-                cx.count(AskDrop::Held, 1);
-                return Ok(self.done);
+        // Without a control thread that knows nobody would let the packet go on.
+        let told = Notice::Wanted { address: target, asked: asks }.send(cx, adjacency.tx);
+        if told { Ok(()) } else { Err(AskDrop::TooMany) }
+    }
+
+    fn keep(&mut self, cx: &mut Context<'_>, packet: Packet, awaited: Awaited) {
+        cx.trace(&packet, cx.node);
+        let (now_ns, buffers) = (cx.now_ns, packet.buffer_count());
+        let unlucky = |packet| kill(cx, packet, AskDrop::MadeRoom);
+        match self.room.keep(awaited, about(awaited), now_ns, (packet, buffers), unlucky) {
+            Ok(()) => cx.count(AskDrop::Held, 1),
+            Err(packet) => kill(cx, packet, AskDrop::NoRoom),
+        }
+    }
+
+    /// The wait for a neighbour is over.
+    pub fn release(&mut self, cx: &mut Context<'_>, release: &Release) {
+        let awaited = (release.on, release.target);
+        let about = about(awaited);
+        self.told.forget(about);
+        let taken = self.room.take(awaited, about, cx.now_ns);
+        let way = release.ways[usize::from(self.kind.six)];
+        let way = way.filter(|way| !taken.is_late && self.leads_to(*way, awaited));
+        for mut packet in taken.packets.into_iter().flatten() {
+            match way {
+                Some(way) => {
+                    packet.index = way.index;
+                    send_on(cx, packet, way.next);
+                }
+                None => self.give_up(cx, packet, release.on, taken.is_late),
             }
-            // It will not go on, but its sender is told when the neighbour does not answer.
-            Waits::Start => held::tell(cx, packet, self.kind, adjacency.tx, asks),
-            Waits::Not => Notice::Wanted { address: target, asked: asks }.send(cx, adjacency.tx),
         }
-        Err(AskDrop::Asked)
+    }
+
+    /// Is the adjacency of `way` still that of the neighbour? It was when the control thread said so.
+    fn leads_to(&self, way: Hop, awaited: Awaited) -> bool {
+        let adjacency = self.tables.adjacencies.get(way.index);
+        adjacency.kind == AdjacencyKind::Complete && (adjacency.tx, adjacency.next_hop()) == awaited
+    }
+
+    /// Nobody answers: tell the sender (RFC 1812 §5.2.7.1, RFC 4861 §7.2.2), or our own ping.
+    fn give_up(&mut self, cx: &mut Context<'_>, mut packet: Packet, on: InterfaceId, is_late: bool) {
+        self.counts.forget();
+        let is_own = packet.has(PacketFlags::OWN);
+        if is_own && let Some(notice) = held::unreachable_ping(&packet, self.kind.six) {
+            notice.send(cx, on);
+        }
+        if is_own || is_late {
+            return kill(cx, packet, AskDrop::Unanswered);
+        }
+        packet.index = held::unreachable(self.kind.six).to_index();
+        send_on(cx, packet, self.error);
+    }
+
+    /// An interface is gone.
+    pub fn forget_interface(&mut self, cx: &mut Context<'_>, id: InterfaceId) {
+        let came_by_it = |packet: &Packet| packet.rx == id;
+        self.room.forget(id, came_by_it, |packet| kill(cx, packet, AskDrop::InterfaceGone));
     }
 
     fn ask(&self, cx: &mut Context<'_>, adjacency: &Adjacency, target: IpAddr) -> Result<(), AskDrop> {
@@ -120,6 +200,29 @@ impl Ask {
         let frame = question::ask(own, mac, None, target).ok_or(AskDrop::NoAddress)?;
         send(cx, frame.bytes(), adjacency.tx, output).ok_or(AskDrop::NoBuffer)
     }
+}
+
+/// What becomes of a packet.
+enum Fate {
+    /// Its sender is told that it lived too long.
+    Error,
+    /// It waits.
+    Waits(Awaited),
+}
+
+fn about((on, target): Awaited) -> u64 {
+    key(&[u64::from(on.0), low(target), high(target)])
+}
+
+fn kill(cx: &mut Context<'_>, mut packet: Packet, why: AskDrop) {
+    packet.index = u32::from(why.number());
+    cx.trace(&packet, DROP);
+    cx.kill(packet, why);
+}
+
+fn send_on(cx: &mut Context<'_>, packet: Packet, next: NodeId) {
+    cx.trace(&packet, next);
+    cx.emit(packet, next);
 }
 
 /// Can a neighbour have this address?
@@ -169,28 +272,67 @@ pub(crate) fn send(cx: &mut Context<'_>, bytes: &[u8], tx: InterfaceId, output: 
 
 impl Node for Ask {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.decide(cx, packet));
+        for mut packet in frame.drain() {
+            match self.decide(cx, &mut packet) {
+                Ok(Fate::Waits(awaited)) => self.keep(cx, packet, awaited),
+                Ok(Fate::Error) => send_on(cx, packet, self.error),
+                Err(why) => kill(cx, packet, why),
+            }
+        }
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl Drop for Ask {
+    /// On the control thread: what still waits goes back to the pool.
+    fn drop(&mut self) {
+        self.room.drain().for_each(|packet| self.pool.take_back_packet(packet));
     }
 }
 
 /// The declaration of one of the four.
-pub(crate) fn spec(name: &str, kind: Kind, tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
-    NodeSpec::new(name, "Asks for a neighbour's MAC address", move |wiring| {
+pub(crate) fn spec(
+    name: &str,
+    kind: Kind,
+    tables: &IpTables,
+    counts: &Arc<HeldCounts>,
+    pool: &Arc<BufferPool>,
+) -> NodeSpec {
+    let (tables, counts, pool) = (tables.clone(), counts.clone(), pool.clone());
+    let make = move |wiring: &Wiring<'_>| -> Box<dyn Node> {
+        for next in if kind.six {
+            ["ip6-rewrite", "ip6-confirm-neighbor"]
+        } else {
+            ["ip4-rewrite", "ip4-confirm-neighbor"]
+        } {
+            wiring.node(next); // where the FIB says that neighbours are
+        }
         Box::new(Ask {
             kind,
             tables: tables.clone(),
             error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
-            done: wiring.node("ip-done"),
             told: Recent::new(TELL_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
             shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
+            room: Room::new(&counts),
+            pool: pool.clone(),
+            counts: counts.clone(),
         })
-    })
-    .reasons::<AskDrop>()
-    .describe(move |record, names| {
-        let words = if kind.six { crate::ip6::words } else { crate::ip4::words };
-        let (words, tx) = (words(record.bytes()), names.interface(record.tx));
-        format!("{words}, whose next hop on {tx} is unknown, to {}", names.node(record.next))
-    })
+    };
+    NodeSpec::new(name, "Asks for a neighbour's MAC address, and keeps packets until it is known", make)
+        .reasons::<AskDrop>()
+        .describe(move |record, names| {
+            let words = if kind.six { crate::ip6::words } else { crate::ip4::words };
+            let (words, tx) = (words(record.bytes()), names.interface(record.tx));
+            let next = names.node(record.next);
+            let what = match record.next {
+                next if next == record.node => "it waits".to_owned(),
+                DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
+                _ => format!("to {next}"),
+            };
+            format!("{words}, whose next hop on {tx} is unknown: {what}")
+        })
 }

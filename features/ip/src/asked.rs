@@ -19,6 +19,18 @@ struct Asking {
     due_ns: u64,
 }
 
+/// Was one asked for?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// Already.
+    Before,
+    /// Now.
+    Now {
+        /// Who had to make room.
+        given_up: Option<(InterfaceId, IpAddr)>,
+    },
+}
+
 /// What is to be done for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -53,21 +65,23 @@ impl Asked {
         self.entries.iter().map(|((on, address), asking)| (*on, *address, asking.since_ns))
     }
 
-    /// It was asked for just now; false when it was before.
-    pub fn add(&mut self, on: InterfaceId, address: IpAddr, now_ns: u64, config: &NeighbourConfig) -> bool {
+    /// It was asked for just now. Who makes room for it is given up.
+    pub fn add(&mut self, on: InterfaceId, address: IpAddr, now_ns: u64, config: &NeighbourConfig) -> Added {
         if self.contains(on, address) {
-            return false;
+            return Added::Before;
         }
+        let mut given_up = None;
         if self.entries.len() >= ASKED_MAX
             && let Some((_, on, address)) = self.due.first().copied()
         {
             self.remove(on, address);
             self.given_up += 1;
+            given_up = Some((on, address));
         }
         let due_ns = now_ns + config.retransmit_ms * 1_000_000;
         self.entries.insert((on, address), Asking { since_ns: now_ns, questions: 1, due_ns });
         self.due.insert((due_ns, on, address));
-        true
+        Added::Now { given_up }
     }
 
     /// It answered, or nobody wants it any more.
@@ -123,8 +137,8 @@ mod tests {
     #[test]
     fn who_does_not_answer_is_asked_for_three_times() {
         let (mut asked, config) = (Asked::default(), NeighbourConfig::default());
-        assert!(asked.add(ON, host(1), 0, &config));
-        assert!(!asked.add(ON, host(1), 5, &config), "it was asked for already");
+        assert_eq!(asked.add(ON, host(1), 0, &config), Added::Now { given_up: None });
+        assert_eq!(asked.add(ON, host(1), 5, &config), Added::Before);
         let mut seen = Vec::new();
         for now_ns in (0..10 * SECOND_NS).step_by(100_000_000) {
             while let Some((_, _, next)) = asked.next_due(now_ns, |_| &config) {
@@ -139,7 +153,8 @@ mod tests {
     fn the_one_that_has_waited_longest_makes_room() {
         let (mut asked, config) = (Asked::default(), NeighbourConfig::default());
         for number in 0..ASKED_MAX as u32 + 10 {
-            asked.add(ON, host(number), u64::from(number), &config);
+            let given_up = number.checked_sub(ASKED_MAX as u32).map(|oldest| (ON, host(oldest)));
+            assert_eq!(asked.add(ON, host(number), u64::from(number), &config), Added::Now { given_up });
         }
         assert_eq!((asked.entries.len(), asked.due.len()), (ASKED_MAX, ASKED_MAX));
         assert_eq!(asked.given_up(), 10);

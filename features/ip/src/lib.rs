@@ -26,6 +26,7 @@ mod ping;
 mod pings;
 mod proxies;
 mod question;
+mod room;
 mod route_end;
 mod segments;
 mod shown;
@@ -47,8 +48,9 @@ pub use crate::ip6::{input::Ip6Input, lookup::Ip6Lookup, rewrite::Ip6Rewrite};
 pub use crate::state::IpState;
 
 use crate::icmp_limits::IcmpLimits;
-use crate::nodes::Numbers;
+use crate::nodes::{Numbers, Shared};
 use crate::pings::WaitingPings;
+use crate::room::HeldCounts;
 use crate::tables::{IpInterfaces, IpTables};
 
 /// Register nodes and commands.
@@ -69,8 +71,14 @@ pub fn register(registry: &mut Registry) {
     };
     let pings = Arc::new(WaitingPings::default());
     let limits = Arc::new(IcmpLimits::default());
+    let held = Arc::new(HeldCounts::default());
     registry.graph.share(Arc::new(tables.clone()));
-    nodes::declare(&mut registry.graph, numbers, &tables, &pings, &limits);
+    nodes::declare(
+        &mut registry.graph,
+        numbers,
+        &tables,
+        &Shared { pings: &pings, limits: &limits, held: &held },
+    );
     commands::register(registry);
     registry.running_config(order::TABLES, commands::tables::write_config);
     registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
@@ -80,7 +88,7 @@ pub fn register(registry: &mut Registry) {
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);
-        engine.insert(IpState::new(tables, pings, limits));
+        engine.insert(IpState::new(tables, pings, limits, held));
         engine.on_interface_change(addresses::follow_interface);
         neighbours::start(engine);
     });

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use quiver_core::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
-use quiver_tables::neighbour::{Learned, Neighbour, NeighbourState};
+use quiver_tables::neighbour::{Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
 use crate::ageing;
-use crate::held;
+use crate::asked::Added;
+use crate::held::{self, Release};
 use crate::notice::{AS_KNOWN, Heard, Notice};
 use crate::ownership;
 use crate::question::Outgoing;
@@ -54,9 +55,6 @@ pub(crate) fn now_ms(engine: &Engine) -> u64 {
 }
 
 fn hear(engine: &mut Engine, event: &Event) {
-    if held::hear(engine, event) {
-        return;
-    }
     let Some(notice) = Notice::read(event) else { return };
     match notice {
         Notice::Neighbour { address, mac, heard } => learn(engine, event.interface, address, mac, heard),
@@ -74,27 +72,37 @@ fn hear(engine: &mut Engine, event: &Event) {
     }
 }
 
-/// A packet needs a neighbour that is not known; `asked`: a worker has asked for it just now.
-pub(crate) fn want(engine: &mut Engine, on: InterfaceId, address: IpAddr, at_ns: u64, asked: bool) {
-    let question = with_ip(engine, |engine, ip, fib| {
+/// A packet waits for a neighbour that was not known; `asked`: a worker has asked for it just now.
+fn want(engine: &mut Engine, on: InterfaceId, address: IpAddr, at_ns: u64, asked: bool) {
+    if engine.interface(on).is_none() {
+        return held::forget_interface(engine, on);
+    }
+    let (question, over) = with_ip(engine, |engine, ip, fib| {
         let mut question = Outgoing::default();
         // It may have spoken while the event was under way.
-        let known = fib.neighbours().get(on, address).is_some();
-        let config = fib.neighbours().config(address.is_ipv6());
-        if !known && ip.asked.add(on, address, at_ns, config) && !asked {
-            question.ask(engine, ip, on, None, address);
+        if fib.neighbours().get(on, address).is_some() {
+            return (question, Some(Release::known(fib, on, address)));
         }
-        question
+        let config = fib.neighbours().config(address.is_ipv6());
+        match ip.asked.add(on, address, at_ns, config) {
+            Added::Before => (question, None),
+            Added::Now { given_up } => {
+                if !asked {
+                    question.ask(engine, ip, on, None, address);
+                }
+                (question, given_up.map(|(on, address)| Release::given_up(on, address)))
+            }
+        }
     });
     question.send(engine);
+    held::release(engine, over.as_slice());
 }
 
 /// A neighbour is known: what waits for it goes on.
 pub(crate) fn serve(engine: &mut Engine, on: InterfaceId, address: IpAddr) {
-    let now_ns = engine.now_ns();
-    if let Some(ip) = engine.get_mut::<IpState>() {
-        let packets = ip.held.take(on, address, now_ns);
-        held::put_back(engine, on, packets);
+    if let Some(fib) = engine.get::<Fib>() {
+        let release = Release::known(fib, on, address);
+        held::release(engine, &[release]);
     }
 }
 
@@ -133,24 +141,26 @@ fn judge(known: Option<&Neighbour>, asked: bool, six: bool, mac: MacAddress, hea
 
 fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress, heard: Heard) {
     let now = now_ms(engine);
+    // Nobody waits for who was not asked for.
+    let mut is_awaited = false;
     let learned = with_ip(engine, |_, ip, fib| {
         let asked = ip.asked.contains(on, address);
         let known = fib.neighbours().get(on, address);
         let mac = if mac == AS_KNOWN { known.map_or(mac, |known| known.mac) } else { mac };
         if mac == AS_KNOWN {
-            return Ok(false);
+            return Ok(());
         }
         match judge(known, asked, address.is_ipv6(), mac, heard) {
             Verdict::Learn(state) => {
-                let learned = fib.learn_neighbour_as(state, on, address, mac, now)?;
-                ip.asked.remove(on, address);
-                Ok::<bool, FibError>(learned == Learned::Changed)
+                fib.learn_neighbour_as(state, on, address, mac, now)?;
+                is_awaited = ip.asked.remove(on, address);
+                Ok::<(), FibError>(())
             }
             Verdict::Doubt => {
                 fib.doubt_neighbour(on, address, now);
-                Ok(false)
+                Ok(())
             }
-            Verdict::Ignore => Ok(false),
+            Verdict::Ignore => Ok(()),
         }
     });
     if matches!(learned, Err(FibError::NeighboursFull(_)))
@@ -158,13 +168,12 @@ fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress,
     {
         ip.not_learned[usize::from(address.is_ipv6())] += 1;
     }
-    match learned {
-        Ok(true) => serve(engine, on, address),
-        Ok(false) => {}
-        Err(error) => {
-            let interface = engine.interface_name(on);
-            tracing::debug!("{interface}: neighbour {address} at {mac} is not learned: {error}");
-        }
+    if is_awaited {
+        serve(engine, on, address);
+    }
+    if let Err(error) = learned {
+        let interface = engine.interface_name(on);
+        tracing::debug!("{interface}: neighbour {address} at {mac} is not learned: {error}");
     }
 }
 

@@ -12,6 +12,7 @@ use quiver_wire::{EtherType, IpProtocol};
 use crate::ask::{self, Kind};
 use crate::icmp_limits::IcmpLimits;
 use crate::pings::WaitingPings;
+use crate::room::HeldCounts;
 use crate::tables::IpTables;
 use crate::{arp_input, confirm, done, ip_input, ip4, ip6};
 
@@ -98,17 +99,20 @@ impl Numbers {
     }
 }
 
+/// What nodes and the control thread share beside the tables.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub pings: &'a Arc<WaitingPings>,
+    pub limits: &'a Arc<IcmpLimits>,
+    pub held: &'a Arc<HeldCounts>,
+}
+
 /// Declare all nodes but `ip-done`.
-pub(crate) fn declare(
-    graph: &mut GraphBuilder,
-    numbers: Numbers,
-    tables: &IpTables,
-    pings: &Arc<WaitingPings>,
-    limits: &Arc<IcmpLimits>,
-) {
-    let workers = graph.workers();
+pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTables, shared: &Shared<'_>) {
+    let Shared { pings, limits, held } = *shared;
+    let (workers, pool) = (graph.workers(), graph.pool().clone());
     let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
-    let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables);
+    let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables, held, &pool);
     let specs = [
         ip_input::spec(),
         arp_input::spec(tables, numbers.fib_nodes()),

@@ -151,8 +151,8 @@ impl Reader<'_> {
 }
 
 impl Notice {
-    /// Tell the control thread about `interface`.
-    pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) {
+    /// Tell the control thread about `interface`. False when it has not been told: too much waits for it.
+    pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) -> bool {
         let mut out = Vec32::new();
         let kind = match self {
             Notice::Neighbour { address, mac, heard } => {
@@ -191,7 +191,7 @@ impl Notice {
                 }
             }
         };
-        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]));
+        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]))
     }
 
     /// What an event of one of our nodes says.
@@ -221,7 +221,7 @@ impl Notice {
                 };
                 Some(Notice::Ping { identifier, sequence, from: address, answer, hops, bytes: length })
             }
-            _ => None, // of another kind, as in `held`
+            _ => None,
         }
     }
 }

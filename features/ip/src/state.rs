@@ -10,13 +10,13 @@ use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
-use crate::held::HeldPackets;
 use crate::icmp_limits::IcmpLimits;
 use crate::ownership::Ownerships;
 use crate::path_mtu::PathMtus;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::proxies::ArpProxies;
+use crate::room::HeldCounts;
 use crate::shown::Shown;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
 
@@ -94,14 +94,19 @@ pub struct IpState {
     pub(crate) arp_proxies: ArpProxies,
     /// How sure it is that our addresses are ours.
     pub(crate) ownerships: Ownerships,
-    /// Packets that wait for neighbours that were asked for.
-    pub(crate) held: HeldPackets,
+    /// How many packets wait for neighbours that were asked for.
+    pub(crate) held: Arc<HeldCounts>,
     /// Neighbours that there was no room for, of IPv4 and IPv6.
     pub(crate) not_learned: [u64; 2],
 }
 
 impl IpState {
-    pub(crate) fn new(tables: IpTables, pings: Arc<WaitingPings>, icmp_limits: Arc<IcmpLimits>) -> IpState {
+    pub(crate) fn new(
+        tables: IpTables,
+        pings: Arc<WaitingPings>,
+        icmp_limits: Arc<IcmpLimits>,
+        held: Arc<HeldCounts>,
+    ) -> IpState {
         IpState {
             tables,
             pings,
@@ -113,7 +118,7 @@ impl IpState {
             path_mtus: PathMtus::default(),
             arp_proxies: ArpProxies::default(),
             ownerships: Ownerships::default(),
-            held: HeldPackets::default(),
+            held,
             not_learned: [0; 2],
         }
     }
@@ -167,7 +172,6 @@ impl IpState {
         self.shown.touch(id);
         self.asked.forget_interface(id);
         self.ownerships.forget_interface(id);
-        self.held.forget_interface(id);
         self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
     }
 }

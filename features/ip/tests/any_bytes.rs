@@ -1,6 +1,7 @@
 //! Whatever bytes come, no node panics, and every buffer comes back.
 
 use std::path::Path;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use quiver_testkit::Router;
@@ -206,6 +207,8 @@ proptest! {
             }
         }
         router.run();
+        // Unknown neighbours are given up, and then those that are told so.
+        router.advance(Duration::from_secs(10));
         prop_assert_eq!(router.buffers_in_use(), 0);
     }
 
@@ -222,6 +225,8 @@ proptest! {
             router.inject(&format!("n{node}"), &bytes);
         }
         router.run();
+        // Unknown neighbours are given up, and then those that are told so.
+        router.advance(Duration::from_secs(10));
         prop_assert_eq!(router.buffers_in_use(), 0);
     }
 }

@@ -149,19 +149,20 @@ fn who_sends_to_a_host_that_is_not_there_is_told_after_three_questions() {
 }
 
 #[test]
-fn who_sends_something_long_is_told_with_its_first_bytes() {
+fn who_sends_something_long_is_told_with_as_much_as_an_error_quotes() {
     let mut router = router();
     let sent = ping(0, host(false, 0, 2), host(false, 1, 9), 1000);
     router.send("e0", &sent);
     seconds(&mut router, 3.1);
     let told = router.sent("e0");
     assert_eq!((told.len(), &told[0][34..36]), (1, &[3, 1][..]));
-    assert_eq!(told[0][42..], sent[14..14 + 104]);
-    // When it answers, nothing goes on that was cut.
+    assert_eq!(told[0][42..], sent[14..14 + 548]);
+    // When it answers, the whole goes on.
     router.send("e0", &sent);
     router.sent("e1");
     router.send("e1", &answer4(1, 9));
-    assert!(router.sent("e1").is_empty());
+    let arrived = router.sent("e1");
+    assert_eq!((arrived.len(), arrived[0].len()), (1, sent.len()));
 }
 
 #[test]
@@ -342,7 +343,7 @@ fn a_scan_of_a_subnet_keeps_no_known_neighbour_from_its_packets() {
         let asked = sent.len() - arrived;
         // A worker's share and burst, and the control thread's retries in the second half second.
         assert!((1000..1300).contains(&asked), "{asked} questions in half a second");
-        assert_eq!(router.buffers_in_use(), 0);
+        assert!(router.buffers_in_use() <= 512, "{} buffers", router.buffers_in_use());
         let shown = router.json("show ip neighbor-config");
         let incomplete = shown[usize::from(six)]["incomplete"].as_u64().unwrap();
         assert!(incomplete <= 4096, "{incomplete}");

@@ -37,8 +37,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .details(
             "What is left out of `match` does not matter. The paths are those of `ip route`, and follow \
              neighbours, interfaces and routes as theirs do. When none of them can be used, the next policy is \
-             asked, and then the routes, unless the policy drops. Ports are those of whole packets: a fragment \
-             has none.",
+             asked, and then the routes, unless the policy drops. A fragment has ports only on an interface with \
+             virtual reassembly (`set interface reassembly`), which knows them from the first.",
         )
         .word("sport", "source ports, one or A-B")
         .word("dport", "destination ports, one or A-B")
@@ -70,7 +70,12 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show abf policy [<policy:u32>]")
             .group(GROUP)
-            .help("Show policies: what they match, and where packets go")
+            .help("Show policies: what they match, where packets go, and how many went")
+            .details(
+                "Counted are the packets that a policy has sent or dropped, wherever it is attached, and their \
+                 bytes from the IP header on; not those that it passed over because none of its paths could be \
+                 used.",
+            )
             .run(|engine: &mut Engine, args| {
                 let only: Option<u32> = args.optional("policy")?;
                 Ok(shown(engine, only))
@@ -196,6 +201,8 @@ fn shown(engine: &Engine, only: Option<u32>) -> Output {
         Column::left("Match"),
         Column::left("Paths"),
         Column::left("State"),
+        Column::right("Packets"),
+        Column::right("Bytes"),
     ]);
     let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else {
         return Output::none();
@@ -214,12 +221,15 @@ fn shown(engine: &Engine, only: Option<u32>) -> Output {
         if policy.drops {
             states.push("drops if unusable".to_owned());
         }
+        let [packets, bytes] = policies.counted(id);
         table
             .row()
             .cell(id)
             .cell(match_words(&policy.matched))
             .cell(Cell::new(words.join(" "), words.clone()))
-            .cell(states.join(", "));
+            .cell(states.join(", "))
+            .cell(packets)
+            .cell(bytes);
     }
     Output::none().table("policies", table)
 }

@@ -1,6 +1,6 @@
 //! Policies and where they are attached, on the control thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -11,7 +11,7 @@ use quiver_tables::fib::{Family, Fib, FibError, Path, Target};
 use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::fields::Match;
-use crate::tables::{Attached, Published, Rule, Ruled, place};
+use crate::tables::{Attached, Counts, Rule, Ruled, place};
 
 /// Policies at most.
 pub const POLICIES_MAX: usize = 4096;
@@ -37,13 +37,33 @@ impl Policy {
 /// Where policies are attached: by family and interface, then in the order of priority and policy.
 type Place = (Family, InterfaceId);
 
+/// A policy, and what goes with it.
+struct Known {
+    policy: Policy,
+    counts: Arc<Counts>,
+    /// Its group and the interfaces that it is attached to, for IPv4 and IPv6.
+    used: [Used; 2],
+}
+
+/// Where a policy is used for a family.
+#[derive(Default)]
+struct Used {
+    /// Its paths in the forwarding table; none when it has none, or is attached nowhere.
+    group: Option<GroupId>,
+    on: BTreeSet<InterfaceId>,
+}
+
+/// The place of a family.
+fn number(family: Family) -> usize {
+    usize::from(family == Family::Ip6)
+}
+
 /// The state of policy routing.
 pub(crate) struct Policies {
-    policies: BTreeMap<u32, Policy>,
-    attached: BTreeMap<Place, BTreeMap<(u32, u32), ()>>,
-    /// The groups of the policies that are attached somewhere, by policy and family.
-    groups: BTreeMap<(u32, Family), GroupId>,
-    published: Arc<Published>,
+    policies: BTreeMap<u32, Known>,
+    attached: BTreeMap<Place, BTreeSet<(u32, u32)>>,
+    published: Arc<Attached>,
+    workers: usize,
 }
 
 fn no_policy(id: u32) -> Refusal {
@@ -51,71 +71,68 @@ fn no_policy(id: u32) -> Refusal {
 }
 
 impl Policies {
-    pub fn new(published: Arc<Published>) -> Policies {
-        Policies { policies: BTreeMap::new(), attached: BTreeMap::new(), groups: BTreeMap::new(), published }
+    pub fn new(published: Arc<Attached>, workers: usize) -> Policies {
+        Policies { policies: BTreeMap::new(), attached: BTreeMap::new(), published, workers }
     }
 
     /// All policies, by number.
     pub fn policies(&self) -> impl Iterator<Item = (u32, &Policy)> {
-        self.policies.iter().map(|(id, policy)| (*id, policy))
+        self.policies.iter().map(|(id, known)| (*id, &known.policy))
+    }
+
+    /// Packets that a policy has decided about, and their bytes.
+    pub fn counted(&self, policy: u32) -> [u64; 2] {
+        self.policies.get(&policy).map_or([0; 2], |known| known.counts.sums())
     }
 
     /// Where policies are attached: family, interface, priority, policy.
     pub fn attachments(&self) -> impl Iterator<Item = (Family, InterfaceId, u32, u32)> {
         self.attached.iter().flat_map(|((family, on), policies)| {
-            policies.keys().map(|(priority, policy)| (*family, *on, *priority, *policy))
+            policies.iter().map(|(priority, policy)| (*family, *on, *priority, *policy))
         })
     }
 
     /// The group of a policy's paths, once it is attached.
     pub fn group(&self, policy: u32, family: Family) -> Option<GroupId> {
-        self.groups.get(&(policy, family)).copied()
+        self.policies.get(&policy)?.used[number(family)].group
     }
 
-    fn publish(&self) {
-        let mut attached = Attached::default();
-        for ((family, interface), policies) in &self.attached {
-            match family {
-                Family::Ip4 => attached.set::<Ip4>(*interface, self.rules::<Ip4>(policies)),
-                Family::Ip6 => attached.set::<Ip6>(*interface, self.rules::<Ip6>(policies)),
-            }
+    fn publish(&self, (family, on): Place) {
+        match family {
+            Family::Ip4 => self.published.publish::<Ip4>(on, self.rules::<Ip4>(on)),
+            Family::Ip6 => self.published.publish::<Ip6>(on, self.rules::<Ip6>(on)),
         }
-        self.published.publish(attached);
     }
 
-    fn rules<F: Ruled>(&self, policies: &BTreeMap<(u32, u32), ()>) -> Vec<Rule<F::Address>> {
+    fn rules<F: Ruled>(&self, on: InterfaceId) -> Vec<Rule<F::Address>> {
         let rule = |(_, id): &(u32, u32)| {
-            let policy = self.policies.get(id)?;
-            let group = self.group(*id, F::FAMILY);
-            Some(Rule { matched: policy.matched.compiled::<F>()?, group, drops: policy.ends() })
+            let Known { policy, counts, used } = self.policies.get(id)?;
+            let matched = policy.matched.compiled::<F>()?;
+            let group = used[number(F::FAMILY)].group;
+            Some(Rule { matched, group, drops: policy.ends(), counts: counts.clone() })
         };
-        policies.keys().filter_map(rule).collect()
+        self.attached.get(&(F::FAMILY, on)).into_iter().flatten().filter_map(rule).collect()
     }
 
-    fn is_attached(&self, policy: u32, family: Family) -> bool {
-        self.attachments().any(|(of, _, _, id)| (of, id) == (family, policy))
-    }
-
-    /// Hold the groups that attached policies need, and let go of the others.
-    fn fit_groups(&mut self, fib: &mut Fib, policy: u32) -> Result<(), FibError> {
-        for family in [Family::Ip4, Family::Ip6] {
-            let paths = self.policies.get(&policy).map_or(&[][..], |policy| &policy.paths);
-            let wanted = self.is_attached(policy, family) && !paths.is_empty();
-            match (wanted, self.group(policy, family)) {
-                (true, None) => {
-                    let group = fib.hold_paths(family, 0, paths)?;
-                    self.groups.insert((policy, family), group);
-                }
-                (false, Some(group)) => {
-                    self.groups.remove(&(policy, family));
-                    // Workers may still read the old list: it is published before the group goes.
-                    self.publish();
-                    fib.release_paths(group);
-                }
-                _ => {}
-            }
+    /// Hold the group that an attached policy needs.
+    fn hold_group(&mut self, fib: &mut Fib, policy: u32, family: Family) -> Result<(), FibError> {
+        let Some(known) = self.policies.get_mut(&policy) else { return Ok(()) };
+        let used = &mut known.used[number(family)];
+        if used.group.is_none() && !used.on.is_empty() && !known.policy.paths.is_empty() {
+            used.group = Some(fib.hold_paths(family, 0, &known.policy.paths)?);
         }
         Ok(())
+    }
+
+    /// Let go of the group of a policy that is attached no more. Workers no longer see it.
+    fn release_group(&mut self, fib: &mut Fib, policy: u32, family: Family) {
+        let Some(known) = self.policies.get_mut(&policy) else { return };
+        let used = &mut known.used[number(family)];
+        if used.on.is_empty()
+            && let Some(group) = used.group.take()
+        {
+            fib.release_paths(group);
+        }
     }
 }
 
@@ -146,6 +163,7 @@ pub(crate) fn add(engine: &mut Engine, id: u32, policy: Policy) -> Result<(), Re
                 Refusal::new(format!("there are {POLICIES_MAX} policies already")).remedy("delete one")
             );
         }
+        check_outputs(engine, &policy.paths)?;
         // Held and released: whatever is wrong with the paths is told now.
         if !policy.paths.is_empty() {
             let Some(fib) = engine.get_mut::<Fib>() else {
@@ -156,7 +174,8 @@ pub(crate) fn add(engine: &mut Engine, id: u32, policy: Policy) -> Result<(), Re
             held.map(|group| fib.release_paths(group)).map_err(|error| refusal(engine, id, error))?;
         }
         hold_tables(engine, &policy.paths, true);
-        policies.policies.insert(id, policy);
+        let counts = Arc::new(Counts::new(policies.workers));
+        policies.policies.insert(id, Known { policy, counts, used: Default::default() });
         Ok(())
     })
 }
@@ -164,15 +183,33 @@ pub(crate) fn add(engine: &mut Engine, id: u32, policy: Policy) -> Result<(), Re
 /// Delete a policy that is attached nowhere.
 pub(crate) fn delete(engine: &mut Engine, id: u32) -> Result<(), Refusal> {
     engine.with(|engine, policies: &mut Policies| {
-        if let Some((_, on, ..)) = policies.attachments().find(|(.., policy)| *policy == id) {
-            let name = engine.interface_name(on);
+        let known = policies.policies.get(&id).ok_or_else(|| no_policy(id))?;
+        if let Some(on) = known.used.iter().find_map(|used| used.on.first()) {
+            let name = engine.interface_name(*on);
             return Err(Refusal::new(format!("policy {id} is attached to interface {name}"))
                 .remedy(format!("abf attach … del policy {id} {name}")));
         }
-        let gone = policies.policies.remove(&id).ok_or_else(|| no_policy(id))?;
-        hold_tables(engine, &gone.paths, false);
+        if let Some(gone) = policies.policies.remove(&id) {
+            hold_tables(engine, &gone.policy.paths, false);
+        }
         Ok(())
     })
+}
+
+/// A path that names only an interface sends to whoever is at its other end. Where there are neighbours, the
+/// policy must say which.
+fn check_outputs(engine: &Engine, paths: &[Path]) -> Result<(), Refusal> {
+    let has_neighbours = |id| engine.interface(id).is_some_and(|interface| interface.row().mac != [0; 6]);
+    for path in paths {
+        if let Target::Attached(out) = path.target
+            && has_neighbours(out)
+        {
+            let name = engine.interface_name(out);
+            return Err(Refusal::new(format!("interface {name} has neighbours: a policy must say to which"))
+                .remedy(format!("via NEXT-HOP {name}")));
+        }
+    }
+    Ok(())
 }
 
 /// Tables that paths look up in must not be deleted.
@@ -198,34 +235,36 @@ pub(crate) fn attach(
     on: InterfaceId,
 ) -> Result<(), Refusal> {
     engine.with(|engine, policies: &mut Policies| {
-        let policy = policies.policies.get(&id).ok_or_else(|| no_policy(id))?;
-        if policy.matched.family().is_some_and(|of| of != family) {
+        let known = policies.policies.get(&id).ok_or_else(|| no_policy(id))?;
+        if known.policy.matched.family().is_some_and(|of| of != family) {
             let what = format!("policy {id} matches addresses of the other family: it is not for {family}");
             return Err(Refusal::new(what).remedy("attach it to the other one"));
         }
-        let before = policies.attached.get(&(family, on)).cloned().unwrap_or_default();
         let name = engine.interface_name(on);
-        if before.keys().any(|(_, policy)| *policy == id) {
+        if known.used[number(family)].on.contains(&on) {
             let what = format!("policy {id} is attached to interface {name} already");
             return Err(
                 Refusal::new(what).remedy("`show abf attach`; delete it there to give it another priority")
             );
         }
-        if before.len() >= ATTACHED_MAX {
+        let before = policies.attached.get(&(family, on)).map_or(0, BTreeSet::len);
+        if before >= ATTACHED_MAX {
             let what = format!("interface {name} has {ATTACHED_MAX} {family} policies already");
             return Err(Refusal::new(what).remedy("delete one there"));
         }
-        let is_first = before.is_empty();
-        policies.attached.entry((family, on)).or_default().insert((priority, id), ());
+        policies.attached.entry((family, on)).or_default().insert((priority, id));
+        if let Some(known) = policies.policies.get_mut(&id) {
+            known.used[number(family)].on.insert(on);
+        }
         let held = match engine.get_mut::<Fib>() {
-            Some(fib) => policies.fit_groups(fib, id),
+            Some(fib) => policies.hold_group(fib, id, family),
             None => Ok(()),
         };
-        policies.publish();
+        policies.publish((family, on));
         let (arc, node) = place(family);
-        let done = held.map_err(|error| refusal(engine, id, error)).and_then(|()| match is_first {
-            true => engine.set_feature(on, arc, node, true).map_err(Refusal::from),
-            false => Ok(()),
+        let done = held.map_err(|error| refusal(engine, id, error)).and_then(|()| match before {
+            0 => engine.set_feature(on, arc, node, true).map_err(Refusal::from),
+            _ => Ok(()),
         });
         if done.is_err() {
             take_out(engine, policies, family, id, on);
@@ -237,8 +276,8 @@ pub(crate) fn attach(
 /// Take a policy from an interface.
 pub(crate) fn detach(engine: &mut Engine, family: Family, id: u32, on: InterfaceId) -> Result<(), Refusal> {
     engine.with(|engine, policies: &mut Policies| {
-        let known = policies.attachments().any(|(of, at, _, policy)| (of, at, policy) == (family, on, id));
-        if !known {
+        let known = policies.policies.get(&id);
+        if !known.is_some_and(|known| known.used[number(family)].on.contains(&on)) {
             let name = engine.interface_name(on);
             let what = format!("policy {id} is not attached to interface {name} for {family}");
             return Err(Refusal::new(what).remedy("`show abf attach` lists what is"));
@@ -255,15 +294,17 @@ pub(crate) fn detach(engine: &mut Engine, family: Family, id: u32, on: Interface
 
 fn take_out(engine: &mut Engine, policies: &mut Policies, family: Family, id: u32, on: InterfaceId) {
     if let Some(attached) = policies.attached.get_mut(&(family, on)) {
-        attached.retain(|(_, policy), ()| *policy != id);
+        attached.retain(|(_, policy)| *policy != id);
         if attached.is_empty() {
             policies.attached.remove(&(family, on));
         }
     }
-    policies.publish();
+    if let Some(known) = policies.policies.get_mut(&id) {
+        known.used[number(family)].on.remove(&on);
+    }
+    policies.publish((family, on));
     if let Some(fib) = engine.get_mut::<Fib>() {
-        // Letting go cannot fail.
-        let _ = policies.fit_groups(fib, id);
+        policies.release_group(fib, id, family);
     }
 }
 
@@ -273,9 +314,17 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         return;
     }
     engine.with(|engine, policies: &mut Policies| {
-        let here: Vec<_> = policies.attachments().filter(|(_, on, ..)| *on == id).collect();
-        for (family, on, _, policy) in here {
-            take_out(engine, policies, family, policy, on);
+        for family in [Family::Ip4, Family::Ip6] {
+            let here: Vec<u32> = policies
+                .attached
+                .get(&(family, id))
+                .into_iter()
+                .flatten()
+                .map(|(_, policy)| *policy)
+                .collect();
+            for policy in here {
+                take_out(engine, policies, family, policy, id);
+            }
         }
         let names = |path: &Path| match path.target {
             Target::Via { interface, .. } => interface == Some(id),
@@ -295,20 +344,19 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 
 /// Let a policy lose paths; without any left it counts as one whose paths cannot be used.
 fn shorten(engine: &mut Engine, policies: &mut Policies, id: u32, gone: &impl Fn(&Path) -> bool) {
-    let Some(policy) = policies.policies.get_mut(&id) else { return };
-    policy.paths.retain(|path| !gone(path));
-    let paths = policy.paths.clone();
-    let mut old = Vec::new();
+    let Some(known) = policies.policies.get_mut(&id) else { return };
+    known.policy.paths.retain(|path| !gone(path));
     for family in [Family::Ip4, Family::Ip6] {
-        let Some(before) = policies.groups.remove(&(id, family)) else { continue };
-        old.push(before);
-        let fib = engine.get_mut::<Fib>().filter(|_| !paths.is_empty());
-        if let Some(Ok(group)) = fib.map(|fib| fib.hold_paths(family, 0, &paths)) {
-            policies.groups.insert((id, family), group);
+        let Some(known) = policies.policies.get_mut(&id) else { return };
+        let Some(before) = known.used[number(family)].group.take() else { continue };
+        let on: Vec<_> = known.used[number(family)].on.iter().copied().collect();
+        if let Some(fib) = engine.get_mut::<Fib>() {
+            // Should the paths that are left be refused, none can be used.
+            let _ = policies.hold_group(fib, id, family);
         }
-    }
-    policies.publish();
-    if let Some(fib) = engine.get_mut::<Fib>() {
-        old.into_iter().for_each(|group| fib.release_paths(group));
+        on.into_iter().for_each(|on| policies.publish((family, on)));
+        if let Some(fib) = engine.get_mut::<Fib>() {
+            fib.release_paths(before);
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::ops::RangeInclusive;
 
+use quiver_core::Packet;
 use quiver_tables::fib::Family;
-use quiver_tables::ip::IpFamily;
+use quiver_tables::ip::{IpFamily, noted};
 use quiver_tables::prefix::{Address, IpPrefix, Prefix};
 use quiver_wire::ip6::extension;
+use quiver_wire::upper::Upper;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 
 /// What is looked at in a packet.
@@ -15,14 +17,15 @@ pub(crate) struct Fields<A> {
     pub destination: A,
     pub protocol: u8,
     pub dscp: u8,
-    /// Source and destination port; none in protocols without ports and in fragments.
+    /// Source and destination port; none in protocols without ports, and in fragments unless virtual
+    /// reassembly has noted them.
     pub ports: Option<(u16, u16)>,
 }
 
 /// A family whose packets are matched.
 pub(crate) trait Matched: IpFamily {
     /// What is looked at; none if there is no whole header.
-    fn fields(bytes: &[u8]) -> Option<Fields<Self::Address>>;
+    fn fields(packet: &Packet) -> Option<Fields<Self::Address>>;
     /// A prefix of this family.
     fn prefix(prefix: IpPrefix) -> Option<Prefix<Self::Address>>;
 }
@@ -32,17 +35,31 @@ fn ports(bytes: &[u8]) -> Option<(u16, u16)> {
     Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
 
+/// Protocol and ports of a fragment that virtual reassembly has let go on.
+fn noted_fields(upper: &Upper) -> (IpProtocol, Option<(u16, u16)>) {
+    let ports = (upper.source_port, upper.destination_port);
+    (upper.protocol, upper.protocol.has_ports().then_some(ports))
+}
+
 impl Matched for quiver_tables::ip::Ip4 {
     #[inline]
-    fn fields(bytes: &[u8]) -> Option<Fields<u32>> {
+    fn fields(packet: &Packet) -> Option<Fields<u32>> {
+        let bytes = packet.bytes();
         let header = Ip4Header::overlay(bytes)?;
-        let has_ports = header.protocol().has_ports() && !header.is_fragment();
+        let (protocol, ports) = match noted(packet) {
+            Some(upper) => noted_fields(&upper),
+            None => {
+                let has_ports = header.protocol().has_ports() && !header.is_fragment();
+                let behind = bytes.get(header.header_len()..).filter(|_| has_ports);
+                (header.protocol(), behind.and_then(ports))
+            }
+        };
         Some(Fields {
             source: header.source_bits(),
             destination: header.destination_bits(),
-            protocol: header.protocol().0,
+            protocol: protocol.0,
             dscp: header.traffic_class >> 2,
-            ports: bytes.get(header.header_len()..).filter(|_| has_ports).and_then(ports),
+            ports,
         })
     }
 
@@ -56,9 +73,12 @@ impl Matched for quiver_tables::ip::Ip4 {
 
 impl Matched for quiver_tables::ip::Ip6 {
     #[inline]
-    fn fields(bytes: &[u8]) -> Option<Fields<u128>> {
-        let (header, behind) = Ip6Header::split(bytes)?;
-        let (protocol, ports) = upper(header.next_header(), behind);
+    fn fields(packet: &Packet) -> Option<Fields<u128>> {
+        let (header, behind) = Ip6Header::split(packet.bytes())?;
+        let (protocol, ports) = match noted(packet) {
+            Some(upper) => noted_fields(&upper),
+            None => upper(header.next_header(), behind),
+        };
         Some(Fields {
             source: header.source_bits(),
             destination: header.destination_bits(),

@@ -11,7 +11,7 @@ use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpTables, choose4, choose6, destination4, destination6};
 
 use crate::fields::Fields;
-use crate::tables::{Published, Rule, Ruled};
+use crate::tables::{Attached, Rule, Ruled};
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface with policies.
@@ -27,7 +27,7 @@ quiver_core::reasons! {
 
 struct Input<F: Ruled> {
     tables: Arc<IpTables>,
-    attached: Arc<Published>,
+    attached: Arc<Attached>,
     arc: ArcId,
     lookup: NodeId,
     local: NodeId,
@@ -42,7 +42,7 @@ impl<F: Ruled> Input<F> {
         rules: &[Rule<F::Address>],
         packet: &mut Packet,
     ) -> Result<NodeId, AbfDrop> {
-        if let Some(fields) = F::fields(packet.bytes())
+        if let Some(fields) = F::fields(packet)
             && let Some(next) = self.policy(cx, rules, &fields, packet)?
         {
             return Ok(next);
@@ -64,14 +64,17 @@ impl<F: Ruled> Input<F> {
             if *is_ours.get_or_insert_with(|| self.stays(packet)) {
                 return Ok(None);
             }
-            match rule.group.map(|group| self.choose(group, packet)) {
-                Some(next) if next != self.drop => {
-                    cx.count(AbfDrop::Matched, 1);
-                    return Ok(Some(next));
-                }
-                _ if rule.drops => return Err(AbfDrop::PolicyDrops),
-                _ => cx.count(AbfDrop::Unusable, 1),
+            let next = rule.group.map(|group| self.choose(group, packet)).filter(|next| *next != self.drop);
+            if next.is_none() && !rule.drops {
+                cx.count(AbfDrop::Unusable, 1);
+                continue;
             }
+            let [packets, bytes] = rule.counts.of(cx.worker);
+            packets.add(1);
+            bytes.add(packet.length() as u64);
+            let Some(next) = next else { return Err(AbfDrop::PolicyDrops) };
+            cx.count(AbfDrop::Matched, 1);
+            return Ok(Some(next));
         }
         Ok(None)
     }
@@ -108,19 +111,19 @@ impl<F: Ruled> Input<F> {
 impl<F: Ruled> Node for Input<F> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let Some(first) = frame.packets().first().map(|packet| packet.rx) else { return };
-        let attached = self.attached.read(cx.pass);
+        let rules = |rx| self.attached.get::<F>(rx, cx.pass);
         if frame.is_same_rx() {
-            let rules = attached.get::<F>(first);
+            let rules = rules(first);
             frame.route(|packet| self.decide(cx, rules, packet));
         } else {
-            frame.route(|packet| self.decide(cx, attached.get::<F>(packet.rx), packet));
+            frame.route(|packet| self.decide(cx, rules(packet.rx), packet));
         }
     }
 }
 
 /// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
-pub(crate) fn spec<F: Ruled>(arc: ArcId, published: &Arc<Published>) -> NodeSpec {
-    let attached = published.clone();
+pub(crate) fn spec<F: Ruled>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
+    let attached = attached.clone();
     let [name, lookup, local, drop] = F::NODES;
     NodeSpec::new(name, "Lets policies say where packets go that match them", move |wiring| {
         let (rewrite, incomplete) = match F::FAMILY {

@@ -15,22 +15,23 @@ use quiver_core::arc::FeatureSpec;
 use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::config::Policies;
-use crate::tables::{Attached, Published};
+use crate::tables::Attached;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("abf", "Policy routing: packets that match go by paths of their own");
-    let published = Arc::new(Published::new(registry.graph.epochs(), Attached::default()));
+    let attached = Arc::new(Attached::new(registry.graph.epochs()));
+    let workers = registry.graph.workers();
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
-    registry.graph.node(input::spec::<Ip4>(arc4, &published));
-    registry.graph.node(input::spec::<Ip6>(arc6, &published));
+    registry.graph.node(input::spec::<Ip4>(arc4, &attached));
+    registry.graph.node(input::spec::<Ip6>(arc6, &attached));
     for (arc, node) in [("ip4-unicast", "abf-input-ip4"), ("ip6-unicast", "abf-input-ip6")] {
         registry.graph.feature(FeatureSpec { arc, node, before: &[], after: &[] });
     }
     commands::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.on_start(move |engine| {
-        engine.insert(Policies::new(published));
+        engine.insert(Policies::new(attached, workers));
         engine.on_interface_change(config::follow_interface);
     });
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
+use quiver_core::counters::{INTERFACES_MAX, PerWorker};
+use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{Ip4, Ip6};
@@ -10,53 +12,47 @@ use quiver_tables::prefix::Address;
 
 use crate::fields::{Compiled, Matched};
 
-/// The policies as workers see them, replaced whole.
-pub(crate) type Published = quiver_core::epoch::Published<Attached>;
+/// Packets that a policy has decided about, and their bytes from the IP header on.
+pub(crate) type Counts = PerWorker<2>;
 
 /// A policy on an interface.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Rule<A: Address> {
     pub matched: Compiled<A>,
     /// Its paths; none when it has none.
     pub group: Option<GroupId>,
     /// Do packets die when none of the paths can be used?
     pub drops: bool,
+    /// What is counted of the policy, wherever it is attached.
+    pub counts: Arc<Counts>,
 }
 
 /// The policies of an interface, the most preferred first.
-pub(crate) type Rules<A> = Arc<[Rule<A>]>;
+pub(crate) type Rules<A> = Box<[Rule<A>]>;
 
-/// By interface.
-#[derive(Clone, Debug, Default)]
+/// By interface, replaced one by one.
 pub(crate) struct Attached {
-    ip4: Vec<Option<Rules<u32>>>,
-    ip6: Vec<Option<Rules<u128>>>,
+    ip4: PublishedSlots<Rules<u32>>,
+    ip6: PublishedSlots<Rules<u128>>,
 }
 
 /// A family whose policies stand in [`Attached`].
 pub(crate) trait Ruled: Matched {
-    fn rules(attached: &Attached) -> &[Option<Rules<Self::Address>>];
-    fn rules_mut(attached: &mut Attached) -> &mut Vec<Option<Rules<Self::Address>>>;
+    fn rules(attached: &Attached) -> &PublishedSlots<Rules<Self::Address>>;
     /// The names of its nodes: this one, look-up, local, drop.
     const NODES: [&'static str; 4];
 }
 
 impl Ruled for Ip4 {
-    fn rules(attached: &Attached) -> &[Option<Rules<u32>>] {
+    fn rules(attached: &Attached) -> &PublishedSlots<Rules<u32>> {
         &attached.ip4
-    }
-    fn rules_mut(attached: &mut Attached) -> &mut Vec<Option<Rules<u32>>> {
-        &mut attached.ip4
     }
     const NODES: [&'static str; 4] = ["abf-input-ip4", "ip4-lookup", "ip4-local", "ip4-drop"];
 }
 
 impl Ruled for Ip6 {
-    fn rules(attached: &Attached) -> &[Option<Rules<u128>>] {
+    fn rules(attached: &Attached) -> &PublishedSlots<Rules<u128>> {
         &attached.ip6
-    }
-    fn rules_mut(attached: &mut Attached) -> &mut Vec<Option<Rules<u128>>> {
-        &mut attached.ip6
     }
     const NODES: [&'static str; 4] = ["abf-input-ip6", "ip6-lookup", "ip6-local", "ip6-drop"];
 }
@@ -70,18 +66,20 @@ pub(crate) fn place(family: Family) -> (&'static str, &'static str) {
 }
 
 impl Attached {
+    /// None attached.
+    pub fn new(epochs: &Arc<Epochs>) -> Attached {
+        let slots = INTERFACES_MAX;
+        Attached { ip4: PublishedSlots::new(epochs, slots), ip6: PublishedSlots::new(epochs, slots) }
+    }
+
     /// Let an interface have these policies.
-    pub fn set<F: Ruled>(&mut self, interface: InterfaceId, rules: Vec<Rule<F::Address>>) {
-        let places = F::rules_mut(self);
-        if places.len() <= interface.index() {
-            places.resize(interface.index() + 1, None);
-        }
-        places[interface.index()] = Some(rules.into());
+    pub fn publish<F: Ruled>(&self, interface: InterfaceId, rules: Vec<Rule<F::Address>>) {
+        F::rules(self).publish(interface.index(), (!rules.is_empty()).then(|| rules.into()));
     }
 
     /// The policies of an interface.
     #[inline(always)]
-    pub fn get<F: Ruled>(&self, interface: InterfaceId) -> &[Rule<F::Address>] {
-        F::rules(self).get(interface.index()).and_then(Option::as_deref).unwrap_or_default()
+    pub fn get<'p, F: Ruled>(&self, interface: InterfaceId, pass: Pass<'p>) -> &'p [Rule<F::Address>] {
+        F::rules(self).read(interface.index(), pass).map_or(&[], |rules| rules)
     }
 }

@@ -247,7 +247,7 @@ fn policies_are_written_down_and_shown() {
     let mut router = router();
     for line in [
         "abf policy add id 1 match src 198.51.100.0/24 dst 203.0.113.0/24 proto tcp sport 1-2 dport 80 dscp 46 via 10.0.2.2 e2 weight 3 via 10.0.3.2",
-        "abf policy add id 2 drop-if-unusable via e2 preference 1",
+        "abf policy add id 2 drop-if-unusable via 10.0.2.2 e2 preference 1",
         "abf policy add id 3 match proto 89 via drop",
         "abf policy add id 4 match dst 2001:db8:f::/48 via 2001:db8:2::2",
         "abf policy add id 5 match dscp 0",
@@ -316,6 +316,7 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
         ("abf policy add id 2 match dscp 64 via drop", "63"),
         ("abf policy add id 2 via 224.0.0.1", "policy 2: 224.0.0.1"),
         ("abf policy add id 2 via 10.0.2.2 e9", "e9"),
+        ("abf policy add id 2 via e2", "interface e2 has neighbours"),
         ("abf policy add id 2 via ip4-lookup-in-table 9", "ip table add 9"),
         ("abf policy add id 2 via 10.0.2.2 e2 next-hop-table 0", "looked up in no table"),
         ("abf policy del id 7", "no policy 7"),
@@ -329,4 +330,81 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
         assert!(refusal.contains(says), "`{line}`: {refusal}");
     }
     assert_eq!(router.cli("show running-config"), before);
+}
+
+/// Packets and bytes of a policy, as `show abf policy` tells them.
+fn counted(router: &mut Router, policy: u32) -> (u64, u64) {
+    let shown = router.json(&format!("show abf policy {policy}"));
+    (shown[0]["packets"].as_u64().unwrap(), shown[0]["bytes"].as_u64().unwrap())
+}
+
+#[test]
+fn each_policy_counts_what_it_has_sent_or_dropped_wherever_it_is_attached() {
+    let mut router = router();
+    router.cli("abf policy add id 1 match dport 80 via 10.0.2.2 e2");
+    router.cli("abf policy add id 2 match dport 81 via drop");
+    router.cli("abf policy add id 3 match dport 82 via 10.9.9.9 next-hop-table 0");
+    router.cli("abf policy add id 4 match dport 80 via 2001:db8:2::2 e2");
+    for line in
+        ["ip4 policy 1 e0", "ip4 policy 2 e0", "ip4 policy 3 e0", "ip4 policy 1 e3", "ip6 policy 4 e0"]
+    {
+        router.cli(&format!("abf attach {line}"));
+    }
+    router.cli("ip route add 10.9.9.9/32 via drop");
+    for port in [80, 80, 81, 82] {
+        way(&mut router, Packet { ports: (1000, port), ..PLAIN });
+    }
+    way(&mut router, PLAIN6);
+    let mut on_e3 = PLAIN.frame();
+    on_e3[5] = 3;
+    router.send("e3", &on_e3);
+    assert_eq!(router.sent("e2").len(), 1);
+    assert_eq!(counted(&mut router, 1), (3, 96));
+    assert_eq!(counted(&mut router, 2), (1, 32));
+    assert_eq!(counted(&mut router, 3), (0, 0), "passed over");
+    assert_eq!(counted(&mut router, 4), (1, 52));
+    // A policy keeps its counts while it is attached elsewhere.
+    router.cli("abf attach ip4 del policy 1 e0");
+    assert_eq!(counted(&mut router, 1), (3, 96));
+}
+
+#[test]
+fn what_waits_for_a_policys_neighbour_goes_to_it_and_not_by_the_routes() {
+    let mut router = router();
+    router.cli("abf policy add id 1 via 10.0.2.9 e2");
+    router.cli("abf policy add id 2 via 2001:db8:2::9 e2");
+    router.cli("abf attach ip4 policy 1 e0");
+    router.cli("abf attach ip6 policy 2 e0");
+    for packet in [PLAIN, PLAIN6] {
+        router.send("e0", &packet.frame());
+        assert_eq!(router.sent("e2").len(), 1, "a question");
+    }
+    router.cli("ip neighbor e2 10.0.2.9 02:00:00:00:00:29");
+    router.cli("ip neighbor e2 2001:db8:2::9 02:00:00:00:00:29");
+    router.run();
+    let arrived = router.sent("e2");
+    assert_eq!(arrived.len(), 2);
+    assert!(arrived.iter().all(|frame| frame[..6] == [2, 0, 0, 0, 0, 0x29]));
+    assert!(router.sent("e1").is_empty());
+    assert!(router.dropped().is_empty(), "{:?}", router.dropped());
+}
+
+#[test]
+fn a_policy_on_many_interfaces_follows_on_all_of_them() {
+    let mut router = router();
+    router.cli("abf policy add id 1 via 10.0.2.2 e2 via 10.0.3.2 e3 preference 1");
+    router.cli("abf attach ip4 policy 1 e0");
+    router.cli("abf attach ip4 policy 1 e1");
+    let e2 = router.id("e2");
+    router.engine().delete_interface(e2).expect("it is there");
+    assert_eq!(way(&mut router, PLAIN), ["e3"]);
+    let mut on_e1 = PLAIN.frame();
+    on_e1[5] = 1;
+    router.send("e1", &on_e1);
+    assert_eq!(router.sent("e3").len(), 1);
+    for port in ["e0", "e1"] {
+        router.cli(&format!("abf attach ip4 del policy 1 {port}"));
+    }
+    router.cli("abf policy del id 1");
+    assert_eq!(way(&mut router, PLAIN), ["e1"]);
 }

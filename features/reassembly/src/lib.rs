@@ -38,8 +38,13 @@ pub fn register(registry: &mut Registry) {
     graph.node(sort::spec::<false, true>(arc6));
     graph.node(sort::spec::<true, false>(arc4));
     graph.node(sort::spec::<true, true>(arc6));
-    // What is whole needs no virtual reassembly.
-    const BEFORE: [&[&str]; 4] = [&[Kind::Virtual4.feature()], &[Kind::Virtual6.feature()], &[], &[]];
+    // What is whole needs no virtual reassembly; policies ask for what either finds out.
+    const BEFORE: [&[&str]; 4] = [
+        &[Kind::Virtual4.feature(), "abf-input-ip4"],
+        &[Kind::Virtual6.feature(), "abf-input-ip6"],
+        &["abf-input-ip4"],
+        &["abf-input-ip6"],
+    ];
     for (kind, before) in Kind::ALL.into_iter().zip(BEFORE) {
         graph.feature(FeatureSpec { arc: kind.arc(), node: kind.feature(), before, after: &[] });
     }

@@ -267,7 +267,7 @@ impl Store {
         let at = self.free_slot;
         let Some(slot) = self.slots.get_mut(at as usize) else {
             if let Some(packet) = packet {
-                self.give_back(packet);
+                self.pool.take_back_packet(packet);
             }
             return;
         };
@@ -411,12 +411,6 @@ impl Store {
             (own.refused, own.upper) = (context.refused, context.upper);
         }
     }
-
-    fn give_back(&self, packet: Packet) {
-        let mut buffers = Vec::new();
-        packet.into_segments(|buffer, _, _| buffers.push(buffer));
-        self.pool.take_back(buffers.into_iter());
-    }
 }
 
 /// A slot that holds nothing.
@@ -435,6 +429,6 @@ impl Drop for Store {
     /// On the control thread: what the node still held goes back to the pool.
     fn drop(&mut self) {
         let held: Vec<Packet> = self.slots.iter_mut().filter_map(|slot| slot.packet.take()).collect();
-        held.into_iter().for_each(|packet| self.give_back(packet));
+        held.into_iter().for_each(|packet| self.pool.take_back_packet(packet));
     }
 }

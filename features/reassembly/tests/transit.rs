@@ -312,3 +312,54 @@ fn workers_hand_over_fragments_that_are_on_their_way_through() {
         }
     }
 }
+
+/// A way to e2 as good as that to e1.
+fn with_two_ways() -> quiver_testkit::Router {
+    let mut router = router();
+    let lines = "
+        create test interface e2 mtu 9000
+        set interface state e2 up
+        set interface ip address e2 10.0.2.1/24
+        set interface ip address e2 2001:db8:2::1/64
+        ip neighbor e2 10.0.2.2 02:00:00:00:00:c2 static
+        ip neighbor e2 2001:db8:2::2 02:00:00:00:00:c2 static
+        ip route add 10.0.1.2/32 via 10.0.1.2 e1 via 10.0.2.2 e2
+        ip route add 2001:db8:1::2/128 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2";
+    router.script("two ways", lines).expect("a good configuration");
+    router.run();
+    router.sent("e2");
+    router
+}
+
+#[test]
+fn fragments_whose_ports_are_known_take_the_way_of_whole_packets_of_their_flow() {
+    for (family, hash) in [(Four, ""), (Six, ""), (Four, "sport dport symmetric"), (Six, "src sport")] {
+        let mut router = with_two_ways();
+        router.cli(&format!("set interface reassembly e0 virtual {}", family.word()));
+        if !hash.is_empty() {
+            let word = if family == Four { "ip" } else { "ip6" };
+            router.cli(&format!("set {word} flow-hash table 0 {hash}"));
+        }
+        let mut used = std::collections::BTreeSet::new();
+        for port in 0..32u16 {
+            let mut whole = Whole::transit(family, port.into(), DATA);
+            whole.payload[..2].copy_from_slice(&(1000 + port).to_be_bytes());
+            let mut atomic = whole.clone();
+            atomic.payload.truncate(100);
+            // One piece with neither offset nor more: IPv4 says that it is whole, IPv6 that it was once cut.
+            let alone = atomic.frame(Cut { start: 0, end: 100, more: false });
+            send_all(&mut router, &[alone]);
+            let way = ["e1", "e2"].map(|name| router.sent(name).len());
+            let mut frames = whole.frames(1232);
+            frames.reverse();
+            send_all(&mut router, &frames);
+            assert_eq!(
+                ["e1", "e2"].map(|name| router.sent(name).len()),
+                way.map(|one| one * 4),
+                "{family:?}"
+            );
+            used.insert(way);
+        }
+        assert_eq!(used.len(), 2, "{family:?} flows take both ways");
+    }
+}

@@ -110,6 +110,11 @@ impl AdjacencyBook {
         Some(hop)
     }
 
+    /// The hop for `key`, if its adjacency is there.
+    pub fn known_hop(&self, key: AdjacencyKey) -> Option<Hop> {
+        self.records.get(&key).map(|record| record.hop)
+    }
+
     pub fn add_user(&mut self, key: AdjacencyKey, user: GroupId) {
         if let Some(record) = self.records.get_mut(&key) {
             record.users.insert(user);

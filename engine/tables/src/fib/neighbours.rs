@@ -10,12 +10,18 @@ use super::path::{Family, Path, Source};
 use super::routes::is_unicast;
 use super::{Fib, FibError};
 use crate::neighbour::{Due, Learned, NeighbourConfig, NeighbourState, Neighbours};
+use crate::next_hop_group::Hop;
 use crate::prefix::IpPrefix;
 
 impl Fib {
     /// The neighbours.
     pub fn neighbours(&self) -> &Neighbours {
         &self.neighbours
+    }
+
+    /// By which node and adjacency packets of a family reach a neighbour, when something leads to it.
+    pub fn neighbour_hop(&self, payload: Family, interface: InterfaceId, address: IpAddr) -> Option<Hop> {
+        self.adjacencies.known_hop(AdjacencyKey { interface, payload, next_hop: Some(address) })
     }
 
     /// Timers and limits of a family's neighbours from now on; those that are there stay.

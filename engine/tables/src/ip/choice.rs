@@ -2,6 +2,7 @@
 
 use quiver_core::{NodeId, Packet};
 use quiver_wire::flow::{self, FlowFields};
+use quiver_wire::upper::Upper;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use crate::next_hop_group::{GroupId, GroupWord, Groups};
@@ -69,26 +70,44 @@ fn go(groups: &Groups, word: GroupWord, hash: u32, packet: &mut Packet) -> NodeI
     hop.next
 }
 
-/// The flow's hash: addresses, protocol and ports (none in a fragment).
+/// The flow's hash: addresses, protocol and ports. A fragment has no ports, unless they are noted beside it.
 fn hash4(packet: &Packet) -> u32 {
     let Some((header, behind)) = Ip4Header::split(packet.bytes()) else { return 0 };
-    flow::hash_ip4(header, behind)
+    match noted(packet) {
+        Some(upper) => flow::hash_ip4_of(FlowFields::DEFAULT, header, &upper),
+        None => flow::hash_ip4(header, behind),
+    }
 }
 
 fn hash6(packet: &Packet) -> u32 {
     let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return 0 };
-    flow::hash_ip6(header, behind)
+    match noted(packet) {
+        Some(upper) => flow::hash_ip6_of(FlowFields::DEFAULT, header, &upper),
+        None => flow::hash_ip6(header, behind),
+    }
+}
+
+/// What virtual reassembly has noted of a fragment.
+#[inline(always)]
+pub fn noted(packet: &Packet) -> Option<Upper> {
+    packet.note().map(Upper::from_note)
 }
 
 /// The hash of a table's own choice. It is not kept in the packet: another table's may differ.
 #[inline(never)]
 fn hash4_by(fields: FlowFields, packet: &Packet) -> u32 {
     let Some((header, behind)) = Ip4Header::split(packet.bytes()) else { return 0 };
-    flow::hash_ip4_by(fields, header, behind)
+    match noted(packet) {
+        Some(upper) => flow::hash_ip4_of(fields, header, &upper),
+        None => flow::hash_ip4_by(fields, header, behind),
+    }
 }
 
 #[inline(never)]
 fn hash6_by(fields: FlowFields, packet: &Packet) -> u32 {
     let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return 0 };
-    flow::hash_ip6_by(fields, header, behind)
+    match noted(packet) {
+        Some(upper) => flow::hash_ip6_of(fields, header, &upper),
+        None => flow::hash_ip6_by(fields, header, behind),
+    }
 }

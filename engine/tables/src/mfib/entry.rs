@@ -2,55 +2,39 @@
 
 use std::sync::Arc;
 
-use quiver_core::counters::Count;
+use quiver_core::counters::PerWorker;
 use quiver_core::{InterfaceId, NodeId, WorkerId};
 
 use crate::adjacency::REWRITE_BYTES_MAX;
 
-/// What one worker counted of a route.
-#[derive(Default)]
-#[repr(align(64))]
-struct Row {
-    packets: Count,
-    bytes: Count,
-    rejected: Count,
-}
-
-/// What all workers counted of a route, each in a line of its own.
-pub struct RouteCounts(Box<[Row]>);
+/// What all workers counted of a route: packets, bytes, packets rejected.
+pub struct RouteCounts(PerWorker<3>);
 
 impl RouteCounts {
     /// For so many workers.
     pub(super) fn new(workers: usize) -> RouteCounts {
-        RouteCounts((0..workers.max(1)).map(|_| Row::default()).collect())
-    }
-
-    fn row(&self, worker: WorkerId) -> &Row {
-        &self.0[worker.index() % self.0.len()]
+        RouteCounts(PerWorker::new(workers))
     }
 
     /// A packet of so many bytes came from where it may.
     #[inline]
-    pub fn accepted(&self, worker: WorkerId, bytes: u64) {
-        let row = self.row(worker);
-        row.packets.add(1);
-        row.bytes.add(bytes);
+    pub fn accepted(&self, worker: WorkerId, length: u64) {
+        let [packets, bytes, _] = self.0.of(worker);
+        packets.add(1);
+        bytes.add(length);
     }
 
     /// A packet came from where it may not (reverse path).
     #[inline]
     pub fn rejected(&self, worker: WorkerId) {
-        self.row(worker).rejected.add(1);
+        let [.., rejected] = self.0.of(worker);
+        rejected.add(1);
     }
 
     /// The sums over all workers.
     pub fn totals(&self) -> RouteTotals {
-        let sum = |of: fn(&Row) -> &Count| self.0.iter().map(|row| of(row).get()).sum();
-        RouteTotals {
-            packets: sum(|row| &row.packets),
-            bytes: sum(|row| &row.bytes),
-            rejected: sum(|row| &row.rejected),
-        }
+        let [packets, bytes, rejected] = self.0.sums();
+        RouteTotals { packets, bytes, rejected }
     }
 }
 

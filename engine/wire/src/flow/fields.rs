@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::{fold_both, mix, rest, rest4, rest6};
+use super::{fold_both, mix, rest, rest_of, rest4, rest6};
+use crate::upper::Upper;
 use crate::{Ip4Header, Ip6Header};
 
 /// Which fields make a flow. None at all stands for the default: both addresses, protocol and ports.
@@ -117,6 +118,9 @@ impl FlowFields {
     /// protocol above the ports.
     #[inline(always)]
     fn ordered<A: Copy + Default + Ord>(self, source: A, destination: A, whole: u64) -> (A, A, u64) {
+        if self.is_default() {
+            return (source, destination, whole);
+        }
         let keep = |field, value: A| if self.has(field) { value } else { A::default() };
         let port = |field, value: u64| if self.has(field) { value as u16 } else { 0 };
         let from = (keep(FlowFields::SOURCE, source), port(FlowFields::SOURCE_PORT, whole >> 16));
@@ -144,21 +148,41 @@ impl fmt::Display for FlowFields {
 /// options first. Ports of fragments, even of the first, count as 0, so that a packet's fragments
 /// stay together.
 pub fn hash_ip4_by(fields: FlowFields, header: &Ip4Header, behind: &[u8]) -> u32 {
-    let (source, destination) = (header.source_bits(), header.destination_bits());
     if fields.is_default() {
-        return super::hash_ip4(header, behind);
+        super::hash_ip4(header, behind)
+    } else {
+        mix4(fields, header, rest4(header, behind))
     }
-    let (one, other, rest) = fields.ordered(source, destination, rest4(header, behind));
+}
+
+/// The hash of an IPv4 fragment that has what `upper` says in its bytes or in those of the first: that of
+/// whole packets of its flow.
+pub fn hash_ip4_of(fields: FlowFields, header: &Ip4Header, upper: &Upper) -> u32 {
+    mix4(fields, header, rest_of(upper))
+}
+
+fn mix4(fields: FlowFields, header: &Ip4Header, rest: u64) -> u32 {
+    let (one, other, rest) = fields.ordered(header.source_bits(), header.destination_bits(), rest);
     mix(u64::from(one) << 32 | u64::from(other), rest)
 }
 
 /// The hash of an IPv6 packet by these fields. `behind` are the bytes that follow the fixed header.
 pub fn hash_ip6_by(fields: FlowFields, header: &Ip6Header, behind: &[u8]) -> u32 {
     if fields.is_default() {
-        return super::hash_ip6(header, behind);
+        super::hash_ip6(header, behind)
+    } else {
+        mix6(fields, header, rest6(header, behind))
     }
-    let (source, destination) = (header.source_bits(), header.destination_bits());
-    let (one, other, rest) = fields.ordered(source, destination, rest6(header, behind));
+}
+
+/// The hash of an IPv6 fragment that has what `upper` says in its bytes or in those of the first: that of
+/// whole packets of its flow.
+pub fn hash_ip6_of(fields: FlowFields, header: &Ip6Header, upper: &Upper) -> u32 {
+    mix6(fields, header, rest_of(upper))
+}
+
+fn mix6(fields: FlowFields, header: &Ip6Header, rest: u64) -> u32 {
+    let (one, other, rest) = fields.ordered(header.source_bits(), header.destination_bits(), rest);
     let label = if fields.has(FlowFields::FLOW_LABEL) { u64::from(header.flow_label()) << 40 } else { 0 };
     mix(fold_both(one, other), rest | label)
 }
@@ -236,6 +260,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_fragment_whose_ports_are_known_has_the_hash_of_its_flow(
+            a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16,
+            words in prop::sample::select(vec!["src dst sport dport proto", "symmetric", "reverse", "sport"]),
+        ) {
+            let (by, bytes) = (fields(words), ports(sport, dport));
+            let upper = |protocol| Upper::of(protocol, &[bytes.as_slice(), &[0; 16]].concat()).unwrap();
+            let udp = upper(IpProtocol::UDP);
+            prop_assert_eq!(hash_ip4_of(by, &ip4(a, b), &udp), hash_ip4_by(by, &ip4(a, b), &bytes));
+            let tcp = upper(IpProtocol::TCP);
+            prop_assert_eq!(hash_ip6_of(by, &ip6(c, d), &tcp), hash_ip6_by(by, &ip6(c, d), &bytes));
+        }
+
         #[test]
         fn both_directions_of_a_flow_have_one_hash_when_it_is_symmetric(
             a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16,

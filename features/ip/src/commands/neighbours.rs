@@ -62,11 +62,11 @@ fn configure(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddr
     let now = now_ms(engine);
     let done = with_ip(engine, |_, ip, fib| {
         fib.set_static_neighbour(on, address, mac, now)?;
-        ip.asked.remove(on, address);
-        Ok(())
+        Ok(ip.asked.remove(on, address))
     });
-    done.map_err(|error| refusal(engine, error))?;
-    serve(engine, on, address);
+    if done.map_err(|error| refusal(engine, error))? {
+        serve(engine, on, address);
+    }
     Ok(())
 }
 
@@ -114,7 +114,7 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output
              (`set ip neighbor-config {family} limit N`)"
         ));
     }
-    let (waiting, forgotten) = (ip.held.len(), ip.held.forgotten());
+    let (waiting, forgotten) = (ip.held.packets(), ip.held.forgotten());
     if waiting > 0 || forgotten > 0 {
         output = output.line(format!(
             "{waiting} packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten unanswered"

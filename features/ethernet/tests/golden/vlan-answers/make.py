@@ -55,5 +55,5 @@ wrpcap("04-out.e0.pcap", [
     stack(E0, "33:33:ff:00:00:09", TAGS["100"], IPv6(src="fd10::1", dst="ff02::1:ff00:9", hlim=255)
           / ICMPv6ND_NS(tgt="fd10::9") / ICMPv6NDOptSrcLLAddr(lladdr=E0)),
 ])
-json.dump({"drops": {"ip4-glean": {"request-sent": 1}, "ip6-glean": {"request-sent": 1}}},
-          open("04-counters.json", "w"), indent=2)
+waits = {"request-sent": 1, "held": 1}
+json.dump({"events": {"ip4-glean": waits, "ip6-glean": waits}}, open("04-counters.json", "w"), indent=2)

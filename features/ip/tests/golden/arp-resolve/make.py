@@ -13,24 +13,24 @@ question = lambda target: Ether(src=E1, dst="ff:ff:ff:ff:ff:ff") / ARP(
 )
 is_at = lambda mac, ip: Ether(src=mac, dst=E1) / ARP(op=2, hwsrc=mac, psrc=ip, hwdst=E1, pdst="10.0.1.1")
 
-# A host on the subnet, and one behind a gateway on it. The packet that asks waits, unless it is large.
-large = Ether(src=H0, dst=E0) / IP(src="10.0.0.2", dst="10.0.1.6") / UDP(sport=1, dport=2) / Raw(bytes(77))
+# A host on the subnet, and one behind a gateway on it. What comes before the answer waits, the latest three.
+large = Ether(src=H0, dst=E0) / IP(src="10.0.0.2", dst="10.0.1.6") / UDP(sport=1, dport=2) / Raw(bytes(1472))
 wrpcap("01-in.e0.pcap", [into("10.0.1.5"), into("10.0.1.5"), into("192.0.2.1"), into("192.0.2.9"), large])
 wrpcap("01-out.e1.pcap", [question("10.0.1.5"), question("10.0.1.6"), question("10.0.1.99")])
-drops = {"ip4-glean": {"request-sent": 1, "request-throttled": 1}, "ip4-arp": {"request-throttled": 1}}
-held = {"ip4-glean": {"held": 1}, "ip4-arp": {"held": 1}}
-json.dump({"drops": drops, "events": held}, open("01-counters.json", "w"), indent=2)
+held = {"ip4-glean": {"held": 3, "request-sent": 2}, "ip4-arp": {"held": 2, "request-sent": 1}}
+json.dump({"events": held}, open("01-counters.json", "w"), indent=2)
 
 # Not answered: all are asked again after a second, whether there is another packet or not.
 open("02.cli", "w").write("test advance 1\n")
-wrpcap("02-in.e0.pcap", [into("10.0.1.5")])
+wrpcap("02-in.e0.pcap", [into("10.0.1.5"), into("10.0.1.5")])
 wrpcap("02-out.e1.pcap", [question("10.0.1.5"), question("10.0.1.6"), question("10.0.1.99")])
-json.dump({"events": {"ip4-glean": {"held": 1}}}, open("02-counters.json", "w"), indent=2)
+made_room = {"drops": {"ip4-glean": {"made-room": 1}}, "events": {"ip4-glean": {"held": 2}}}
+json.dump(made_room, open("02-counters.json", "w"), indent=2)
 
 # Answered: what waits goes on, one hop less to live.
 wrpcap("03-in.e1.pcap", [is_at(H5, "10.0.1.5"), is_at(GW, "10.0.1.99")])
 h5, gateway = Ether(src=E1, dst=H5), Ether(src=E1, dst=GW)
-waited = [h5 / to("10.0.1.5", 63), h5 / to("10.0.1.5", 63), gateway / to("192.0.2.1", 63)]
+waited = [h5 / to("10.0.1.5", 63)] * 3 + [gateway / to("192.0.2.1", 63), gateway / to("192.0.2.9", 63)]
 wrpcap("03-out.e1.pcap", waited)
 json.dump({"events": {"arp-input": {"learned": 2, "replies-received": 2}}}, open("03-counters.json", "w"), indent=2)
 

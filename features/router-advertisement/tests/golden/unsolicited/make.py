@@ -14,5 +14,5 @@ ra = (
     / ICMPv6NDOptPrefixInfo(prefixlen=64, L=1, A=1, validlifetime=2592000, preferredlifetime=604800, prefix="2001:db8::")
 )
 wrpcap("01-out.e0.pcap", [ra])
-# 60 s hold the two of the quick beginning (at most 16 s apart) and one after 20 to 30 s, not two.
+# 66 s hold the two of the quick beginning (at most 16 s apart) and one after 20 to 30 s, not two.
 wrpcap("02-out.e0.pcap", [ra] * 3)
