@@ -6,7 +6,7 @@ first. The control thread shares core 0 with the generator, as two cores allow; 
 router's own packet generator goes through the same worker as well, and has packets under way also
 while `quiver-tg` waits for its core.
 
-**A round** is the load for a fifth of a second or more. In every second one, a change (changes.py) is
+**A round** is the load for a fifth of a second or more. In every second one, a change (changes/) is
 done and undone in a loop. Each round with changes stands between two quiet ones with the same load.
 
 **What one round proves**, whatever the host does (`wrong_with`):

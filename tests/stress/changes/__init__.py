@@ -1,0 +1,32 @@
+"""The changes that must not lose a packet. A new feature adds what configures it to the file of its layer.
+
+The load comes in at memif1/0 and memif1/1 and is routed to the other by 20.0.0.0/8 via 198.18.0.2 and
+21.0.0.0/8 via 198.18.1.2 (rig.py). A background stream goes from pg0 by 22.0.0.0/8 to pg1.
+"""
+
+from __future__ import annotations
+
+from stress.changes.bridges import BRIDGES
+from stress.changes.fragments import FRAGMENTS
+from stress.changes.groups import GROUPS
+from stress.changes.interfaces import INTERFACES
+from stress.changes.links import LINKS, VLANS
+from stress.changes.neighbours import NEIGHBOURS
+from stress.changes.policies import POLICIES
+from stress.changes.reading import READING
+from stress.changes.routes import NEXT_HOPS, ROUTES, TABLES
+
+CHANGES = [
+    *ROUTES,
+    *NEXT_HOPS,
+    *NEIGHBOURS,
+    *VLANS,
+    *INTERFACES,
+    *TABLES,
+    *POLICIES,
+    *BRIDGES,
+    *LINKS,
+    *FRAGMENTS,
+    *GROUPS,
+    *READING,
+]

@@ -1,0 +1,106 @@
+"""Who may send, who is routed another way, and how the routes under them move."""
+
+from __future__ import annotations
+
+from stress.change import Change
+from stress.changes.routes import NEXT_HOPS_KNOWN, NEXT_HOPS_UNKNOWN
+
+SHARED = "198.51.100.1"
+
+LOADED = "memif1/0"
+
+POLICIES = [
+    Change(
+        "the last of three next hops behind each other, under the loaded route",
+        cycle=(
+            "ip route add 198.51.100.3/32 via 198.18.1.3 memif1/1",
+            "ip route del 198.51.100.3/32 via 198.18.1.2 memif1/1",
+            "ip route add 198.51.100.3/32 via 198.18.1.2 memif1/1",
+            "ip route del 198.51.100.3/32 via 198.18.1.3 memif1/1",
+        ),
+        setup=(
+            *NEXT_HOPS_KNOWN,
+            "ip route add 198.51.100.3/32 via 198.18.1.2 memif1/1",
+            "ip route add 198.51.100.2/32 via 198.51.100.3 resolve-via-host",
+            f"ip route add {SHARED}/32 via 198.51.100.2",
+            f"ip route add 21.0.0.0/16 via {SHARED}",
+        ),
+        teardown=(
+            "ip route del 21.0.0.0/16",
+            f"ip route del {SHARED}/32",
+            "ip route del 198.51.100.2/32",
+            "ip route del 198.51.100.3/32",
+            *NEXT_HOPS_UNKNOWN,
+        ),
+    ),
+    Change(
+        "the flow hash of a loaded set of paths",
+        cycle=(
+            "set ip flow-hash src dst",
+            "set ip flow-hash symmetric",
+            "set ip flow-hash",
+        ),
+        setup=(*NEXT_HOPS_KNOWN, "ip route add 21.0.0.0/8 via 198.18.1.3 memif1/1 via 198.18.1.4 memif1/1"),
+        teardown=(
+            "ip route del 21.0.0.0/8 via 198.18.1.3 memif1/1 via 198.18.1.4 memif1/1",
+            *NEXT_HOPS_UNKNOWN,
+        ),
+    ),
+    Change(
+        "reverse path checks of the load",
+        cycle=(
+            f"set urpf ip4 rx loose {LOADED}",
+            f"set urpf ip4 rx strict {LOADED}",
+            "set urpf ip4 tx loose memif1/1",
+            "set urpf-accept add 203.0.113.0/24",
+            "set urpf-accept del 203.0.113.0/24",
+            "set urpf ip4 tx off memif1/1",
+            f"set urpf ip4 rx off {LOADED}",
+        ),
+        # Sources of the load are those of the generator's subnet, or whatever a profile says.
+        setup=("set urpf-accept add 0.0.0.0/0",),
+        teardown=("set urpf-accept del 0.0.0.0/0",),
+    ),
+    Change(
+        "a whitelist in front of the load",
+        cycle=(
+            f"cop whitelist {LOADED} ip4 fib-id 88",
+            f"cop interface {LOADED}",
+            f"cop interface {LOADED} disable",
+            f"cop whitelist {LOADED} ip4 disable",
+        ),
+        setup=("ip table add 88", "ip route add 0.0.0.0/0 table 88 via local"),
+        teardown=("ip table del 88",),
+    ),
+    Change(
+        "policies in front of the load",
+        cycle=(
+            f"abf attach ip4 policy 1 priority 5 {LOADED}",
+            f"abf attach ip4 policy 2 priority 9 {LOADED}",
+            f"abf attach ip4 del policy 1 {LOADED}",
+            f"abf attach ip4 del policy 2 {LOADED}",
+        ),
+        setup=(
+            "abf policy add id 1 match dst 203.0.113.0/24 via drop",
+            "abf policy add id 2 match dst 21.0.0.0/8 via 198.18.1.2 memif1/1",
+        ),
+        teardown=("abf policy del id 1", "abf policy del id 2"),
+    ),
+    Change(
+        "unnumbered interfaces and directed broadcasts",
+        cycle=(
+            "set interface unnumbered loop1 use loop0",
+            "set interface ip address loop0 203.0.113.1/24",
+            "set interface ip directed-broadcast loop0 enable",
+            "set interface ip directed-broadcast loop0 disable",
+            "set interface ip address del loop0 203.0.113.1/24",
+            "set interface unnumbered del loop1",
+        ),
+        setup=(
+            "create loopback interface instance 0",
+            "create loopback interface instance 1",
+            "set interface ip address loop0 203.0.112.1/32",
+        ),
+        teardown=("delete loopback interface intfc loop1", "delete loopback interface intfc loop0"),
+    ),
+]
