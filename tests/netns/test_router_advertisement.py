@@ -116,6 +116,15 @@ def test_an_interface_that_is_set_down_says_farewell(net: Network) -> None:
     wait_until("the default route is gone", lambda: not default_routes(net.left))
 
 
+def test_a_router_that_ends_says_farewell(net: Network) -> None:
+    for side in net.sides:
+        wait_until("the host has a default route", partial(lambda side: bool(default_routes(side)), side))
+    net.router.stop()
+    for side in net.sides:
+        wait_until("the default route is gone", partial(lambda side: not default_routes(side), side))
+        assert addresses(side), "the addresses stay"
+
+
 def test_a_prefix_that_goes_is_left_by_hosts(net: Network) -> None:
     wait_until("the host has an address", lambda: took_an_address(net.left))
     net.router.configure(

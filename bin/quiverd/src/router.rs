@@ -79,6 +79,7 @@ pub fn run(settings: Settings) -> Result<()> {
     }
     serve(&mut engine, &commands, desk, &stop);
     drop(server);
+    engine.take_leave_of_all();
     tracing::info!("ended");
     Ok(())
 }

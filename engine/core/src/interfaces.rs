@@ -104,7 +104,8 @@ pub enum InterfaceChange {
     Created,
     /// It goes away; it still exists while observers hear of it.
     Deleted,
-    /// The operator sets it down; it is still up while observers hear of it, for a last word to neighbours.
+    /// It is set down or deleted, or what it is a part of is, or the router ends; it is still up while
+    /// observers hear of it, for a last word to neighbours.
     GoingDown,
     /// Up or down, by the operator or the link.
     State,
@@ -301,6 +302,7 @@ impl Engine {
         for worker in workers {
             self.call(worker, |_: &mut Worker| ())?; // it will let go of its queues, too
         }
+        self.take_leave(id);
         let parts: Vec<InterfaceId> = self.sub_interfaces(id).collect();
         parts.into_iter().try_for_each(|part| self.delete_interface(part))?;
         self.tell(id, InterfaceChange::Deleted);
@@ -426,11 +428,27 @@ impl Engine {
         Ok(())
     }
 
+    /// An interface is about to go down: a last word to its neighbours, and to those of its parts.
+    fn take_leave(&mut self, id: InterfaceId) {
+        if self.interface(id).is_some_and(|interface| interface.row.up) {
+            let parts: Vec<InterfaceId> = self.sub_interfaces(id).collect();
+            parts.into_iter().for_each(|part| self.take_leave(part));
+            self.tell(id, InterfaceChange::GoingDown);
+        }
+    }
+
+    /// The router is about to end: a last word to all neighbours.
+    pub fn take_leave_of_all(&mut self) {
+        let ports = self.all_interfaces().filter(|interface| !interface.row.is_sub_interface());
+        let ports: Vec<InterfaceId> = ports.map(|interface| interface.id).collect();
+        ports.into_iter().for_each(|port| self.take_leave(port));
+    }
+
     /// Set an interface up or down.
     pub fn set_admin_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
-        if !up && self.interface(id).is_some_and(|interface| interface.row.up) {
+        if !up {
             self.make_room()?;
-            self.tell(id, InterfaceChange::GoingDown);
+            self.take_leave(id);
         }
         self.change_and_tell(id, InterfaceChange::State, |interface| {
             interface.device.set_admin_up(up).map_err(InterfaceError::Device)?;

@@ -6,7 +6,7 @@ use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{Lldp, forget};
 use crate::table::Heard;
-use crate::transmit::{chassis_mac, greet};
+use crate::transmit::{chassis_mac, greet, say_last};
 
 /// Fetch what workers have heard, on every turn of the control loop.
 pub(crate) fn fetch(engine: &mut Engine, rings: &mut [Consumer<Heard>]) {
@@ -36,6 +36,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     let up = engine.interface(id).is_some_and(|interface| interface.row().up);
     match change {
         InterfaceChange::Deleted => forget(engine, id),
+        InterfaceChange::GoingDown => say_last(engine, id),
         InterfaceChange::State => {
             let lldp = engine.get_mut::<Lldp>();
             let Some(port) = lldp.and_then(|lldp| lldp.ports.get_mut(&id)) else { return };

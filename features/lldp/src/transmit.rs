@@ -57,6 +57,16 @@ pub(crate) fn take_back(engine: &mut Engine, id: InterfaceId) {
     say(engine, id, 0);
 }
 
+/// A port goes down: its neighbours are to forget it, before nothing can be sent.
+pub(crate) fn say_last(engine: &mut Engine, id: InterfaceId) {
+    if engine.get::<Lldp>().is_some_and(|lldp| lldp.ports.contains_key(&id)) {
+        take_back(engine, id);
+        if let Err(stalled) = engine.settle(WorkerId(0)) {
+            tracing::warn!("{}: the last LLDPDU: {stalled}", engine.interface_name(id));
+        }
+    }
+}
+
 /// Send an LLDPDU, if the interface is up. When it is not, the next look comes too soon, and that is all.
 fn say(engine: &mut Engine, id: InterfaceId, ttl_s: u16) {
     let now_ns = engine.now_ns();

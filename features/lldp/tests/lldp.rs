@@ -168,6 +168,25 @@ fn whoever_disables_it_says_goodbye() {
 }
 
 #[test]
+fn a_port_that_is_set_down_and_a_router_that_ends_take_back_what_they_said() {
+    let leave: [fn(&mut Router); 2] = [
+        |router| drop(router.cli("set interface state e0 down")),
+        |router| router.engine().take_leave_of_all(),
+    ];
+    for leave in leave {
+        let mut router = router();
+        router.cli("set interface lldp e0");
+        router.advance(Duration::from_secs(5));
+        router.sent("e0");
+        leave(&mut router);
+        let sent = router.sent("e0");
+        assert_eq!(sent.len(), 1);
+        assert_eq!(Lldpdu::parse(&sent[0][14..]).expect("well formed").ttl_s, 0);
+        assert!(router.sent("e1").is_empty());
+    }
+}
+
+#[test]
 fn a_newcomer_is_told_soon_and_more_than_once() {
     let mut router = router();
     router.cli("set interface lldp e0");

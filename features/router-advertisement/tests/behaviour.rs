@@ -295,3 +295,41 @@ fn a_trace_reads_as_a_sentence() {
     let trace = router.cli("show trace");
     assert!(trace.contains("fe80::c0 on e0 asks for routers, to ip-done"), "{trace}");
 }
+
+#[test]
+fn who_goes_down_is_deleted_or_ends_says_farewell_on_the_port_and_on_its_parts() {
+    let leave: [fn(&mut Router); 4] = [
+        |router| drop(router.cli("set interface state e0 down")),
+        |router| router.engine().take_leave_of_all(),
+        |router| {
+            router.cli("set interface state e0.7 down");
+            router.cli("ip6 nd e0 ra-suppress");
+        },
+        |router| {
+            let part = router.id("e0.7");
+            router.engine().delete_interface(part).expect("it is there");
+            router.cli("set interface state e0 down");
+        },
+    ];
+    for leave in leave {
+        let mut router = advertising("");
+        router.cli("create sub-interfaces e0 7");
+        router.cli("set interface state e0.7 up");
+        router.cli("set interface ip address e0.7 2001:db8:7::1/64");
+        router.cli("ip6 nd e0.7 no ra-suppress");
+        advance(&mut router, 1_000);
+        let frames = router.sent("e0");
+        assert!(frames.iter().any(|frame| frame[12..16] == [0x81, 0, 0, 7]), "it advertises");
+        leave(&mut router);
+        advance(&mut router, 10);
+        let tagged = |frame: &Vec<u8>| frame[12..14] == [0x81, 0];
+        let lifetime = |frame: &Vec<u8>| {
+            let at = if tagged(frame) { 64 } else { 60 };
+            u16::from_be_bytes([frame[at], frame[at + 1]])
+        };
+        let mut last: Vec<_> =
+            router.sent("e0").iter().map(|frame| (tagged(frame), lifetime(frame))).collect();
+        last.sort_unstable();
+        assert_eq!(last, [(false, 0), (true, 0)]);
+    }
+}
