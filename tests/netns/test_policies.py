@@ -157,6 +157,8 @@ def test_both_directions_of_a_flow_cross_the_same_of_two_linux_routers(four: Net
     length = host_length(family)
     word = "ip" if family == 4 else "ip6"
     ways = " ".join(f"via {side.address(family)} {side.interface}" for side in (right, third))
+    for side in (right, third, fourth):
+        reach(left.host, side.address(family))  # an interface that was down has forgotten its neighbours
     four.router.configure(f"""ip route add {client}/{length} {ways}
         ip route add {server}/{length} {ways}""")
     for side in (right, third, fourth):
