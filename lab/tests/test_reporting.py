@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from conftest import scenario
 from quiver_lab import cli
 from quiver_lab.host import CpuTimes, Disturbance, host_facts
-from quiver_lab.report.page import render, write_report
+from quiver_lab.report.files import write_report
+from quiver_lab.report.page import render
 from quiver_lab.results import Results, ResultsError, ScenarioResult
 from quiver_lab.running import Silent, run_scenario
 

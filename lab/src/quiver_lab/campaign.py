@@ -11,10 +11,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from quiver_lab.aggregate import cells
 from quiver_lab.experiment import Experiment, Planned
 from quiver_lab.host import host_facts
 from quiver_lab.journal import JOURNAL, Journal, unfinished_trials
-from quiver_lab.progress import RunProgress, print_notes, result_table
+from quiver_lab.progress import RunProgress, cells_table, print_notes, result_table
 from quiver_lab.results import PlannedRun, Results, ResultsError, ScenarioResult, TrialRecord
 from quiver_lab.running import run_cell
 from quiver_lab.sources import Commit, commit_of
@@ -153,7 +154,8 @@ def run_experiment(
         keeper.keep(results)
         journal.end(results.complete)
         _say_where(results, keeper, journal, console)
-    console.print(result_table(results.scenarios))
+    repeated = experiment.repetitions > 1
+    console.print(cells_table(cells(results)) if repeated else result_table(results.scenarios))
     print_notes(console, results.scenarios, results.took_s)
     return results
 

@@ -19,7 +19,7 @@ from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.naming import TestName
 from quiver_lab.processes import ProcessError
-from quiver_lab.report.page import write_report
+from quiver_lab.report.files import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.scenario import Scenario
 from quiver_lab.yaml_reading import YamlError

@@ -32,14 +32,20 @@ class Note:
 
 def notes(results: Sequence[ScenarioResult]) -> list[Note]:
     """All marks of a run, each said once."""
-    titles: dict[tuple[str, str], list[str]] = {}
+    titles: dict[tuple[str, str], dict[str, int]] = {}
     for result in results:
         for mark in result.marks:
-            titles.setdefault((mark.kind, mark.about), []).append(result.title)
-    return [
-        Note(kind, about, "everywhere" if len(at) == len(results) > 1 else "; ".join(at))
-        for (kind, about), at in titles.items()
-    ]
+            at = titles.setdefault((mark.kind, mark.about), {})
+            at[result.title] = at.get(result.title, 0) + 1
+    runs = {title: sum(result.title == title for result in results) for title in {r.title for r in results}}
+    found = []
+    for (kind, about), at in titles.items():
+        where = "; ".join(
+            title if count == runs[title] == 1 else f"{title}: {count} of {runs[title]} runs"
+            for title, count in at.items()
+        )
+        found.append(Note(kind, about, "everywhere" if sum(at.values()) == len(results) > 1 else where))
+    return found
 
 
 def marks(result: ScenarioResult) -> list[Mark]:
@@ -55,7 +61,7 @@ def marks(result: ScenarioResult) -> list[Mark]:
         found += _of_ndrpdr(result.ndrpdr)
     if result.pdr_finder:
         found += _of_pdr_finder(result.pdr_finder)
-    return found + _of_host(result)
+    return found if result.forwarder == "simulated" else found + _of_host(result)
 
 
 def _of_mrr(mrr: MrrResult) -> list[Mark]:

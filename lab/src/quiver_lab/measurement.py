@@ -22,6 +22,8 @@ class Latency:
     p99_9_ns: float
     max_ns: float
     mean_ns: float
+    hdr: str | None = None
+    """The whole distribution as HdrHistogram prints it, where the generator kept it."""
 
     @property
     def delay_variation_ns(self) -> float:

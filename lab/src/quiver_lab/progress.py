@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from quiver_lab.aggregate import METRICS, CellRuns, Series
 from quiver_lab.marks import notes
 from quiver_lab.report.figures import clocks_of
 from quiver_lab.results import ScenarioResult, TrialRecord
@@ -144,6 +145,35 @@ def result_table(results: Sequence[ScenarioResult]) -> Table:
         )
     table.caption = "Mpps both ways together · clocks per packet · latency in µs at half of PDR"
     return table
+
+
+def cells_table(found: Sequence[CellRuns]) -> Table:
+    """Repeated runs in a terminal: means with half their 95 % interval, and how many runs count."""
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Cell", no_wrap=True)
+    shown = [key for key in ("mrr", "ndr", "pdr", "pdr_finder", "clocks") if _any(found, key)]
+    for key in shown:
+        table.add_column({"pdr_finder": "finder"}.get(key, METRICS[key].title), justify="right", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    for cell in found:
+        finished = sum(run.status == "ok" for run in cell.runs)
+        table.add_row(cell.title, *(_mean(cell.series(key)) for key in shown), f"{finished}/{len(cell.runs)}")
+    table.caption = "Mpps both ways together, mean ± half the 95 % interval · in brackets: all runs marked"
+    return table
+
+
+def _any(found: Sequence[CellRuns], metric: str) -> bool:
+    return any(cell.series(metric).shown is not None for cell in found)
+
+
+def _mean(series: Series) -> str:
+    if series.shown is None:
+        return "–"
+    value = f"{series.shown / series.metric.scale:.{0 if series.metric.key == 'clocks' else 2}f}"
+    if series.summary is None:
+        return f"({value})"
+    relative = series.summary.relative_ci95
+    return f"{value} ± {100 * relative:.1f} %" if relative is not None else value
 
 
 def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: float) -> None:

@@ -15,7 +15,7 @@ from quiver_lab.marks import marks
 from quiver_lab.measurement import Load, Measurer, Trial, drive
 from quiver_lab.processes import ProcessError
 from quiver_lab.results import ScenarioResult, Telemetry, TrialRecord
-from quiver_lab.scenario import Scenario
+from quiver_lab.scenario import Scenario, SimulatedForwarder
 from quiver_lab.search.latency import latency_under_load
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import find_ndr_pdr
@@ -128,7 +128,7 @@ def run_cell(
     keep(result)
     began = time.monotonic()
     try:
-        with open_session(scenario, observer.phase) as session:
+        with open_session(_of_repetition(scenario, planned.repetition), observer.phase) as session:
             result.start_s = time.monotonic() - began
             result.forwarder_version = session.forwarder_version
             result.cores, result.commands = session.cores, list(session.commands)
@@ -149,6 +149,15 @@ def run_cell(
         result.mhz = (before_mhz, after_mhz) if before_mhz and after_mhz else None
         result.marks = marks(result)
     return result
+
+
+def _of_repetition(scenario: Scenario, repetition: int) -> Scenario:
+    """A formula would give the same trials each time: its noise is drawn anew for each repetition."""
+    forwarder = scenario.forwarder
+    if not isinstance(forwarder, SimulatedForwarder):
+        return scenario
+    again = forwarder.model_copy(update={"seed": forwarder.seed + repetition - 1})
+    return scenario.model_copy(update={"forwarder": again})
 
 
 def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: ScenarioResult) -> None:

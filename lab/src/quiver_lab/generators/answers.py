@@ -30,6 +30,7 @@ class LatencyAnswer(Answer):
     p99_9_ns: float = Field(alias="p99.9")
     max_ns: float = Field(alias="max")
     mean_ns: float = Field(alias="mean")
+    hdr: str | None = None
 
     def latency(self) -> Latency:
         """The same for the seam."""

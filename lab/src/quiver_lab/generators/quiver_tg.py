@@ -45,7 +45,9 @@ class QuiverTg:
 
     def measure(self, duration_s: float, load: Load) -> Trial:
         """One trial, after a warm-up that is not counted."""
-        result = self._generator.measure(load, duration_s, warmup_s=self._warmup_s, drain_s=DRAIN_S)
+        result = self._generator.measure(
+            load, duration_s, warmup_s=self._warmup_s, drain_s=DRAIN_S, histograms=True
+        )
         return result.trial(load)
 
     def pause(self) -> None:

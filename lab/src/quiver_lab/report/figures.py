@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from quiver_lab.forwarders import clocks_by_node
+from quiver_lab.histograms import HistogramError, Point, curve
+from quiver_lab.measurement import Latency
 from quiver_lab.report.style import (
     INK,
     LOAD_COLOURS,
@@ -22,6 +25,9 @@ from quiver_lab.results import ScenarioResult, Telemetry
 from quiver_lab.search.ndrpdr import RateInterval
 
 COLUMNS = 3
+PERCENTILE_TICKS = {"min": 1, "p90": 10, "p99": 100, "p99.9": 1e3, "p99.99": 1e4, "p99.999": 1e5}
+"""Where a percentile is on an axis of "one frame in so many took longer", as HdrHistogram draws it."""
+PERCENTILE_DECADES = 6
 NODES_SHOWN_MAX = len(NODE_COLOURS) - 1
 
 
@@ -166,6 +172,18 @@ def clocks(results: Sequence[ScenarioResult]) -> Spec | None:
     }
 
 
+def percentile_points(latency: Latency) -> list[Point]:
+    """Time by percentile: of the whole distribution where it was kept, of six percentiles otherwise."""
+    if latency.hdr:
+        with suppress(HistogramError):
+            return curve(latency.hdr)
+    known = (
+        (0.0, latency.min_ns), (50.0, latency.p50_ns), (90.0, latency.p90_ns), (99.0, latency.p99_ns),
+        (99.9, latency.p99_9_ns), (100.0 - 100.0 / (latency.count + 1), latency.max_ns),
+    )  # fmt: skip
+    return [Point(percentile, time_ns) for percentile, time_ns in known]
+
+
 def latency(results: Sequence[ScenarioResult]) -> Spec | None:
     """Latency by percentile, one small plot a scenario, one line a load."""
     shown = [result for result in results if any(row.latency for row in result.latency)]
@@ -177,7 +195,14 @@ def latency(results: Sequence[ScenarioResult]) -> Spec | None:
     for index, (result, (x, y)) in enumerate(zip(shown, grid(len(shown), COLUMNS), strict=True)):
         suffix = "" if index == 0 else str(index + 1)
         annotations.append(heading(result.title, x["domain"], y["domain"]))
-        axes[f"xaxis{suffix}"] = axis(**x, anchor=f"y{suffix}", showgrid=False)
+        axes[f"xaxis{suffix}"] = axis(
+            **x,
+            anchor=f"y{suffix}",
+            type="log",
+            tickvals=list(PERCENTILE_TICKS.values()),
+            ticktext=list(PERCENTILE_TICKS),
+            range=[0, PERCENTILE_DECADES],
+        )
         axes[f"yaxis{suffix}"] = axis(
             "µs" if index % COLUMNS == 0 else "", **y, anchor=f"x{suffix}", type="log", dtick=1,
             minor={"showgrid": True, "gridcolor": "#f2f4f7"}, matches=None if index == 0 else "y",
@@ -185,25 +210,24 @@ def latency(results: Sequence[ScenarioResult]) -> Spec | None:
         for step, row in enumerate(result.latency):
             if row.latency is None:
                 continue
-            values = row.latency
-            points = [
-                values.min_ns, values.p50_ns, values.p90_ns, values.p99_ns, values.p99_9_ns, values.max_ns
-            ]  # fmt: skip
-            name = f"{row.percent_of_pdr:g} % of PDR"
+            points = percentile_points(row.latency)
+            name = row.name or f"{row.percent_of_pdr:g} % of PDR"
             traces.append(
                 {
                     "type": "scatter",
-                    "mode": "lines+markers",
+                    "mode": "lines" if row.latency.hdr else "lines+markers",
                     "name": name,
+                    "meta": result.title,
                     "legendgroup": name,
                     "showlegend": index == 0,
-                    "x": ["min", "p50", "p90", "p99", "p99.9", "max"],
-                    "y": [max(point, 1.0) / 1e3 for point in points],
+                    "x": [point.one_in for point in points],
+                    "y": [max(point.time_ns, 1.0) / 1e3 for point in points],
+                    "text": [f"p{point.percentile:g}" for point in points],
                     "xaxis": f"x{suffix}",
                     "yaxis": f"y{suffix}",
                     "line": {"color": LOAD_COLOURS[step % len(LOAD_COLOURS)], "width": 2},
                     "marker": {"size": 6},
-                    "hovertemplate": f"<b>{name}</b> (%{{x}})<br>%{{y:.2f}} µs<extra></extra>",
+                    "hovertemplate": f"<b>{name}</b>, %{{text}}<br>%{{y:.2f}} µs<extra></extra>",
                 }
             )
     rows = -(-len(shown) // COLUMNS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from importlib.resources import files
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, primary_metric
 from quiver_lab.marks import notes
-from quiver_lab.report import figures, trial_figures
+from quiver_lab.report import cell_figures, figures, trial_figures
+from quiver_lab.report.paper_tables import all_paper_tables
 from quiver_lab.report.style import Spec
 from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.words import micros, mpps, percent, seconds
@@ -36,27 +37,48 @@ class Finding:
     about: str
 
 
-def _figures(scenarios: list[ScenarioResult]) -> list[Figure]:
+def figures_of(results: Results) -> list[Figure]:
+    """Every figure that these results have something for."""
+    found = cells(results)
+    repeated = any(len(cell.runs) > 1 for cell in found)
+    typical = [cell.typical for cell in found]
+    compared = figures.rates(typical) if not repeated else cell_figures.means(found)
+    one = " One run of each cell is shown, the one whose rate lies in the middle." if repeated else ""
+    spread = (
+        "Means over the repetitions with their 95 % interval (Student's t). Hatched: every run is marked, "
+        "and the median of the marked ones is shown."
+        if repeated
+        else "Maximum receive rate whatever is lost, and the highest rates at which at most 0.5 % (PDR) and "
+        "nothing (NDR) was lost. The whisker on NDR and PDR is what the search left of its interval; on "
+        "MRR it is one standard deviation. Hatched: the generator was at its end, not the forwarder."
+    )
     candidates = [
-        ("rates", "Packet rates", figures.rates(scenarios),
-         "Maximum receive rate whatever is lost, and the highest rates at which at most 0.5 % (PDR) and "
-         "nothing (NDR) was lost. The whisker on NDR and PDR is what the search left of its interval; on "
-         "MRR it is one standard deviation. Hatched: the generator was at its end, not the forwarder."),
-        ("clocks", "Where the clocks go", figures.clocks(scenarios),
+        ("rates", "Packet rates", compared, spread),
+        ("boxes", "Throughput over the repetitions", cell_figures.boxes(found),
+         "Box: the middle half of the runs, with the median and, dashed, the mean; whiskers reach the last "
+         "run within 1.5 boxes. Every run is a dot. Crosses are runs that are marked irregular, "
+         "generator-bound or host-disturbed: they are in no box and in no mean."),
+        ("speedup", "Several workers", cell_figures.speedup(found),
+         "Rate over that of the fewest workers. On the dotted line w workers do w times the work of one."),
+        ("table-sizes", "Table size", cell_figures.table_sizes(found),
+         "The same traffic over larger tables; logarithmic. Crosses: every run is marked."),
+        ("frame-sizes", "Frame size", cell_figures.frame_sizes(found),
+         "What a forwarder does for a packet costs the same for long ones; moving bytes does not."),
+        ("clocks", "Where the clocks go", figures.clocks(typical),
          "Time-stamp-counter clocks per packet at the maximum rate, by node of the packet graph. A node "
-         "that only some packets visit counts by its share of them."),
-        ("latency", "Latency under load", figures.latency(scenarios),
-         "From the generator and back through the forwarder, by percentile, at shares of PDR. "
-         "Logarithmic, the same scale everywhere."),
-        ("throughput", "Throughput against offered load", trial_figures.throughput(scenarios),
-         "Every trial at a paced rate. On the dotted line nothing is lost; where the points leave it, "
-         "the forwarder is full."),
-        ("loss", "Loss against load", trial_figures.loss(scenarios),
+         "that only some packets visit counts by its share of them." + one),
+        ("latency", "Latency under load", figures.latency(typical),
+         "From the generator and back through the forwarder, by percentile as HdrHistogram draws it, at "
+         "shares of PDR. Both axes are logarithmic, the same scale everywhere." + one),
+        ("throughput", "Throughput against offered load", trial_figures.throughput(typical),
+         "Above, what came back of what was offered; below, the delivery ratio. On the dotted line nothing "
+         "is lost; the dashed one is PDR's 99.5 %. Where points leave them, the forwarder is full." + one),
+        ("loss", "Loss against load", trial_figures.loss(typical),
          "The same trials by what they lost. Green: nothing, amber: at most 0.5 %, red: more. Dashed: NDR "
-         "(dark) and PDR (light)."),
-        ("evolution", "How the searches closed in", trial_figures.evolution(scenarios),
+         "(dark) and PDR (light)." + one),
+        ("evolution", "How the searches closed in", trial_figures.evolution(typical),
          "Each trial's load in the order in which the searches asked for it. A search that jumps between "
-         "red and green at one rate met a forwarder, or a host, that is not steady."),
+         "red and green at one rate met a forwarder, or a host, that is not steady." + one),
     ]  # fmt: skip
     return [Figure(key, title, caption, spec) for key, title, spec, caption in candidates if spec]
 
@@ -67,9 +89,56 @@ def _ratio(one: ScenarioResult | None, other: ScenarioResult | None) -> float | 
     return one.mrr.mean_pps / other.mrr.mean_pps
 
 
-def _findings(scenarios: list[ScenarioResult]) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A cell as a row of the results' table: each figure in words, its interval, and what was left out."""
+
+    title: str
+    name: str
+    figures: tuple[tuple[str, str, str], ...]
+    runs: str
+    marks: tuple[str, ...]
+
+
+SHOWN = ("mrr", "ndr", "pdr", "pdr_finder", "clocks", "p50", "p99")
+
+
+def _row(cell: CellRuns) -> Row:
+    marks_found = tuple(dict.fromkeys(mark.kind for run in cell.runs for mark in run.marks))
+    finished = sum(run.status == "ok" for run in cell.runs)
+    shown = tuple(_in_words(cell.series(metric)) for metric in SHOWN)
+    return Row(cell.title, cell.runs[0].name, shown, f"{finished} of {len(cell.runs)}", marks_found)
+
+
+def _in_words(series: Series) -> tuple[str, str, str]:
+    """Value, interval, note."""
+    if series.shown is None:
+        return "–", "", ""
+    digits = 0 if series.metric.key == "clocks" else 2
+    value = f"{series.shown / series.metric.scale:.{digits}f}"
+    summary = series.summary
+    if summary is None or summary.relative_ci95 is None:
+        return value if summary else f"({value})", "", series.note
+    return value, f"± {100 * summary.relative_ci95:.2f} %", series.note
+
+
+def _ratio_finding(found: list[CellRuns]) -> list[Finding]:
+    """The fastest cell over the slowest, when there are several and both count."""
+    whole = (key for key in RATES if all(cell.series(key).value for cell in found))
+    metric = next(whole, None) or primary_metric(found)
+    if metric is None:
+        return []
+    rated = [(value, cell) for cell in found if (value := cell.series(metric).value)]
+    if len(rated) < 2:
+        return []
+    (low, slow), (high, fast) = (choose(rated, key=lambda pair: pair[0]) for choose in (min, max))
+    about = f"{METRICS[metric].title} of “{fast.title}” over that of “{slow.title}”"
+    return [Finding(f"{high / low:.2f}", "×", about)]
+
+
+def _findings(scenarios: list[ScenarioResult], repeated: list[CellRuns]) -> list[Finding]:
     """What a reader in a hurry takes away."""
-    found: list[Finding] = []
+    found = _ratio_finding(repeated)
     best = max((s for s in scenarios if s.pdr_pps), key=lambda s: s.pdr_pps or 0.0, default=None)
     if best:
         found.append(Finding(mpps(best.pdr_pps, 1), "Mpps", f"highest PDR: {best.title}"))
@@ -125,11 +194,19 @@ def render(results: Results) -> str:
     )
     environment.filters.update(mpps=mpps, micros=micros, percent=percent, seconds=seconds)
     own = files("quiver_lab.report")
-    shown = _figures(results.scenarios)
+    shown = figures_of(results)
+    found = cells(results)
+    repeated = any(len(cell.runs) > 1 for cell in found)
+    typical = [cell.typical for cell in found]
     return environment.get_template("page.html.j2").render(
         results=results,
         host=asdict(results.host),
-        findings=_findings(results.scenarios),
+        findings=_findings(typical, found if repeated else []),
+        cells=[_row(cell) for cell in found] if repeated else [],
+        runs=results.scenarios,
+        typical=typical,
+        paper_tables=all_paper_tables(found) if repeated or results.factors else [],
+        missing=results.missing(),
         notes=notes(results.scenarios),
         figures=shown,
         latency_at=ScenarioResult.latency_at,
@@ -150,10 +227,3 @@ def render(results: Results) -> str:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
-
-
-def write_report(results_path: Path, page_path: Path) -> None:
-    """Read a results file, write its page."""
-    page = render(Results.read(results_path))
-    page_path.parent.mkdir(parents=True, exist_ok=True)
-    page_path.write_text(page, encoding="utf-8")

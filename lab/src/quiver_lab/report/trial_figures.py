@@ -24,6 +24,7 @@ from quiver_lab.results import ScenarioResult, TrialRecord
 from quiver_lab.search.ndrpdr import PDR_LOSS_RATIO
 
 COLUMNS = 3
+PDR_PERCENT = 100.0 * (1.0 - PDR_LOSS_RATIO)
 ZERO_LOSS_PERCENT = 1e-4
 """Where "nothing lost" is drawn on a logarithmic axis."""
 SYMBOLS = {"NDR, PDR": "circle", "PDR finder": "diamond"}
@@ -39,57 +40,88 @@ def _load_mpps(record: TrialRecord) -> float | None:
 
 
 def throughput(results: Sequence[ScenarioResult]) -> Spec | None:
-    """What came back against what was offered, every paced trial of every scenario."""
+    """Figure 4 of seed 001: what came back, and the share of it, against what was offered."""
     traces: list[Spec] = []
     highest = 0.0
     for index, result in enumerate(results):
-        points = sorted(
-            (load, record.trial.received_pps / 1e6, 100.0 * record.trial.delivery_ratio)
-            for record in result.trials
-            if (load := _load_mpps(record)) is not None
-        )
+        points = offered_and_received(result)
         if not points:
             continue
         highest = max(highest, points[-1][0])
         colour = SCENARIO_COLOURS[index % len(SCENARIO_COLOURS)]
+        common: Spec = {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": result.title,
+            "legendgroup": result.title,
+            "x": [load for load, _, _ in points],
+            "line": {"color": colour, "width": 1.2},
+            "marker": {"color": colour, "size": 6},
+        }
         traces.append(
             {
-                "type": "scatter",
-                "mode": "markers",
-                "name": result.title,
-                "x": [load for load, _, _ in points],
+                **common,
+                "meta": "throughput",
                 "y": [received for _, received, _ in points],
-                "customdata": [ratio for _, _, ratio in points],
-                "marker": {
-                    "color": colour,
-                    "size": 8,
-                    "opacity": 0.75,
-                    "line": {"color": "#fff", "width": 1},
-                },
-                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>received %{{y:.3f}} "
-                "Mpps<br>delivery ratio %{customdata:.3f} %<extra></extra>",
+                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>"
+                "received %{y:.3f} Mpps<extra></extra>",
+            }
+        )
+        traces.append(
+            {
+                **common,
+                "meta": "delivery ratio",
+                "showlegend": False,
+                "y": [ratio for _, _, ratio in points],
+                "yaxis": "y2",
+                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>"
+                "delivery ratio %{y:.3f} %<extra></extra>",
             }
         )
     if not traces:
         return None
     diagonal: Spec = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "nothing lost",
-        "x": [0, highest],
-        "y": [0, highest],
-        "line": {"color": "#98a2b3", "width": 1, "dash": "dot"},
-        "hoverinfo": "skip",
-    }
+        "type": "scatter", "mode": "lines", "name": "nothing lost", "x": [0, highest], "y": [0, highest],
+        "line": {"color": "#98a2b3", "width": 1, "dash": "dot"}, "hoverinfo": "skip",
+    }  # fmt: skip
+    top = highest * 1.04
+    threshold = {
+        "type": "line", "x0": 0, "x1": top, "y0": PDR_PERCENT, "y1": PDR_PERCENT, "xref": "x", "yref": "y2",
+        "line": {"color": PDR_COLOUR, "width": 1.2, "dash": "dash"},
+    }  # fmt: skip
     return {
         "data": [diagonal, *traces],
         "layout": layout(
-            420,
-            legend={"x": 0.02, "y": 0.98, "yanchor": "top", "bgcolor": "rgba(255,255,255,.8)"},
-            xaxis=axis("offered, Mpps", rangemode="tozero"),
-            yaxis=axis("received, Mpps", rangemode="tozero"),
+            600,
+            shapes=[threshold],
+            xaxis=axis("offered, Mpps", range=[0, top], anchor="y2"),
+            yaxis=axis("received, Mpps", rangemode="tozero", domain=[0.42, 1.0]),
+            yaxis2=axis("delivery ratio, %", domain=[0.0, 0.34], range=delivery_range(traces)),
         ),
     }
+
+
+def offered_and_received(result: ScenarioResult) -> list[tuple[float, float, float]]:
+    """Mpps offered, Mpps received and per cent delivered, one point for each load; trials at the same load
+    count together."""
+    by_load: dict[float, list[Trial]] = {}
+    for record in result.trials:
+        if (load := _load_mpps(record)) is not None:
+            by_load.setdefault(load, []).append(record.trial)
+    points = []
+    for load, trials in sorted(by_load.items()):
+        seconds = sum(trial.duration_s for trial in trials)
+        intended = sum(max(trial.intended, trial.offered) for trial in trials)
+        received = sum(trial.received for trial in trials)
+        if seconds > 0.0 and intended:
+            points.append((load, received / seconds / 1e6, 100.0 * min(1.0, received / intended)))
+    return points
+
+
+def delivery_range(traces: Sequence[Spec]) -> list[float]:
+    """From a little below what matters: the threshold stays apart from 100 %."""
+    lowest = min(min(trace["y"]) for trace in traces if trace["meta"] == "delivery ratio")
+    return [max(0.0, min(lowest, 98.0) - 0.6), 100.4]
 
 
 def loss(results: Sequence[ScenarioResult]) -> Spec | None:
@@ -161,6 +193,7 @@ def _points(result: ScenarioResult, phase: str, suffix: str, view: View) -> Spec
         "type": "scatter",
         "mode": "markers",
         "name": phase,
+        "meta": result.title,
         "showlegend": False,
         "x": loads if view == "loss" else [record.at_s for record in records],
         "y": [max(value, ZERO_LOSS_PERCENT) for value in lost] if view == "loss" else loads,

@@ -1,0 +1,171 @@
+"""From single runs to what is said of a cell. Runs that are marked irregular, generator-bound or
+host-disturbed are set apart: they are counted and shown, and never averaged with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from quiver_lab.forwarders import clocks_by_node
+from quiver_lab.results import Results, ScenarioResult
+from quiver_lab.statistics.summary import Summary, summarize
+
+SETS_APART = ("irregular", "generator-bound", "host-disturbed")
+"""Marks that keep a run out of a mean. `simulated` does not: a formula repeats itself honestly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure that a run has, or has not."""
+
+    key: str
+    title: str
+    unit: str
+    scale: float
+    """What a unit is worth: 1e6 for Mpps."""
+    get: Callable[[ScenarioResult], float | None]
+    more_is_better: bool = True
+
+
+def _clocks(run: ScenarioResult) -> float | None:
+    if run.telemetry is None or not run.telemetry.nodes:
+        return None
+    return sum(clocks for _, clocks in clocks_by_node(run.telemetry.nodes))
+
+
+def _p50(run: ScenarioResult) -> float | None:
+    latency = run.latency_at(50)
+    return latency.p50_ns if latency else None
+
+
+def _p99(run: ScenarioResult) -> float | None:
+    latency = run.latency_at(50)
+    return latency.p99_ns if latency else None
+
+
+def _finder(run: ScenarioResult) -> float | None:
+    return run.pdr_finder.middle_pps if run.pdr_finder else None
+
+
+METRICS: dict[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        Metric("pdr_finder", "PDR (finder)", "Mpps", 1e6, _finder),
+        Metric("pdr", "PDR", "Mpps", 1e6, lambda r: r.pdr_pps),
+        Metric("ndr", "NDR", "Mpps", 1e6, lambda r: r.ndr_pps),
+        Metric("mrr", "MRR", "Mpps", 1e6, lambda r: r.mrr.mean_pps if r.mrr else None),
+        Metric("clocks", "clocks per packet", "clocks", 1.0, _clocks, more_is_better=False),
+        Metric("p50", "median latency at 50 % of PDR", "µs", 1e3, _p50, more_is_better=False),
+        Metric("p99", "p99 latency at 50 % of PDR", "µs", 1e3, _p99, more_is_better=False),
+    )
+}
+RATES = ("pdr_finder", "pdr", "ndr", "mrr")
+"""In the order in which a table prefers them: seed 001's own method first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetApart:
+    """A run whose figure is not averaged."""
+
+    repetition: int
+    value: float
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One figure of one cell, over its repetitions."""
+
+    metric: Metric
+    kept: tuple[float, ...]
+    apart: tuple[SetApart, ...]
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """Of the runs that count; None when none does."""
+        return summarize(self.kept) if self.kept else None
+
+    @property
+    def value(self) -> float | None:
+        """The mean of the runs that count."""
+        return self.summary.mean if self.summary else None
+
+    @property
+    def shown(self) -> float | None:
+        """The mean, or, when every run is marked, the median of the marked ones: to be shown as such."""
+        if self.value is not None:
+            return self.value
+        return sorted(one.value for one in self.apart)[len(self.apart) // 2] if self.apart else None
+
+    @property
+    def note(self) -> str:
+        """What a reader must know beside the figure; nothing if all runs count."""
+        if not self.apart:
+            return ""
+        kinds = sorted({kind for one in self.apart for kind in one.kinds})
+        total = len(self.kept) + len(self.apart)
+        if not self.kept:
+            return f"all {total} marked {', '.join(kinds)}" if total > 1 else ", ".join(kinds)
+        return f"{len(self.apart)} of {total} left out: {', '.join(kinds)}"
+
+
+@dataclass(frozen=True)
+class CellRuns:
+    """All runs of one cell."""
+
+    key: str
+    title: str
+    factors: dict[str, str]
+    runs: tuple[ScenarioResult, ...]
+
+    def series(self, metric: str) -> Series:
+        """One figure over the repetitions."""
+        wanted = METRICS[metric]
+        kept: list[float] = []
+        apart: list[SetApart] = []
+        for run in self.runs:
+            value = wanted.get(run)
+            if value is None:
+                continue
+            kinds = kinds_about(run, metric)
+            if kinds:
+                apart.append(SetApart(run.repetition, value, kinds))
+            else:
+                kept.append(value)
+        return Series(wanted, tuple(kept), tuple(apart))
+
+    @property
+    def typical(self) -> ScenarioResult:
+        """The run whose rate lies in the middle, of those that count if there are any: for figures that
+        show one run's trials."""
+        metric = next((key for key in RATES if any(METRICS[key].get(run) for run in self.runs)), "mrr")
+        clean = [run for run in self.runs if not kinds_about(run, metric) and run.status == "ok"]
+        ranked = sorted(clean or self.runs, key=lambda run: METRICS[metric].get(run) or 0.0)
+        return ranked[len(ranked) // 2]
+
+
+def kinds_about(run: ScenarioResult, metric: str) -> tuple[str, ...]:
+    """The marks of a run that concern a figure and set it apart. Clocks and latency are their own
+    measurements: a generator at its end, or a search that ended badly, does not concern them."""
+    kinds = {
+        mark.kind
+        for mark in run.marks
+        if mark.kind in SETS_APART and (not mark.metrics or metric in mark.metrics)
+    }
+    return tuple(sorted(kinds))
+
+
+def cells(results: Results) -> list[CellRuns]:
+    """Runs by cell, in the order in which the cells first appear."""
+    found: dict[str, list[ScenarioResult]] = {}
+    for run in results.scenarios:
+        found.setdefault(run.cell or run.name, []).append(run)
+    return [CellRuns(key, runs[0].title, runs[0].factors, tuple(runs)) for key, runs in found.items()]
+
+
+def primary_metric(found: Sequence[CellRuns]) -> str | None:
+    """The rate that tables show first: the first of `RATES` that any run has."""
+    return next(
+        (key for key in RATES if any(METRICS[key].get(run) for cell in found for run in cell.runs)), None
+    )
