@@ -26,6 +26,12 @@ SHORT_SEARCH = {
 }
 
 
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test writes into the store of whoever runs it."""
+    monkeypatch.setenv("QUIVER_LAB_STORE", str(tmp_path / "store"))
+
+
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> Path:
     """quiverd and quiver-tg are the fakes."""

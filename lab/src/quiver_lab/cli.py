@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
+from quiver_lab.commands import stored as _stored
 from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
+from quiver_lab.commands.stored import StoreOption
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
 from quiver_lab.experiment import Experiment, experiment_of, experiment_schema, read_experiment
@@ -22,9 +24,10 @@ from quiver_lab.processes import ProcessError
 from quiver_lab.report.files import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.scenario import Scenario
+from quiver_lab.store.folder import Store
 from quiver_lab.yaml_reading import YamlError
 
-__all__ = ["app"]
+__all__ = ["_stored", "app"]
 
 
 def _measure(experiment: Experiment, folder: Path, *, resume: bool = False) -> Results:
@@ -66,6 +69,14 @@ def _report(results_path: Path, page_path: Path) -> None:
     say(f"report  {page_path}\nresults {results_path}")
 
 
+def _keep(results: Results, store: Store) -> None:
+    """In the store; a store that cannot be written costs nothing but itself."""
+    try:
+        say(f"stored  {store.add(results)}")
+    except OSError as error:
+        say(f"not stored in {store.folder}: {error}")
+
+
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and results.json.")] = Path("out/demo"),
@@ -89,14 +100,16 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run in the same folder stopped.")
     ] = False,
+    store: StoreOption = None,
 ) -> None:
-    """Run experiments, write results.json, draw the report."""
+    """Run experiments, write results.json, draw the report, keep the results in the store."""
     read = _read(experiment)
     failed = False
     for one, path in zip(read, experiment, strict=True):
         folder = out if len(read) == 1 else out / path.stem
         results = _measure(one, folder, resume=resume)
         _report(folder / RESULTS, folder / "report.html")
+        _keep(results, Store.here(store))
         failed = failed or any(result.status != "ok" for result in results.scenarios)
     if failed:
         raise typer.Exit(1)

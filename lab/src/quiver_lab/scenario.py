@@ -25,6 +25,9 @@ STATIONS_MAX = 4_000_000
 STATIONS_BASE = 254
 """Stations behind each port that CSIT calls "base"."""
 ROUTED = ("ip4", "ip6")
+LINUX_PATHS = ("l2bd", "ip4", "ip6")
+LINUX_ROUTES_MAX = 1_000_000
+"""`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
 
 
 class Part(BaseModel):
@@ -317,6 +320,8 @@ class Scenario(Part):
             raise ValueError("table: the path l2bd needs a table of kind stations, and no other path has one")
         if not routed and not isinstance(self.table, NoTable | Stations):
             raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
+        if isinstance(self.forwarder, LinuxForwarder):
+            self._fits_linux()
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
             if not least <= self.frame <= FRAME_BYTES_MAX:
@@ -325,6 +330,14 @@ class Scenario(Part):
                     f" or imix, not {self.frame}"
                 )
         return self
+
+    def _fits_linux(self) -> None:
+        if self.path not in LINUX_PATHS:
+            raise ValueError(
+                f"path: the Linux kernel is measured with {', '.join(LINUX_PATHS)}, not with {self.path}"
+            )
+        if self.routes > LINUX_ROUTES_MAX:
+            raise ValueError(f"table: the Linux kernel is given at most {LINUX_ROUTES_MAX:,} routes here")
 
     @property
     def name(self) -> TestName:

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quiver_lab.forwarders import Forwarder
+from quiver_lab.forwarders.linux_namespace import LinuxNamespace
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.measurement import Measurer
-from quiver_lab.scenario import Scenario, SimulatedForwarder
+from quiver_lab.scenario import LinuxForwarder, Scenario, SimulatedForwarder
 from quiver_lab.simulated import LossCurve
 from quiver_lab.simulated import SimulatedForwarder as Simulation
-from quiver_lab.testbed import Cores, make_plan
+from quiver_lab.testbed import Cores, make_kernel_plan, make_plan
 
+COMMANDS_TOLD_MAX = 64
+"""Of a large configuration the results keep the beginning."""
 SOCKET_PATH_MAX = 107
 """sun_path has 108 bytes, one of them ends it (unix(7))."""
 
@@ -81,6 +84,9 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         return
     with ExitStack() as stack:
         directory = stack.enter_context(session_folder())
+        if isinstance(scenario.forwarder, LinuxForwarder):
+            yield _kernel_session(scenario, directory, stack, say)
+            return
         say("writing tables" if scenario.routes > 1000 else "writing configuration")
         cores = Cores.assign(scenario.forwarder.workers)
         plan = make_plan(scenario, directory, cores)
@@ -100,3 +106,22 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             cores,
             plan.forwarder.commands,
         )
+
+
+def _kernel_session(
+    scenario: Scenario, directory: Path, stack: ExitStack, say: Callable[[str], None]
+) -> Session:
+    """The Linux kernel in a namespace, quiver-tg in another."""
+    cores = Cores.assign(1)
+    plan = make_kernel_plan(scenario, directory, cores)
+    say(f"making namespaces, {scenario.routes:,} routes")
+    forwarder = LinuxNamespace(plan.forwarder, directory)
+    stack.callback(forwarder.stop)
+    forwarder.start()
+    say("starting quiver-tg")
+    warmup_s = scenario.search.warmup_s
+    generator = QuiverTg(plan.profile, directory, warmup_s, forwarder.generator_program())
+    stack.enter_context(generator)
+    stack.enter_context(away_from_workers(cores))
+    commands = plan.forwarder.commands[:COMMANDS_TOLD_MAX]
+    return Session(generator, forwarder, forwarder.version, "quiver-tg", generator.version, cores, commands)

@@ -6,13 +6,19 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import numpy as np
 
+from quiver_lab.forwarders.linux_namespace import (
+    GENERATOR_INTERFACES,
+    NamespaceConfig,
+)
+from quiver_lab.forwarders.linux_namespace import INTERFACES as LINUX_INTERFACES
 from quiver_lab.forwarders.quiver import QuiverConfig
 from quiver_lab.generators.profile import (
+    AfPacket,
     Ethernet,
     FromFile,
     Ip4,
@@ -47,6 +53,7 @@ RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
 IP4_FIRST_ROUTE = ("10.0.0.0", "20.0.0.0")
 """Consecutive host routes towards port 0 and port 1."""
 IP6_FIRST_ROUTE = ("2001:2:0:a000::", "2001:2:0:b000::")
+FIRST_ROUTES = {"ip4": IP4_FIRST_ROUTE, "ip6": IP6_FIRST_ROUTE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +95,46 @@ def host_address(path: str, port: int, host: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that a session starts."""
+    """Everything that a session starts with Quiver."""
 
     forwarder: QuiverConfig
     profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """Everything that a session starts with the Linux kernel."""
+
+    forwarder: NamespaceConfig
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a forwarder's commands are written where only words differ."""
+
+    address: str
+    neighbour: str
+    route: str
+    interfaces: tuple[str, str]
+
+    def way(self, path: str, port: int, host: int) -> str:
+        """Where a route leads."""
+        return self.route.format(hop=host_address(path, port, host), interface=self.interfaces[port])
+
+
+QUIVER_WORDS = Words(
+    "set interface ip address {interface} {address}",
+    "ip neighbor {interface} {address} {mac} static",
+    "via {hop} {interface}",
+    INTERFACES,
+)
+LINUX_WORDS = Words(
+    "address add {address} dev {interface}",
+    "neighbour add {address} lladdr {mac} dev {interface} nud permanent",
+    "via {hop} dev {interface}",
+    LINUX_INTERFACES,
+)
 
 
 def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
@@ -116,6 +159,46 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
         commands=(*_links(scenario, directory), *commands),
     )
     return Plan(config, _profile(scenario, directory, cores, destinations))
+
+
+def make_kernel_plan(scenario: Scenario, directory: Path, cores: Cores) -> KernelPlan:
+    """The same for the Linux kernel between two veth pairs."""
+    lines: list[str] = []
+    destinations: Sequence[Value | None] = (None, None)
+    table = scenario.table
+    if scenario.path in ("ip4", "ip6"):
+        assert isinstance(table, ConsecutiveRoutes | InternetTable | PrefixFile)
+        lines = _neighbours(scenario.path, table.next_hops, LINUX_WORDS)
+        if isinstance(table, ConsecutiveRoutes):
+            destinations = []
+            for port, first in enumerate(FIRST_ROUTES[scenario.path]):
+                lines += _single_routes(scenario.path, table, port, first)
+                destinations.append(_run(first, table.count, scenario))
+        else:
+            routes = directory / "routes.batch"
+            destinations = _internet(scenario, table, directory, routes, add="route add", words=LINUX_WORDS)
+            lines += routes.read_text().splitlines()
+    config = NamespaceConfig(
+        core=cores.workers[0],
+        generator_core=cores.generator,
+        macs=(interface_mac(0), interface_mac(1)),
+        commands=tuple(lines),
+        bridge=scenario.path == "l2bd",
+    )
+    ports = tuple(Port(af_packet=AfPacket(interface=name)) for name in GENERATOR_INTERFACES)
+    return KernelPlan(config, _profile_over(scenario, ports, cores, destinations))
+
+
+def _single_routes(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterator[str]:
+    """One line for each host route: the kernel's tool has no count."""
+    hops = np.random.default_rng((table.seed, port)).integers(
+        0, table.next_hops, -(-table.count // table.run)
+    )
+    number, bits = int(ip_address(first)), 32 if path == "ip4" else 128
+    address = IPv4Address if path == "ip4" else IPv6Address
+    for place in range(table.count):
+        way = LINUX_WORDS.way(path, port, int(hops[place // table.run]))
+        yield f"route add {address(number + place)}/{bits} {way}"
 
 
 def _links(scenario: Scenario, directory: Path) -> list[str]:
@@ -151,14 +234,16 @@ def station_mac(port: int) -> str:
     return f"02:01:{port:02x}:00:00:00"
 
 
-def _neighbours(path: str, hosts: int) -> list[str]:
+def _neighbours(path: str, hosts: int, words: Words = QUIVER_WORDS) -> list[str]:
     """Interface addresses, and static neighbours behind them."""
     lines = []
-    for port, interface in enumerate(INTERFACES):
+    for port, interface in enumerate(words.interfaces):
         own = f"198.18.{port}.1/24" if path == "ip4" else f"2001:2:0:{port:x}::1/64"
-        lines.append(f"set interface ip address {interface} {own}")
+        lines.append(words.address.format(interface=interface, address=own))
         lines += [
-            f"ip neighbor {interface} {host_address(path, port, host)} {host_mac(port, host)} static"
+            words.neighbour.format(
+                interface=interface, address=host_address(path, port, host), mac=host_mac(port, host)
+            )
             for host in range(hosts)
         ]
     return lines
@@ -172,7 +257,7 @@ def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value 
         destinations = _internet(scenario, table, directory, routes)
         return [*_neighbours(scenario.path, table.next_hops), f"exec {routes}"], destinations
     assert isinstance(table, ConsecutiveRoutes)
-    firsts, bits = (IP4_FIRST_ROUTE, 32) if scenario.path == "ip4" else (IP6_FIRST_ROUTE, 128)
+    firsts, bits = FIRST_ROUTES[scenario.path], 32 if scenario.path == "ip4" else 128
     lines = _neighbours(scenario.path, table.next_hops)
     values: list[Value | None] = []
     for port, first in enumerate(firsts):
@@ -235,7 +320,13 @@ def _table6(table: InternetTable | PrefixFile) -> Ip6Table:
 
 
 def _internet(
-    scenario: Scenario, table: InternetTable | PrefixFile, directory: Path, routes: Path
+    scenario: Scenario,
+    table: InternetTable | PrefixFile,
+    directory: Path,
+    routes: Path,
+    *,
+    add: str = "ip route add",
+    words: Words = QUIVER_WORDS,
 ) -> list[Value | None]:
     """Make the table, write its routes and each port's destinations."""
     traffic = scenario.traffic
@@ -252,13 +343,12 @@ def _internet(
         for port in range(PORTS):
             drawn.append(ip6_texts(*ip6_destinations(six, port, demand)))
     ways = [
-        [f"via {host_address(scenario.path, port, host)} {interface}" for host in range(table.next_hops)]
-        for port, interface in enumerate(INTERFACES)
+        [words.way(scenario.path, port, host) for host in range(table.next_hops)] for port in range(PORTS)
     ]
     _write_lines(
         routes,
         (
-            f"ip route add {text}/{length} {ways[port][hop]}"
+            f"{add} {text}/{length} {ways[port][hop]}"
             for text, length, port, hop in zip(
                 texts, lengths.tolist(), ports.tolist(), hops.tolist(), strict=True
             )
@@ -295,6 +385,13 @@ def _profile(
         )
         for port in range(PORTS)
     )
+    return _profile_over(scenario, ports, cores, destinations)
+
+
+def _profile_over(
+    scenario: Scenario, ports: tuple[Port, ...], cores: Cores, destinations: Sequence[Value | None]
+) -> Profile:
+    """The scenario's traffic over these ports."""
     directions = ((0, 1), (1, 0))[: scenario.traffic.directions]
     streams = tuple(_stream(scenario, port, to, destinations[to]) for port, to in directions)
     return Profile(cores=(cores.generator,), ports=ports, streams=streams)

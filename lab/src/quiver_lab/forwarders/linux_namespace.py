@@ -1,0 +1,168 @@
+"""The Linux kernel as seed 001 measures it: a router in a network namespace, between two veth pairs whose
+other ends are the generator's. Frames are forwarded on one CPU (receive packet steering puts them there) and
+are received by the generator's packet sockets on another."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError
+from quiver_lab.processes import ProcessError, find_binary
+
+INTERFACES = ("dut0", "dut1")
+GENERATOR_INTERFACES = ("tg0", "tg1")
+QUEUE_FRAMES = 4_096
+MTU_BYTES = 9_000
+COMMAND_TIMEOUT_S = 120.0
+"""A batch of a million routes takes half a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceConfig:
+    """What the kernel is to do."""
+
+    core: int
+    """Where it forwards."""
+    generator_core: int
+    """Where frames are given to the generator's sockets."""
+    macs: tuple[str, str]
+    """Of the router's two interfaces."""
+    commands: tuple[str, ...]
+    """Lines for `ip -batch`, run in the router's namespace once its interfaces are up."""
+    bridge: bool = False
+    """Both interfaces belong to a bridge, and nothing is routed."""
+
+
+class LinuxNamespace:
+    """Two namespaces, one with the router in it and one for the generator; nothing of them stays."""
+
+    def __init__(self, config: NamespaceConfig, directory: Path) -> None:
+        self._config = config
+        self._directory = directory
+        self._router = f"quiver-lab-{os.getpid()}-dut"
+        self._generator = f"quiver-lab-{os.getpid()}-tg"
+        self._before: dict[tuple[str, str], int] = {}
+        self.version = os.uname().release
+
+    def start(self) -> None:
+        """Make both namespaces, connect them, and configure the router."""
+        if os.geteuid() != 0:
+            raise NotInstalledError("forwarding by the Linux kernel (root is needed)", "iproute2")
+        if shutil.which("ip") is None:
+            raise NotInstalledError("ip", "iproute2")
+        try:
+            self._make()
+            self._configure()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _make(self) -> None:
+        for namespace in (self._router, self._generator):
+            _run(["ip", "netns", "add", namespace])
+            self._set(namespace, "net/ipv6/conf/all/disable_ipv6", "0")
+            self._set(namespace, "net/ipv6/conf/default/accept_dad", "0")
+            self._set(namespace, "net/ipv6/conf/default/router_solicitations", "0")
+        for ours, theirs, mac in zip(INTERFACES, GENERATOR_INTERFACES, self._config.macs, strict=True):
+            words = ["ip", "-n", self._router, "link", "add", ours, "address", mac, "txqueuelen"]
+            mtu = ["mtu", str(MTU_BYTES)]
+            peer = ["type", "veth", "peer", "name", theirs, *mtu, "netns", self._generator]
+            _run([*words, str(QUEUE_FRAMES), *mtu, *peer])
+        for namespace, names, core in (
+            (self._router, INTERFACES, self._config.core),
+            (self._generator, GENERATOR_INTERFACES, self._config.generator_core),
+        ):
+            for name in names:
+                _run(["ip", "-n", namespace, "link", "set", name, "up"])
+                self._steer(namespace, name, core)
+
+    def _configure(self) -> None:
+        self._set(self._router, "net/ipv4/ip_forward", "1")
+        self._set(self._router, "net/ipv6/conf/all/forwarding", "1")
+        for name in ("all", *INTERFACES):
+            self._set(self._router, f"net/ipv4/conf/{name}/rp_filter", "0")
+        for name in GENERATOR_INTERFACES:
+            # the generator answers for its addresses itself; the kernel behind it shall say nothing
+            self._set(self._generator, f"net/ipv6/conf/{name}/disable_ipv6", "1")
+        lines = list(self._config.commands)
+        if self._config.bridge:
+            lines = ["link add br0 type bridge", "link set br0 up"]
+            lines += [f"link set {name} master br0" for name in INTERFACES]
+        batch = self._directory / "linux.batch"
+        batch.write_text("\n".join(lines) + "\n")
+        _run(["ip", "-n", self._router, "-batch", str(batch)])
+
+    def _set(self, namespace: str, key: str, value: str) -> None:
+        """A sysctl of a namespace."""
+        self._inside(namespace, f"echo {value} > /proc/sys/{key}")
+
+    def _steer(self, namespace: str, interface: str, core: int) -> None:
+        """Give an interface's received frames to one CPU."""
+        mask = f"{1 << core:x}"
+        self._inside(namespace, f"echo {mask} > /sys/class/net/{interface}/queues/rx-0/rps_cpus")
+
+    def _inside(self, namespace: str, script: str) -> str:
+        return _run(["ip", "netns", "exec", namespace, "sh", "-c", script])
+
+    def generator_program(self) -> Path:
+        """A program that is quiver-tg in the generator's namespace, with the same process id."""
+        path = self._directory / "quiver-tg-in-namespace"
+        path.write_text(f'#!/bin/sh\nexec ip netns exec {self._generator} {find_binary("quiver-tg")} "$@"\n')
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def _dropped(self) -> dict[tuple[str, str], int]:
+        told = json.loads(_run(["ip", "-n", self._router, "-j", "-s", "link", "show"]))
+        found: dict[tuple[str, str], int] = {}
+        for link in told:
+            for way, counters in link.get("stats64", {}).items():
+                for reason in ("dropped", "errors"):
+                    found[link["ifname"], f"{way} {reason}"] = int(counters.get(reason, 0))
+        return found
+
+    def clear_counters(self) -> None:
+        """Remember where the interfaces' counters stand."""
+        self._before = self._dropped()
+
+    def nodes(self) -> list[NodeClocks]:
+        """The kernel does not tell clocks by packet."""
+        return []
+
+    def drops(self) -> list[DropCount]:
+        """What the router's interfaces dropped since the last clear."""
+        return [
+            DropCount(interface, reason, count - self._before.get((interface, reason), 0))
+            for (interface, reason), count in self._dropped().items()
+            if count > self._before.get((interface, reason), 0)
+        ]
+
+    def pause(self) -> None:
+        """Without frames it does nothing anyway."""
+
+    def resume(self) -> None:
+        """Nothing to be done."""
+
+    def stop(self) -> None:
+        """Remove both namespaces, and with them whatever is in them."""
+        for namespace in (self._generator, self._router):
+            with suppress(ProcessError):
+                _run(["ip", "netns", "del", namespace])
+
+
+def _run(command: Sequence[str]) -> str:
+    """What a command prints, or `ProcessError` with what it complained about."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProcessError(f"{' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        raise ProcessError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout

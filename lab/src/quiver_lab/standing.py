@@ -1,0 +1,155 @@
+"""How results stand to other results, cell by cell: of two files, of a repetition and its original, of two
+cells that took turns in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from quiver_lab.aggregate import METRICS, CellRuns, cells, kinds_about
+from quiver_lab.results import Results
+from quiver_lab.statistics.comparison import AbbaRound, Comparison, compare_independent, compare_rounds
+
+COMPARED = ("mrr", "ndr", "pdr", "pdr_finder", "clocks", "p50")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One figure of one cell, on both sides."""
+
+    cell: str
+    metric: str
+    first: float
+    second: float
+    """Means of the runs that count."""
+    note: str
+    """What was left out."""
+    comparison: Comparison | None
+    """Nothing when a side has no run that counts twice: then there is a ratio, and no certainty."""
+
+    @property
+    def ratio(self) -> float:
+        """The second over the first."""
+        return self.second / self.first
+
+
+def of_results(first: Results, second: Results, names: tuple[str, str] = ("A", "B")) -> list[Standing]:
+    """Cells that both have, and every figure that both have of them. They were not interleaved: whatever
+    else changed between them is in the effect."""
+    theirs = {cell.key: cell for cell in cells(second)}
+    by_title = {(cell.title, cell.runs[0].name): cell for cell in theirs.values()}
+    found = []
+    for cell in cells(first):
+        other = theirs.get(cell.key) or by_title.get((cell.title, cell.runs[0].name))
+        if other is None:
+            continue
+        for metric in COMPARED:
+            standing = _independent(cell, other, metric, names)
+            if standing:
+                found.append(standing)
+    return found
+
+
+def _independent(one: CellRuns, other: CellRuns, metric: str, names: tuple[str, str]) -> Standing | None:
+    a, b = one.series(metric), other.series(metric)
+    if not a.shown or not b.shown:
+        return None
+    notes = [f"{name}: {series.note}" for name, series in zip(names, (a, b), strict=True) if series.note]
+    comparison = None
+    if len(a.kept) > 1 and len(b.kept) > 1:
+        better = "more" if METRICS[metric].more_is_better else "less"
+        comparison = compare_independent(a.kept, b.kept, names, better)  # type: ignore[arg-type]
+    return Standing(one.title, metric, a.shown, b.shown, "; ".join(notes), comparison)
+
+
+def abba_rounds(first: CellRuns, second: CellRuns, metric: str) -> list[AbbaRound]:
+    """Two cells that took turns: odd repetitions began with the first, even ones with the second. A round
+    of which a run is missing or set apart is left out whole."""
+    one, other = _by_repetition(first, metric), _by_repetition(second, metric)
+    rounds = []
+    for number in sorted(one):
+        even = number + 1
+        if number % 2 and all(key in side for key in (number, even) for side in (one, other)):
+            rounds.append(AbbaRound(one[number], other[number], other[even], one[even]))
+    return rounds
+
+
+def _by_repetition(cell: CellRuns, metric: str) -> dict[int, float]:
+    found = {}
+    for run in cell.runs:
+        value = METRICS[metric].get(run)
+        if value and value > 0.0 and not kinds_about(run, metric):
+            found[run.repetition] = value
+    return found
+
+
+def interleaved(results: Results) -> list[Standing]:
+    """The two cells of a run in which they took turns."""
+    found = cells(results)
+    if len(found) != 2:
+        raise ValueError(
+            f"an A/B comparison has two cells, and this experiment has {len(found)}: "
+            "a matrix with one key of two values makes two"
+        )
+    first, second = found
+    names = (first.title, second.title)
+    standings = []
+    for metric in COMPARED:
+        a, b = first.series(metric), second.series(metric)
+        if not a.shown or not b.shown:
+            continue
+        rounds = abba_rounds(first, second, metric)
+        better = "more" if METRICS[metric].more_is_better else "less"
+        comparison = compare_rounds(rounds, names, better) if rounds else None  # type: ignore[arg-type]
+        wanted = len(first.runs) // 2
+        note = "" if len(rounds) == wanted else f"{len(rounds)} of {wanted} rounds count"
+        standings.append(
+            Standing(f"{second.title} over {first.title}", metric, a.shown, b.shown, note, comparison)
+        )
+    return standings
+
+
+def _cells_only_in(one: Results, other: Results) -> list[str]:
+    known = {cell.key for cell in cells(other)} | {cell.title for cell in cells(other)}
+    return [cell.title for cell in cells(one) if cell.key not in known and cell.title not in known]
+
+
+def unmatched(first: Results, second: Results, names: tuple[str, str]) -> list[str]:
+    """Sentences about cells that only one side has."""
+    lonely = ((names[0], _cells_only_in(first, second)), (names[1], _cells_only_in(second, first)))
+    return [f"only in {name}: {', '.join(titles)}" for name, titles in lonely if titles]
+
+
+def different_hosts(first: Results, second: Results) -> str | None:
+    """A sentence, when the machines are not the same."""
+    one, other = first.host, second.host
+    if (one.cpu, one.cpus, one.kernel) == (other.cpu, other.cpus, other.kernel):
+        return None
+    return (
+        f"the machines differ: {one.cpu}, {one.cpus} CPUs, Linux {one.kernel} and {other.cpu}, "
+        f"{other.cpus} CPUs, Linux {other.kernel}; compare ratios between cells, not rates"
+    )
+
+
+def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
+    """For a terminal."""
+    result = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    result.add_column("Cell", overflow="fold")
+    for title in ("figure", *names, "B / A", "p"):
+        result.add_column(title, justify="right", no_wrap=True)
+    result.add_column("verdict", overflow="fold")
+    for one in standings:
+        metric = METRICS[one.metric]
+        values = (f"{value / metric.scale:.2f}" for value in (one.first, one.second))
+        certain = one.comparison
+        verdict = certain.verdict if certain else "too few runs that count to say how sure"
+        result.add_row(
+            one.cell, metric.title, *values, f"{one.ratio:.3f}",
+            f"{certain.p_value:.3f}" if certain else "–", f"{verdict} {one.note}".strip(),
+        )  # fmt: skip
+    return result
+
+
