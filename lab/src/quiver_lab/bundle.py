@@ -67,8 +67,8 @@ def _readme(results: Results) -> str:
     host = results.host
     return (
         f"# {results.title}\n\n{results.question}\n\n"
-        f"Measured {results.created:%Y-%m-%d %H:%M} UTC on {host.cpu}, {host.cpus} CPUs, Linux {host.kernel}, "
-        f"by quiver-lab {results.lab_version}.\n\n{at}"
+        f"Measured {results.created:%Y-%m-%d %H:%M} UTC on {host.cpu}, {host.cpus} CPUs, Linux {host.kernel},"
+        f" by quiver-lab {results.lab_version}.\n\n{at}"
         "`quiver-lab reproduce FILE.zip` measures it again and says how the two compare; `report.html` opens "
         "in a browser; `results.json` has every trial.\n"
     )

@@ -151,5 +151,3 @@ def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
             f"{certain.p_value:.3f}" if certain else "–", f"{verdict} {one.note}".strip(),
         )  # fmt: skip
     return result
-
-

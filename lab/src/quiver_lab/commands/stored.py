@@ -41,9 +41,7 @@ def results_at(place: str, store: Store) -> Results:
 
 @app.command()
 def query(
-    question: Annotated[
-        str, typer.Argument(help="SQL over runs, trials, latency, nodes, drops, marks.")
-    ],
+    question: Annotated[str, typer.Argument(help="SQL over runs, trials, latency, nodes, drops, marks.")],
     store: StoreOption = None,
     form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
 ) -> None:
@@ -113,7 +111,9 @@ def reproduce(
     try:
         here = run_experiment(opened.experiment, out, console, resume=resume)
     except KeyboardInterrupt:
-        fail(f"interrupted; go on with the same command and --resume; finished runs are in {out}", INTERRUPTED)
+        fail(
+            f"interrupted; go on with the same command and --resume; finished runs are in {out}", INTERRUPTED
+        )
     except (ResultsError, NotKeptError) as error:
         fail(str(error))
     names = ("original", "here")

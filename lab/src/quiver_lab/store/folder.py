@@ -126,9 +126,8 @@ def _write(path: Path, columns: dict[str, str], table: Sequence[Row]) -> None:
             source = f"(SELECT {nothing} LIMIT 0)"
         try:
             with closing(duckdb.connect()) as database:
-                database.execute(
-                    f"COPY (SELECT * FROM {source}) TO {_quoted(str(draft))} (FORMAT parquet, COMPRESSION zstd)"
-                )
+                wanted = "(FORMAT parquet, COMPRESSION zstd)"
+                database.execute(f"COPY (SELECT * FROM {source}) TO {_quoted(str(draft))} {wanted}")
             draft.replace(path)
         except duckdb.Error as error:
             raise OSError(f"{path}: {error}") from error

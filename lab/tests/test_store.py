@@ -1,0 +1,186 @@
+"""Results are kept, asked in SQL, carried elsewhere and repeated there."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from quiver_lab import cli
+from quiver_lab.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
+from quiver_lab.campaign import run_experiment
+from quiver_lab.experiment import parse_experiment
+from quiver_lab.histograms import curve, encode
+from quiver_lab.results import Results
+from quiver_lab.standing import different_hosts, interleaved, of_results, unmatched
+from quiver_lab.store.folder import QueryError, Store
+from quiver_lab.store.rows import TABLES, rows
+from test_experiments import TEXT
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run_experiment(parse_experiment(TEXT, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True))
+
+
+def test_every_row_has_every_column(results: Results) -> None:
+    for name, table in rows(results).items():
+        for row in table:
+            assert list(row) == list(TABLES[name]) or set(row) == set(TABLES[name]), name
+    assert len(rows(results)["runs"]) == 12
+    assert len(rows(results)["trials"]) == sum(len(run.trials) for run in results.scenarios)
+
+
+def test_results_are_asked_in_sql(results: Results, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.query("select count(*) from runs").rows == ((0,),)
+    identity = store.add(results)
+    store.add(results)
+    assert store.identities() == [identity]
+    asked = "select title, count(*), avg(pdr) from runs group by title order by title"
+    answer = store.query(asked)
+    assert answer.rows[0][:2] == ("Fast, ip4base", 3)
+    assert answer.rows[0][2] == pytest.approx(8e6, rel=0.02)
+    lost = store.query("select sum(lost) from trials where phase = 'NDR, PDR' and load_pps is not null")
+    assert lost.rows[0][0] == sum(
+        record.trial.lost for run in results.scenarios for record in run.trials if record.phase == "NDR, PDR"
+    )
+    assert store.get(identity[:10]) == results
+    assert [one.identity for one in store.all()] == [identity]
+
+
+def test_histograms_are_in_the_store_as_they_came(results: Results, tmp_path: Path) -> None:
+    changed = results.model_copy(deep=True)
+    latency = changed.scenarios[0].latency[0].latency
+    assert latency is not None
+    object.__setattr__(latency, "hdr", encode([1_000, 2_000, 3_000]))
+    Store(tmp_path).add(changed)
+    [[text]] = Store(tmp_path).query("select hdr from latency where hdr is not null").rows
+    assert curve(text)[-1].time_ns == pytest.approx(3_000, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("select * from nothing", "nothing"),
+        ("selec", "syntax"),
+        ("select * from read_csv('/etc/passwd')", "/etc/passwd"),
+        ("copy runs to '/tmp/quiver-lab-must-not-be-written.csv'", "quiver-lab-must-not"),
+        ("set enable_external_access = true", "lock"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_told(
+    results: Results, tmp_path: Path, question: str, words: str
+) -> None:
+    store = Store(tmp_path)
+    store.add(results)
+    with pytest.raises(QueryError, match=words):
+        store.query(question)
+
+
+def test_the_query_command_prints_tables_csv_and_json(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results.write(tmp_path / "r" / "results.json")
+    assert runner.invoke(cli.app, ["store", str(tmp_path / "r")]).exit_code == 0
+    question = "select title, repetition from runs where repetition = 2 order by title limit 1"
+    assert "Fast, ip4base" in runner.invoke(cli.app, ["query", question]).output
+    csv = runner.invoke(cli.app, ["query", question, "--format", "csv"]).output
+    assert csv.splitlines() == ["title,repetition", '"Fast, ip4base",2']
+    told = json.loads(runner.invoke(cli.app, ["query", question, "--format", "json"]).output)
+    assert told == [{"title": "Fast, ip4base", "repetition": 2}]
+    assert runner.invoke(cli.app, ["query", "selec"]).exit_code == 2
+    assert runner.invoke(cli.app, ["query", question, "--format", "xml"]).exit_code == 2
+
+
+def test_two_results_stand_to_each_other_cell_by_cell(results: Results) -> None:
+    standings = of_results(results, results)
+    assert {one.cell for one in standings} == {run.title for run in results.scenarios}
+    assert all(one.ratio == 1.0 for one in standings)
+    assert unmatched(results, results, ("A", "B")) == []
+    assert different_hosts(results, results) is None
+    other = results.model_copy(deep=True)
+    other.host = type(other.host)(
+        **{**{name: getattr(other.host, name) for name in other.host.__slots__}, "cpus": 1024}
+    )
+    other.scenarios = [run for run in other.scenarios if run.title.startswith("Fast")]
+    assert "1024 CPUs" in (different_hosts(results, other) or "")
+    assert unmatched(results, other, ("A", "B")) == ["only in A: Slow, ip4base, Slow, ip6scale20k-rnd"]
+
+
+def test_two_cells_that_took_turns_get_a_verdict(tmp_path: Path) -> None:
+    text = TEXT.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "").replace(
+        "repetitions: 3", "repetitions: 12"
+    )
+    text = text.replace("frame: min", "frame: min\nscenario: ip4base").replace(
+        "8.0e+6", "4.4e+6, noise: 0.002"
+    )
+    found = run_experiment(parse_experiment(text, "a"), tmp_path, Console(quiet=True))
+    by_metric = {one.metric: one for one in interleaved(found)}
+    mrr = by_metric["mrr"]
+    assert mrr.comparison is not None
+    assert mrr.comparison.outcome == "better"
+    assert mrr.comparison.effect == pytest.approx(0.1, abs=0.01)
+    with pytest.raises(ValueError, match="has two cells, and this experiment has 4"):
+        interleaved(run_experiment(parse_experiment(TEXT, "a"), tmp_path, Console(quiet=True)))
+
+
+def test_a_bundle_is_repeated_elsewhere_and_compared(results: Results, tmp_path: Path) -> None:
+    results.write(tmp_path / "results.json")
+    path = tmp_path / "b.zip"
+    made = runner.invoke(cli.app, ["export", str(tmp_path / "results.json"), "--out", str(path)])
+    assert made.exit_code == 0, made.output
+    with zipfile.ZipFile(path) as archive:
+        assert {"bundle.json", "results.json", "experiment.yaml", "report.html", "README.md"} == set(
+            archive.namelist()
+        )
+    done = runner.invoke(cli.app, ["reproduce", str(path), "--out", str(tmp_path / "here")])
+    assert done.exit_code == 0, done.output
+    assert "no difference" in done.output or "1.000" in done.output
+    assert len(Results.read(tmp_path / "here" / "results.json").scenarios) == 12
+
+
+def test_a_bundle_carries_the_prefixes_that_it_needs(tmp_path: Path) -> None:
+    prefixes = tmp_path / "prefixes.txt"
+    prefixes.write_text("".join(f"20.{number}.0.0/16\n" for number in range(200)))
+    text = TEXT.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "").replace(
+        "frame: min", f"path: ip4\ntable: {{kind: file, path: {prefixes}}}"
+    )
+    found = run_experiment(parse_experiment(text, "a"), tmp_path / "run", Console(quiet=True))
+    path = export(found, "<html></html>", tmp_path / "b.zip")
+    prefixes.unlink()
+    opened = open_bundle(path, tmp_path / "elsewhere")
+    table = opened.experiment.cells[0].scenario.table
+    assert table.kind == "file"
+    assert Path(table.path).is_relative_to(tmp_path / "elsewhere")
+    assert Path(table.path).read_text().startswith("20.0.0.0/16")
+
+
+def test_a_bundle_that_was_changed_is_refused(results: Results, tmp_path: Path) -> None:
+    path = export(results, "<html></html>", tmp_path / "b.zip")
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    content["experiment.yaml"] += b"# more\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    with pytest.raises(BundleError, match=r"experiment\.yaml is not as it was"):
+        open_bundle(path, tmp_path)
+    for wrong in (b"", b"PK\x03\x04 not a zip"):
+        path.write_bytes(wrong)
+        with pytest.raises(BundleError, match="not a bundle that can be used"):
+            open_bundle(path, tmp_path)
+    assert BUNDLE_BYTES_MAX > 0
+    assert runner.invoke(cli.app, ["reproduce", str(path)]).exit_code == 2
+
+
+def test_results_without_an_experiment_make_no_bundle(results: Results, tmp_path: Path) -> None:
+    bare = results.model_copy(update={"experiment": ""})
+    with pytest.raises(BundleError, match="do not say which experiment"):
+        export(bare, "", tmp_path / "b.zip")
