@@ -11,6 +11,7 @@ use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::ring::ring;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerId};
 
+use crate::capture::Captures;
 use crate::faults::{Done, FaultLine, FaultNode, Faults, RING_FRAMES};
 use crate::measuring::Running;
 use crate::neighbours::{Answer, Neighbours};
@@ -110,6 +111,7 @@ pub struct Generator<S> {
     /// The next measurement's warm-up.
     pub(crate) measurement: u8,
     pub(crate) running: Option<Running>,
+    pub(crate) captures: Captures,
 }
 
 /// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs belong to.
@@ -153,6 +155,7 @@ impl<S: Surroundings> Generator<S> {
             link_timeout_s: profile.link_timeout_s,
             measurement: 1,
             running: None,
+            captures: Captures::default(),
         };
         for number in 0..profile.ports.len() {
             generator.add_port(profile, number, &clock, inputs).with_context(|| format!("port {number}"))?;
@@ -189,10 +192,13 @@ impl<S: Surroundings> Generator<S> {
             None => None,
         };
         let input_node = faults.as_ref().map_or(receiver_node, |(node, _)| *node);
-        self.engine.set_input_node(interface, input_node)?;
-        self.engine.set_admin_up(interface, true)?;
         let known = self.engine.interface(interface).context("the port's interface is gone")?;
         let (name, output) = (known.name.clone(), known.row().output);
+        let specs = profile.captures.iter().map(|capture| &capture.value);
+        let ways = (input_node, output);
+        let (input_node, output) = self.captures.around(&mut self.engine, clock, number, specs, ways)?;
+        self.engine.set_input_node(interface, input_node)?;
+        self.engine.set_admin_up(interface, true)?;
         let sources = of_port().map(Source::new).collect::<Result<Vec<_>, _>>()?;
         let (transmitter, handle) = Transmitter::new(clock.clone(), interface, output, sources, replies);
         self.engine.add_rx_queue(inputs, "tg-input", Box::new(transmitter), RxMode::Polling, Some(WORKER))?;

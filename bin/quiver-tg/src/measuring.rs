@@ -320,7 +320,8 @@ impl<S: Surroundings> Generator<S> {
                 let received = self.exchange_receptions(&mut |_| Reception::idle())?;
                 let faults = self.ports.iter().map(|port| port.faults.as_ref().map(|f| f.report())).collect();
                 let outcome = Outcome { sent, received, faults };
-                let report = outcome.report(&running.request, &self.streams);
+                let mut report = outcome.report(&running.request, &self.streams);
+                report.captures = self.captures.report();
                 Ok(Turn::Done(Box::new(report)))
             }
         }

@@ -273,6 +273,7 @@ impl Outcome {
             per_direction: self.directions(streams, &each, whole),
             per_stream: each,
             per_port: ports,
+            captures: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::capture::CaptureReport;
 use crate::faults::FaultsReport;
 use crate::gaps::Gaps;
 use crate::latency::Distribution;
@@ -239,4 +240,7 @@ pub struct Report {
     pub per_stream: Vec<StreamReport>,
     /// By port.
     pub per_port: Vec<PortReport>,
+    /// The captures, since the generator was started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<CaptureReport>,
 }

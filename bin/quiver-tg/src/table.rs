@@ -110,6 +110,15 @@ fn others(text: &mut String, report: &Report) {
     if !others.is_empty() {
         let _ = writeln!(text, "also        {}", others.join(", "));
     }
+    for capture in &report.captures {
+        let (written, file) = (grouped(capture.written), capture.file.display());
+        let _ = write!(text, "capture     {written} of {} to {file}", grouped(capture.wanted));
+        let why = capture.error.as_deref().unwrap_or("no room for them");
+        let _ = match capture.dropped {
+            0 => writeln!(text),
+            dropped => writeln!(text, "; {} dropped: {why}", grouped(dropped)),
+        };
+    }
     for port in &report.per_port {
         let Some(faults) = port.faults else { continue };
         let done = [

@@ -24,6 +24,7 @@ pub use quantity::StreamRate;
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};
 pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};
 
+use crate::capture::{CAPTURES_MAX, CaptureSpec};
 use crate::stamp::STREAMS_MAX;
 
 /// The version of the format.
@@ -80,6 +81,9 @@ pub struct Profile {
     /// Transactions, in the place of streams.
     #[serde(default)]
     pub stateful: Option<Spanned<crate::stateful::Stateful>>,
+    /// What is written to files.
+    #[serde(default)]
+    pub captures: Vec<Spanned<CaptureSpec>>,
     /// Where it was read, for messages.
     #[serde(skip)]
     pub path: PathBuf,
@@ -149,7 +153,21 @@ impl Profile {
         for port in &self.ports {
             port.value.check().or_else(|message| self.wrong(&port.referenced, message))?;
         }
+        if self.captures.len() > CAPTURES_MAX {
+            let message = format!("{} captures; there may be {CAPTURES_MAX}", self.captures.len());
+            return self.wrong(&Location::UNKNOWN, message);
+        }
+        for capture in &self.captures {
+            let checked = capture.value.check(self.ports.len());
+            checked.or_else(|message| self.wrong(&capture.referenced, message))?;
+        }
         if let Some(stateful) = &self.stateful {
+            if let Some(capture) = self.captures.first() {
+                return self.wrong(&capture.referenced, "captures go with streams, not with `stateful`");
+            }
+            if let Some(port) = self.ports.iter().find(|port| port.value.faults.is_some()) {
+                return self.wrong(&port.referenced, "faults go with streams, not with `stateful`");
+            }
             return self.check_stateful(stateful);
         }
         if self.streams.is_empty() || self.streams.len() > STREAMS_MAX {
