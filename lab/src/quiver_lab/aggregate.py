@@ -48,6 +48,19 @@ def _finder(run: ScenarioResult) -> float | None:
     return run.pdr_finder.middle_pps if run.pdr_finder else None
 
 
+def _throughput(run: ScenarioResult) -> float | None:
+    return run.throughput.throughput_pps if run.throughput else None
+
+
+def _burst(run: ScenarioResult) -> float | None:
+    return run.back_to_back.average_frames if run.back_to_back else None
+
+
+def _blocked(run: ScenarioResult) -> float | None:
+    """The longest of a run's changes."""
+    return max((change.blocked_s.median for change in run.reconfigurations), default=None)
+
+
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
@@ -55,6 +68,10 @@ METRICS: dict[str, Metric] = {
         Metric("pdr", "PDR", "Mpps", 1e6, lambda r: r.pdr_pps),
         Metric("ndr", "NDR", "Mpps", 1e6, lambda r: r.ndr_pps),
         Metric("mrr", "MRR", "Mpps", 1e6, lambda r: r.mrr.mean_pps if r.mrr else None),
+        Metric("throughput", "throughput (RFC 2544)", "Mpps", 1e6, _throughput),
+        Metric("soak", "critical load (soak)", "Mpps", 1e6, lambda r: r.soak.mean_pps if r.soak else None),
+        Metric("back_to_back", "back-to-back frames", "frames", 1.0, _burst),
+        Metric("blocked", "effective blocked time", "ms", 1e-3, _blocked, more_is_better=False),
         Metric("clocks", "clocks per packet", "clocks", 1.0, _clocks, more_is_better=False),
         Metric("p50", "median latency at 50 % of PDR", "µs", 1e3, _p50, more_is_better=False),
         Metric("p99", "p99 latency at 50 % of PDR", "µs", 1e3, _p99, more_is_better=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from quiver_lab.host import BUSY_BEFORE_MAX
 from quiver_lab.results import Mark, ScenarioResult
@@ -61,6 +62,7 @@ def marks(result: ScenarioResult) -> list[Mark]:
         found += _of_ndrpdr(result.ndrpdr)
     if result.pdr_finder:
         found += _of_pdr_finder(result.pdr_finder)
+    found += _of_further_searches(result)
     return found if result.forwarder == "simulated" else found + _of_host(result)
 
 
@@ -105,6 +107,33 @@ def _of_pdr_finder(result: PdrInterval) -> list[Mark]:
     if result.unsettled:
         about = "PDR finder: a rate stayed noisy to the last repetition"
         found.append(Mark(kind="irregular", about=about, metrics=FINDER))
+    return found
+
+
+def _of_further_searches(result: ScenarioResult) -> list[Mark]:
+    found: list[Mark] = []
+
+    def mark(kind: Literal["generator-bound", "irregular"], about: str, metric: str) -> None:
+        found.append(Mark(kind=kind, about=about, metrics=[metric]))
+
+    if (throughput := result.throughput) is not None:
+        if throughput.throughput_pps is None:
+            mark("irregular", "RFC 2544 throughput: even the lowest rate lost frames", "throughput")
+        if throughput.upper_pps is None:
+            mark("irregular", "RFC 2544 throughput: the highest rate lost nothing", "throughput")
+        if throughput.limited_by_generator:
+            mark("generator-bound", "RFC 2544 throughput: a bound was set by the generator", "throughput")
+    if (bursts := result.back_to_back) is not None:
+        if bursts.at_limit:
+            mark("irregular", "back-to-back: the longest burst that was allowed passes", "back_to_back")
+        if bursts.limited_by_generator:
+            mark("generator-bound", "back-to-back: the generator could not send so fast", "back_to_back")
+    if result.soak is not None and result.soak.limited_by_generator:
+        mark("generator-bound", "soak: the generator was at its end in a trial", "soak")
+    for change in result.reconfigurations:
+        if not change.is_above_control:
+            about = f"{change.change}: what was lost is not more than without the change"
+            mark("irregular", f"reconfiguration, {about}", "blocked")
     return found
 
 

@@ -16,7 +16,8 @@ from quiver_lab.aggregate import METRICS, CellRuns, Series
 from quiver_lab.marks import notes
 from quiver_lab.report.figures import clocks_of
 from quiver_lab.results import ScenarioResult, TrialRecord
-from quiver_lab.scenario import Scenario
+from quiver_lab.scenario import Scenario, Searches
+from quiver_lab.search.latency import CURVE_PERCENTS
 from quiver_lab.words import micros, mpps, seconds
 
 START_S = 3.0
@@ -24,6 +25,8 @@ TRIAL_OVERHEAD_S = 0.1
 NDR_PDR_BOUNDS = 6
 """Bounds that MLRsearch settles, by experience, for the bar's guess."""
 FINDER_TRIALS = 9
+THROUGHPUT_TRIALS = 11
+BURSTS = 30
 
 
 def expected_s(scenario: Scenario) -> float:
@@ -39,6 +42,24 @@ def expected_s(scenario: Scenario) -> float:
         total += FINDER_TRIALS * (search.pdr_finder.trial_duration_s + TRIAL_OVERHEAD_S)
     if search.latency:
         total += len(search.latency.percents_of_pdr) * (search.latency.duration_s + TRIAL_OVERHEAD_S)
+    return total + _further_s(search)
+
+
+def _further_s(search: Searches) -> float:
+    """The same for the searches that few scenarios have."""
+    total = 0.0
+    if search.throughput:
+        total += THROUGHPUT_TRIALS * search.throughput.trial_duration_s
+    if search.loss_curve:
+        total += 100.0 / search.loss_curve.step_percent * search.loss_curve.trial_duration_s
+    if search.back_to_back:
+        total += search.back_to_back.repetitions * BURSTS * (search.back_to_back.quiet_s + TRIAL_OVERHEAD_S)
+    if search.latency_curve:
+        total += len(CURVE_PERCENTS) * (search.latency_curve.duration_s + TRIAL_OVERHEAD_S)
+    if search.soak:
+        total += search.soak.total_s
+    if change := search.reconfiguration:
+        total += (change.controls + change.repetitions) * len(change.changes) * change.duration_s
     return total
 
 

@@ -14,10 +14,15 @@ from quiver_lab import __version__
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.host import HostFacts
 from quiver_lab.measurement import Latency, Trial
+from quiver_lab.search.back_to_back import BackToBack
 from quiver_lab.search.latency import LatencyAtLoad
+from quiver_lab.search.loss_curve import LossCurveResult
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
 from quiver_lab.search.pdr_finder import PdrInterval
+from quiver_lab.search.plrsearch import PlrResult
+from quiver_lab.search.reconfiguration import Reconfiguration
+from quiver_lab.search.throughput import Throughput
 from quiver_lab.sources import Commit
 from quiver_lab.testbed import Cores
 
@@ -101,6 +106,16 @@ class ScenarioResult(Record):
     ndrpdr: NdrPdrResult | None = None
     pdr_finder: PdrInterval | None = None
     latency: list[LatencyAtLoad] = Field(default_factory=list)
+    throughput: Throughput | None = None
+    """RFC 2544 §26.1."""
+    loss_curve: LossCurveResult | None = None
+    """RFC 2544 §26.3."""
+    back_to_back: BackToBack | None = None
+    """RFC 9004."""
+    latency_curve: list[LatencyAtLoad] = Field(default_factory=list)
+    soak: PlrResult | None = None
+    """PLRsearch."""
+    reconfigurations: list[Reconfiguration] = Field(default_factory=list)
     telemetry: Telemetry | None = None
     trials: list[TrialRecord] = Field(default_factory=list)
     marks: list[Mark] = Field(default_factory=list)

@@ -7,16 +7,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
 from quiver_lab.experiment import Planned, single
-from quiver_lab.generators.quiver_tg import GeneratorError
+from quiver_lab.forwarders.quiver import Quiver
+from quiver_lab.further_phases import FurtherPhases
+from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.host import CpuTimes, Disturbance, busy_share, cpu_mhz
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.marks import marks
-from quiver_lab.measurement import Load, Measurer, Trial, drive
+from quiver_lab.measurement import (
+    BurstRequest,
+    ChangeRequest,
+    Load,
+    Measurer,
+    Trial,
+    TrialRequest,
+    UnsupportedRequestError,
+    drive,
+    perform,
+)
 from quiver_lab.processes import ProcessError
 from quiver_lab.results import ScenarioResult, Telemetry, TrialRecord
 from quiver_lab.scenario import Scenario, SimulatedForwarder
-from quiver_lab.search.latency import latency_under_load
+from quiver_lab.search.latency import csit_loads, latency_at, latency_under_load
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import find_ndr_pdr
 from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
@@ -64,7 +77,21 @@ class Recorder:
     resumed: int = 0
 
     def measure(self, duration_s: float, load: Load) -> Trial:
+        """A trial, recorded."""
+        return self._recorded(TrialRequest(duration_s, load), duration_s)
+
+    def burst(self, frames: int, load: Load, quiet_s: float) -> Trial:
+        """A burst, recorded."""
+        asked_s = 0.0 if load == "max" else frames / load
+        return self._recorded(BurstRequest(frames, load, quiet_s), asked_s)
+
+    def measure_change(self, duration_s: float, load: Load, change: str, change_at_s: float) -> Trial:
+        """A trial with a change in its middle, recorded."""
+        return self._recorded(ChangeRequest(duration_s, load, change, change_at_s), duration_s)
+
+    def _recorded(self, request: TrialRequest | BurstRequest | ChangeRequest, duration_s: float) -> Trial:
         """Give what was measured before, or measure; record."""
+        load = request.load
         if self.earlier:
             record = self.earlier.pop(0)
             if (record.phase, record.asked_s, record.trial.load) == (self.phase, duration_s, load):
@@ -75,7 +102,7 @@ class Recorder:
             self.earlier.clear()
         at_s = time.monotonic() - self.began
         before = CpuTimes.now()
-        trial = self.inner.measure(duration_s, load)
+        trial = perform(request, self.inner)
         disturbance = Disturbance.between(before, CpuTimes.now())
         record = TrialRecord(
             phase=self.phase,
@@ -92,6 +119,19 @@ class Recorder:
 
 class NothingForwardedError(RuntimeError):
     """Not one frame came back: no search can find anything."""
+
+
+FAILURES = (
+    ProcessError,
+    RpcError,
+    GeneratorError,
+    NothingForwardedError,
+    UnsupportedRequestError,
+    ChangeError,
+    OSError,
+    ValueError,
+)
+"""What ends a run, and is told in its result."""
 
 
 def run_scenario(
@@ -133,12 +173,13 @@ def run_cell(
             result.forwarder_version = session.forwarder_version
             result.cores, result.commands = session.cores, list(session.commands)
             result.generator, result.generator_version = session.generator, session.generator_version
-            recorder = Recorder(session.measurer, observer, records=result.trials, earlier=list(earlier))
+            measurer = _changing(scenario, session)
+            recorder = Recorder(measurer, observer, records=result.trials, earlier=list(earlier))
             try:
                 _searches(scenario, session, recorder, result)
             finally:
                 result.resumed_trials = recorder.resumed
-    except (ProcessError, RpcError, GeneratorError, NothingForwardedError, OSError, ValueError) as error:
+    except FAILURES as error:
         result.status, result.error = "failed", str(error) or repr(error)
     except KeyboardInterrupt:
         result.status, result.error = "interrupted", "interrupted; what is here was measured before"
@@ -158,6 +199,19 @@ def _of_repetition(scenario: Scenario, repetition: int) -> Scenario:
         return scenario
     again = forwarder.model_copy(update={"seed": forwarder.seed + repetition - 1})
     return scenario.model_copy(update={"forwarder": again})
+
+
+def _changing(scenario: Scenario, session: Session) -> Measurer:
+    """The session's measurer, able to make the scenario's changes where there is a router to be told."""
+    part = scenario.search.reconfiguration
+    if (
+        part is None
+        or not isinstance(session.measurer, QuiverTg)
+        or not isinstance(session.forwarder, Quiver)
+    ):
+        return session.measurer
+    changes = {change.name: Change(change.make, change.undo) for change in part.changes}
+    return ChangingMeasurer(session.measurer, session.forwarder.cli, changes)
 
 
 def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: ScenarioResult) -> None:
@@ -192,9 +246,25 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         result.pdr_finder = drive(find_pdr(rate, search.pdr_finder.settings()), recorder)
     if search.latency is not None and (pdr := _known_pdr(result)):
         begin("latency")
-        result.latency = drive(
-            latency_under_load(pdr, search.latency.percents_of_pdr, search.latency.duration_s), recorder
+        wanted = search.latency
+        plan = (
+            latency_at(
+                csit_loads(pdr, result.ndr_pps, directions=scenario.traffic.directions),
+                pdr,
+                wanted.duration_s,
+            )
+            if wanted.csit
+            else latency_under_load(pdr, wanted.percents_of_pdr, wanted.duration_s)
         )
+        result.latency = drive(plan, recorder)
+    FurtherPhases(
+        searches=search,
+        measurer=recorder,
+        result=result,
+        begin=begin,
+        min_load_pps=mrr.max_pps * MIN_LOAD_SHARE,
+        max_load_pps=_line_packet_rate(scenario, mrr.max_pps),
+    ).run()
 
 
 def _nothing_came_back(session: Session) -> str:

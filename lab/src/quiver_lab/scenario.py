@@ -10,6 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from quiver_lab.naming import ENCAPSULATION, TestName
 from quiver_lab.search.ndrpdr import NdrPdrSettings
 from quiver_lab.search.pdr_finder import PdrFinderSettings
+from quiver_lab.search_parts import (
+    BackToBackPart,
+    LatencyCurvePart,
+    LossCurvePart,
+    ReconfigurationPart,
+    SoakPart,
+    ThroughputPart,
+)
 from quiver_lab.yaml_reading import read_yaml
 
 ROUTES_MAX = 16_000_000
@@ -62,6 +70,13 @@ class SimulatedForwarder(Part):
     noise: float = Field(default=0.0, ge=0, lt=0.5)
     stalls_per_s: float = Field(default=0.0, ge=0)
     stall_s: float = Field(default=0.0, ge=0)
+    jitter: float = Field(default=0.0, ge=0, lt=0.5)
+    """Wandering of the capacity within a trial, as a share of it."""
+    buffer_frames: int = Field(default=2_048, ge=0)
+    hysteresis_frames: int = Field(default=0, ge=0)
+    """Lost at the start of a trial after an overloaded one."""
+    blocked_s: float = Field(default=0.0, ge=0)
+    """How long it stands still at a change of its configuration."""
     generator_max_pps: float = Field(default=50e6, gt=0)
     seed: int = 1
 
@@ -217,6 +232,8 @@ class LatencySettings(Part):
     """Latency at shares of PDR; 0 means as good as no load."""
 
     percents_of_pdr: tuple[float, ...] = (10.0, 50.0, 90.0)
+    csit: bool = False
+    """No load, NDR and PDR as well: CSIT's six, in place of the shares above."""
     duration_s: float = Field(default=1.0, gt=0, le=60)
 
 
@@ -234,6 +251,12 @@ class Searches(Part):
     pdr_finder: PdrFinderPart | None = None
     latency: LatencySettings | None = LatencySettings()
     telemetry: TelemetrySettings | None = TelemetrySettings()
+    throughput: ThroughputPart | None = None
+    loss_curve: LossCurvePart | None = None
+    back_to_back: BackToBackPart | None = None
+    latency_curve: LatencyCurvePart | None = None
+    soak: SoakPart | None = None
+    reconfiguration: ReconfigurationPart | None = None
     warmup_s: float = Field(default=0.05, ge=0, le=10)
     """Traffic before each trial that is not counted."""
 

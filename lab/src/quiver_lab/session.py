@@ -42,10 +42,13 @@ class Session:
 def simulation(settings: SimulatedForwarder) -> Simulation:
     """The measurer that a simulated forwarder's settings describe."""
     return Simulation(
-        LossCurve(settings.capacity_pps, settings.floor, settings.collapse),
+        LossCurve(settings.capacity_pps, settings.floor, settings.collapse, settings.jitter),
         noise=settings.noise,
         stalls_per_s=settings.stalls_per_s,
         stall_s=settings.stall_s,
+        buffer_frames=settings.buffer_frames,
+        hysteresis_frames=settings.hysteresis_frames,
+        blocked_s=settings.blocked_s,
         generator_max_pps=settings.generator_max_pps,
         seed=settings.seed,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -49,6 +50,23 @@ class QuiverTg:
             load, duration_s, warmup_s=self._warmup_s, drain_s=DRAIN_S, histograms=True
         )
         return result.trial(load)
+
+    def burst(self, frames: int, load: Load, quiet_s: float) -> Trial:
+        """So many frames at a load, nothing before them, and silence after: buffers are empty again."""
+        if load == "max":
+            raise GeneratorError("a burst is sent at a rate: its length in seconds follows from it")
+        result = self._generator.measure(load, frames / load, warmup_s=0.0, drain_s=DRAIN_S)
+        time.sleep(quiet_s)
+        return result.trial(load)
+
+    def begin(self, duration_s: float, load: Load) -> float:
+        """Begin a trial and come back at once; the seconds until its first counted frame."""
+        self._generator.start(load, duration_s, warmup_s=self._warmup_s, drain_s=DRAIN_S, histograms=True)
+        return self._warmup_s
+
+    def finish(self, load: Load) -> Trial:
+        """The result of the trial that was begun; its end is waited for."""
+        return self._generator.result().trial(load)
 
     def pause(self) -> None:
         """Let it stand still."""

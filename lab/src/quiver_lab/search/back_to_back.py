@@ -67,6 +67,8 @@ class BackToBack:
     """The same, less what was forwarded while the burst came in."""
     at_limit: bool
     """The answer lies at the longest burst that was allowed: search again with a higher `burst_s_max`."""
+    limited_by_generator: bool
+    """A burst was short of frames: the generator could not send at the maximum frame rate."""
     trials: int
 
 
@@ -78,33 +80,37 @@ def buffer_times_s(
     return implied, implied - implied * throughput_pps / max_frame_rate_pps
 
 
-def _is_lossless(
-    frames: int, load_pps: float, settings: BackToBackSettings
-) -> Generator[BurstRequest, Trial, tuple[bool, int]]:
-    for sent in range(1, settings.verifications + 2):
-        quiet_s = max(settings.quiet_s, frames / load_pps)
-        trial = yield BurstRequest(frames, load_pps, quiet_s)
-        if trial.loss_ratio == 0.0:
-            return True, sent
-    return False, settings.verifications + 1
+@dataclass
+class _Bursts:
+    """What the bursts of all searches have in common."""
 
+    load_pps: float
+    settings: BackToBackSettings
+    sent: int = 0
+    limited: bool = False
 
-def _longest(
-    frames_max: int, load_pps: float, settings: BackToBackSettings
-) -> Generator[BurstRequest, Trial, tuple[int, int]]:
-    """One search: the longest lossless burst, and how many bursts it took."""
-    passed, sent = yield from _is_lossless(frames_max, load_pps, settings)
-    if passed:
-        return frames_max, sent
-    good, bad, bursts = 0, frames_max, sent
-    while bad - max(good, settings.frames_min) > settings.step_frames or (
-        good == 0 and bad > settings.frames_min
-    ):
-        middle = max(settings.frames_min, (good + bad) // 2)
-        passed, sent = yield from _is_lossless(middle, load_pps, settings)
-        bursts += sent
-        good, bad = (middle, bad) if passed else (good, middle)
-    return good, bursts
+    def is_lossless(self, frames: int) -> Generator[BurstRequest, Trial, bool]:
+        """Send a burst, again if it lost frames and that may be verified."""
+        for _ in range(self.settings.verifications + 1):
+            quiet_s = max(self.settings.quiet_s, frames / self.load_pps)
+            trial = yield BurstRequest(frames, self.load_pps, quiet_s)
+            self.sent += 1
+            self.limited = self.limited or trial.short_of_frames
+            if trial.loss_ratio == 0.0:
+                return True
+        return False
+
+    def longest(self, frames_max: int) -> Generator[BurstRequest, Trial, int]:
+        """One search: the longest burst without loss."""
+        least, step = self.settings.frames_min, self.settings.step_frames
+        if (yield from self.is_lossless(frames_max)):
+            return frames_max
+        good, bad = 0, frames_max
+        while bad - max(good, least) > step or (good == 0 and bad > least):
+            middle = max(least, (good + bad) // 2)
+            passed = yield from self.is_lossless(middle)
+            good, bad = (middle, bad) if passed else (good, middle)
+        return good
 
 
 def back_to_back(
@@ -117,12 +123,10 @@ def back_to_back(
             "the throughput is the maximum frame rate: a burst of any length passes (RFC 9004 §5)"
         )
     frames_max = max(settings.frames_min, int(max_frame_rate_pps * settings.burst_s_max))
+    bursts = _Bursts(max_frame_rate_pps, settings)
     found: list[int] = []
-    trials = 0
     for _ in range(settings.repetitions):
-        longest, bursts = yield from _longest(frames_max, max_frame_rate_pps, settings)
-        found.append(longest)
-        trials += bursts
+        found.append((yield from bursts.longest(frames_max)))
     average = statistics.fmean(found)
     implied, corrected = buffer_times_s(average, throughput_pps, max_frame_rate_pps)
     return BackToBack(
@@ -136,5 +140,6 @@ def back_to_back(
         implied_buffer_s=implied,
         corrected_buffer_s=corrected,
         at_limit=max(found) >= NEAR_LIMIT * frames_max,
-        trials=trials,
+        limited_by_generator=bursts.limited,
+        trials=bursts.sent,
     )
