@@ -24,6 +24,28 @@ impl Interest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(u64);
 
+/// A timer that follows the next thing that is due: set it after each change of what is.
+#[derive(Debug, Default)]
+pub struct Alarm(Option<(u64, Token)>);
+
+impl Alarm {
+    /// Call `fire` once at `due_ns`, or not at all. What was set before is forgotten.
+    pub fn set(&mut self, engine: &mut Engine, due_ns: Option<u64>, fire: fn(&mut Engine)) {
+        if self.0.map(|(at, _)| at) == due_ns {
+            return;
+        }
+        if let Some((_, old)) = self.0.take() {
+            engine.unwatch(old);
+        }
+        self.0 = due_ns.map(|at| (at, engine.after(at.saturating_sub(engine.now_ns()), fire)));
+    }
+
+    /// It fires just now: to be said first of all.
+    pub fn fired(&mut self) {
+        self.0 = None;
+    }
+}
+
 type Callback = Box<dyn FnMut(&mut Engine)>;
 
 struct Watch {

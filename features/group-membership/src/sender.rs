@@ -39,29 +39,15 @@ pub(crate) fn start(engine: &mut Engine) {
 pub(crate) fn work<R>(engine: &mut Engine, change: impl FnOnce(&mut Engine, &mut Membership) -> R) -> R {
     engine.with(|engine, state: &mut Membership| {
         let result = change(engine, state);
-        arm(engine, state);
+        let due_ns = state.due_ns();
+        state.alarm.set(engine, due_ns, fire);
         result
     })
 }
 
-/// Let the timer fire when the next thing is to be said.
-fn arm(engine: &mut Engine, state: &mut Membership) {
-    let due_ns = state.due_ns();
-    if state.timer.map(|(at, _)| at) == due_ns {
-        return;
-    }
-    if let Some((_, old)) = state.timer.take() {
-        engine.unwatch(old);
-    }
-    if let Some(at) = due_ns {
-        let delay_ns = at.saturating_sub(engine.now_ns());
-        state.timer = Some((at, engine.after(delay_ns, fire)));
-    }
-}
-
 fn fire(engine: &mut Engine) {
     work(engine, |engine, state| {
-        state.timer = None;
+        state.alarm.fired();
         let now_ns = engine.now_ns();
         for (id, family) in state.due(now_ns) {
             let Membership { listeners, jitter, .. } = state;

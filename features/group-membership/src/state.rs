@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_core::InterfaceId;
 use quiver_core::jitter::Jitter;
-use quiver_core::reactor::Token;
+use quiver_core::reactor::Alarm;
 use quiver_tables::fib::Family;
 use quiver_wire::ip6::address::{ALL_ROUTERS, solicited_node};
 
@@ -68,8 +68,8 @@ pub struct Membership {
     planned: BTreeMap<(InterfaceId, Family), u64>,
     /// For delays.
     pub jitter: Jitter,
-    /// The timer that runs, and when it fires.
-    pub timer: Option<(u64, Token)>,
+    /// Fires when the next thing is to be said.
+    pub alarm: Alarm,
 }
 
 impl Membership {
@@ -77,7 +77,7 @@ impl Membership {
     pub fn new() -> Membership {
         let (joined, listeners) = (BTreeMap::new(), BTreeMap::new());
         let (due, planned) = (BTreeSet::new(), BTreeMap::new());
-        Membership { joined, listeners, due, planned, jitter: Jitter::random(), timer: None }
+        Membership { joined, listeners, due, planned, jitter: Jitter::random(), alarm: Alarm::default() }
     }
 
     /// When something is to be said first.

@@ -52,29 +52,15 @@ pub(crate) fn start(engine: &mut Engine) {
 pub(crate) fn work<R>(engine: &mut Engine, change: impl FnOnce(&mut Engine, &mut RaState) -> R) -> R {
     engine.with(|engine, state: &mut RaState| {
         let result = change(engine, state);
-        arm(engine, state);
+        let due_ns = state.interfaces.values().filter_map(|advertiser| advertiser.phase.due_ns()).min();
+        state.alarm.set(engine, due_ns, fire);
         result
     })
 }
 
-/// Let the timer fire when the next thing is to be done.
-fn arm(engine: &mut Engine, state: &mut RaState) {
-    let due_ns = state.interfaces.values().filter_map(|advertiser| advertiser.phase.due_ns()).min();
-    if state.timer.map(|(at, _)| at) == due_ns {
-        return;
-    }
-    if let Some((_, old)) = state.timer.take() {
-        engine.unwatch(old);
-    }
-    if let Some(at) = due_ns {
-        let delay_ns = at.saturating_sub(engine.now_ns());
-        state.timer = Some((at, engine.after(delay_ns, fire)));
-    }
-}
-
 fn fire(engine: &mut Engine) {
     work(engine, |engine, state| {
-        state.timer = None;
+        state.alarm.fired();
         let now_ns = engine.now_ns();
         let due = |(id, advertiser): (&InterfaceId, &Advertiser)| {
             advertiser.phase.due_ns().is_some_and(|at| at <= now_ns).then_some(*id)

@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use quiver_core::InterfaceId;
 use quiver_core::jitter::Jitter;
-use quiver_core::reactor::Token;
+use quiver_core::reactor::Alarm;
 use quiver_wire::Ip6Prefix;
 
 use crate::config::RaConfig;
@@ -109,14 +109,14 @@ pub struct RaState {
     pub routers: Routers,
     /// For delays.
     pub jitter: Jitter,
-    /// The timer that runs, and when it fires.
-    pub timer: Option<(u64, Token)>,
+    /// Fires when the next thing is to be said.
+    pub alarm: Alarm,
 }
 
 impl RaState {
     /// Nothing is configured.
     pub fn new() -> RaState {
         let (interfaces, routers) = (BTreeMap::new(), Routers::default());
-        RaState { interfaces, routers, jitter: Jitter::random(), timer: None }
+        RaState { interfaces, routers, jitter: Jitter::random(), alarm: Alarm::default() }
     }
 }

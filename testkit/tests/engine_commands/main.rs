@@ -1,5 +1,6 @@
 //! The engine's own commands, typed into a router with a feature of two nodes.
 
+mod alarm;
 mod balance;
 mod capture;
 mod folder;
