@@ -8,7 +8,7 @@ use quiver_core::interfaces::{InterfaceChange, InterfaceError};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib};
 
-use crate::tables::{Published, Whitelists};
+use crate::tables::Whitelists;
 
 /// Who holds a table, in refusals to delete it.
 const HOLDER: &str = "COP (`show cop`)";
@@ -19,7 +19,7 @@ pub(crate) struct Cop {
     enabled: BTreeSet<InterfaceId>,
     /// Small numbers of the tables that list sources.
     lists: BTreeMap<(InterfaceId, Family), u32>,
-    published: Arc<Published>,
+    published: Arc<Whitelists>,
 }
 
 /// The arc and the node of a family.
@@ -31,7 +31,7 @@ fn node(family: Family) -> (&'static str, &'static str) {
 }
 
 impl Cop {
-    pub fn new(published: Arc<Published>) -> Cop {
+    pub fn new(published: Arc<Whitelists>) -> Cop {
         Cop { enabled: BTreeSet::new(), lists: BTreeMap::new(), published }
     }
 
@@ -45,12 +45,12 @@ impl Cop {
         self.lists.get(&(interface, family)).copied()
     }
 
-    fn publish(&self) {
-        let mut lists = Whitelists::default();
-        for ((interface, family), table) in &self.lists {
-            lists.set(*family, *interface, *table);
-        }
-        self.published.publish(lists);
+    fn put(&mut self, id: InterfaceId, family: Family, table: Option<u32>) {
+        match table {
+            Some(table) => self.lists.insert((id, family), table),
+            None => self.lists.remove(&(id, family)),
+        };
+        self.published.set(family, id, table);
     }
 }
 
@@ -92,15 +92,10 @@ pub(crate) fn set_list(
         let before = cop.list(id, family);
         let on = cop.is_enabled(id);
         match table {
-            Some(table) => {
-                cop.lists.insert((id, family), table);
-                cop.publish();
+            Some(_) => {
+                cop.put(id, family, table);
                 if on && let Err(error) = direct(engine, id, family, true) {
-                    match before {
-                        Some(before) => cop.lists.insert((id, family), before),
-                        None => cop.lists.remove(&(id, family)),
-                    };
-                    cop.publish();
+                    cop.put(id, family, before);
                     return Err(error.into());
                 }
             }
@@ -111,8 +106,7 @@ pub(crate) fn set_list(
             }
             None => {
                 direct(engine, id, family, false)?;
-                cop.lists.remove(&(id, family));
-                cop.publish();
+                cop.put(id, family, None);
             }
         }
         hold(engine, family, before, table);
@@ -138,14 +132,10 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
     engine.with(|engine, cop: &mut Cop| {
         cop.enabled.remove(&id);
-        let mut listed = false;
         for family in [Family::Ip4, Family::Ip6] {
-            let before = cop.lists.remove(&(id, family));
-            listed |= before.is_some();
+            let before = cop.list(id, family);
+            cop.put(id, family, None);
             hold(engine, family, before, None);
-        }
-        if listed {
-            cop.publish();
         }
     });
 }

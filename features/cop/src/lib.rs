@@ -13,15 +13,15 @@ use quiver_core::arc::FeatureSpec;
 use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::config::Cop;
-use crate::tables::{Published, Whitelists};
+use crate::tables::Whitelists;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("cop", "COP: lets only sources pass that a table lists, per interface");
-    let published = Arc::new(Published::new(registry.graph.epochs(), Whitelists::default()));
+    let lists = Arc::new(Whitelists::new());
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
-    registry.graph.node(whitelist::spec::<Ip4>(arc4, &published));
-    registry.graph.node(whitelist::spec::<Ip6>(arc6, &published));
+    registry.graph.node(whitelist::spec::<Ip4>(arc4, &lists));
+    registry.graph.node(whitelist::spec::<Ip6>(arc6, &lists));
     for (arc, node) in [("ip4-unicast", "ip4-cop-whitelist"), ("ip6-unicast", "ip6-cop-whitelist")] {
         let before: &[&str] = &["abf-input-ip4", "abf-input-ip6"];
         registry.graph.feature(FeatureSpec { arc, node, before, after: &[] });
@@ -29,7 +29,7 @@ pub fn register(registry: &mut Registry) {
     commands::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.on_start(move |engine| {
-        engine.insert(Cop::new(published));
+        engine.insert(Cop::new(lists));
         engine.on_interface_change(config::follow_interface);
     });
 }

@@ -11,7 +11,7 @@ use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, IpTables, Sources};
 use quiver_tables::prefix::Address;
 
-use crate::tables::Published;
+use crate::tables::Whitelists;
 
 quiver_core::reasons! {
     /// Why a packet is refused.
@@ -23,7 +23,7 @@ quiver_core::reasons! {
 
 struct Whitelist<F: IpFamily> {
     tables: Arc<IpTables>,
-    lists: Arc<Published>,
+    lists: Arc<Whitelists>,
     arc: ArcId,
     lookup: NodeId,
     /// Where packets go that no route of the list takes.
@@ -50,7 +50,7 @@ impl<F: IpFamily> Whitelist<F> {
     fn together(&mut self, cx: &Context<'_>, rx: InterfaceId, frame: &mut Frame) {
         let (arc, lookup, refused) = (self.arc, self.lookup, self.refused);
         let (packets, next) = frame.split_mut();
-        let Some(table) = self.lists.read(cx.pass).get(F::FAMILY, rx) else {
+        let Some(table) = self.lists.get(F::FAMILY, rx) else {
             packets
                 .iter_mut()
                 .zip(next)
@@ -72,7 +72,7 @@ impl<F: IpFamily> Node for Whitelist<F> {
         if frame.is_same_rx() {
             return self.together(cx, first, frame);
         }
-        let lists = self.lists.read(cx.pass);
+        let lists = &self.lists;
         frame.route(|packet| {
             let rx = packet.rx;
             if let Some(table) = lists.get(F::FAMILY, rx) {
@@ -85,8 +85,8 @@ impl<F: IpFamily> Node for Whitelist<F> {
 }
 
 /// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
-pub(crate) fn spec<F: IpFamily>(arc: ArcId, published: &Arc<Published>) -> NodeSpec {
-    let lists = published.clone();
+pub(crate) fn spec<F: IpFamily>(arc: ArcId, lists: &Arc<Whitelists>) -> NodeSpec {
+    let lists = lists.clone();
     let (name, lookup, drop) = match F::FAMILY {
         Family::Ip4 => ("ip4-cop-whitelist", "ip4-lookup", "ip4-drop"),
         Family::Ip6 => ("ip6-cop-whitelist", "ip6-lookup", "ip6-drop"),

@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib};
 use quiver_tables::prefix::IpPrefix;
 
-use crate::tables::{Check, Checks, Direction, Published};
+use crate::tables::{Check, Checks, Direction, Place};
 
 /// Prefixes whose sources are exempt, at most: they are looked through one by one for packets that fail.
 pub const EXEMPT_PREFIXES_MAX: usize = 256;
@@ -17,14 +17,12 @@ pub const EXEMPT_PREFIXES_MAX: usize = 256;
 /// Who holds a table, in refusals to delete it.
 const HOLDER: &str = "uRPF (`show urpf`)";
 
-type Place = (InterfaceId, Family, Direction);
-
 /// The state of uRPF.
 pub(crate) struct Urpf {
     checks: BTreeMap<Place, Check>,
     /// By family and small number of the table.
     exempt: BTreeSet<(Family, u32, IpPrefix)>,
-    published: Arc<Published>,
+    published: Arc<Checks>,
 }
 
 /// The node that makes a check.
@@ -38,7 +36,7 @@ pub(crate) fn node(family: Family, direction: Direction) -> (&'static str, &'sta
 }
 
 impl Urpf {
-    pub fn new(published: Arc<Published>) -> Urpf {
+    pub fn new(published: Arc<Checks>) -> Urpf {
         Urpf { checks: BTreeMap::new(), exempt: BTreeSet::new(), published }
     }
 
@@ -52,13 +50,17 @@ impl Urpf {
         self.exempt.iter()
     }
 
-    fn publish(&self) {
-        let mut checks = Checks::default();
-        for ((interface, family, direction), check) in &self.checks {
-            checks.set(*family, *direction, *interface, *check);
-        }
-        checks.set_exempt(self.exempt.iter().map(|(_, table, prefix)| (*table, *prefix)).collect());
-        self.published.publish(checks);
+    /// What an interface's packets are checked for from now on.
+    fn put(&mut self, place: Place, check: Option<Check>) {
+        match check {
+            Some(check) => self.checks.insert(place, check),
+            None => self.checks.remove(&place),
+        };
+        self.published.set(place, check);
+    }
+
+    fn publish_exempt(&self) {
+        self.published.set_exempt(self.exempt.iter().map(|(_, table, prefix)| (*table, *prefix)).collect());
     }
 }
 
@@ -70,22 +72,16 @@ pub(crate) fn set(engine: &mut Engine, place: Place, check: Option<Check>) -> Re
     engine.with(|engine, urpf: &mut Urpf| {
         let before = urpf.checks.get(&place).copied();
         match check {
-            Some(check) => {
-                urpf.checks.insert(place, check);
-                urpf.publish();
+            Some(_) => {
+                urpf.put(place, check);
                 if let Err(error) = engine.set_feature(interface, arc, node, true) {
-                    match before {
-                        Some(before) => urpf.checks.insert(place, before),
-                        None => urpf.checks.remove(&place),
-                    };
-                    urpf.publish();
+                    urpf.put(place, before);
                     return Err(error.into());
                 }
             }
             None => {
                 engine.set_feature(interface, arc, node, false)?;
-                urpf.checks.remove(&place);
-                urpf.publish();
+                urpf.put(place, None);
             }
         }
         hold(engine, family, before, check);
@@ -121,7 +117,7 @@ pub(crate) fn set_exempt(
             return Err(Refusal::new(format!("{prefix} is not exempt in that table"))
                 .remedy("`show urpf` lists what is"));
         }
-        urpf.publish();
+        urpf.publish_exempt();
         if let (true, Some(fib)) = (changed, engine.get_mut::<Fib>()) {
             if on { fib.hold_table(family, table, HOLDER) } else { fib.release_table(family, table, HOLDER) }
         }
@@ -135,13 +131,14 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         return;
     }
     engine.with(|engine, urpf: &mut Urpf| {
-        let gone: Vec<Place> = urpf.checks.keys().filter(|(on, ..)| *on == id).copied().collect();
-        for place in &gone {
-            let before = urpf.checks.remove(place);
-            hold(engine, place.1, before, None);
-        }
-        if !gone.is_empty() {
-            urpf.publish();
+        for family in [Family::Ip4, Family::Ip6] {
+            for direction in [Direction::Rx, Direction::Tx] {
+                let place = (id, family, direction);
+                if let Some(before) = urpf.checks.get(&place).copied() {
+                    urpf.put(place, None);
+                    hold(engine, family, Some(before), None);
+                }
+            }
         }
     });
 }

@@ -190,7 +190,7 @@ pub(crate) fn appeal<F: IpFamily>(
     if has_no_address_yet::<F>(bytes, source) {
         return Ok(());
     }
-    if !checks.is_exempt(table, source.ip()) {
+    if !checks.is_exempt(table, source.ip(), cx.pass) {
         return Err(why);
     }
     cx.count(UrpfDrop::Exempt, 1);

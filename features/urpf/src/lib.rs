@@ -15,17 +15,17 @@ use quiver_core::arc::FeatureSpec;
 use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::config::Urpf;
-use crate::tables::Published;
+use crate::tables::Checks;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("urpf", "Reverse path checks: drops packets whose source cannot come from there");
-    let published = Arc::new(Published::new(registry.graph.epochs(), tables::Checks::default()));
+    let checks = Arc::new(Checks::new(registry.graph.epochs()));
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
-    registry.graph.node(rx::spec::<Ip4>(arc4, &published));
-    registry.graph.node(rx::spec::<Ip6>(arc6, &published));
-    registry.graph.node(tx::spec::<Ip4>(&published));
-    registry.graph.node(tx::spec::<Ip6>(&published));
+    registry.graph.node(rx::spec::<Ip4>(arc4, &checks));
+    registry.graph.node(rx::spec::<Ip6>(arc6, &checks));
+    registry.graph.node(tx::spec::<Ip4>(&checks));
+    registry.graph.node(tx::spec::<Ip6>(&checks));
     let behind: &[&str] = &["ip4-cop-whitelist", "ip6-cop-whitelist", "abf-input-ip4", "abf-input-ip6"];
     for (arc, node) in [
         ("ip4-unicast", "ip4-rx-urpf"),
@@ -38,7 +38,7 @@ pub fn register(registry: &mut Registry) {
     commands::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.on_start(move |engine| {
-        engine.insert(Urpf::new(published));
+        engine.insert(Urpf::new(checks));
         engine.on_interface_change(config::follow_interface);
     });
 }

@@ -11,10 +11,10 @@ use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, Sources};
 
 use crate::judge::{Judge, UrpfDrop, appeal};
-use crate::tables::{Check, Checks, Direction, Published};
+use crate::tables::{Check, Checks, Direction};
 
 struct RxCheck<F: IpFamily> {
-    checks: Arc<Published>,
+    checks: Arc<Checks>,
     judge: Judge,
     arc: ArcId,
     lookup: NodeId,
@@ -30,7 +30,7 @@ fn source<F: IpFamily>(packet: &Packet) -> F::Address {
 impl<F: IpFamily> RxCheck<F> {
     /// The check of packets that come by `rx`, and the table it looks in.
     fn check(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<(Check, u32)> {
-        let check = self.checks.read(cx.pass).get(F::FAMILY, Direction::Rx, rx)?;
+        let check = self.checks.get((rx, F::FAMILY, Direction::Rx), cx.pass)?;
         Some((check, check.table.unwrap_or_else(|| F::table_of(&self.judge.tables.interfaces, rx))))
     }
 
@@ -47,7 +47,7 @@ impl<F: IpFamily> RxCheck<F> {
         };
         let lpm = F::table(&self.judge.tables, table);
         let (found, keys) = self.sources.find(cx.variant, lpm, packets, source::<F>);
-        let checks = self.checks.read(cx.pass);
+        let checks = &self.checks;
         for (((packet, next), group), key) in packets.iter_mut().zip(next).zip(found).zip(keys) {
             let decision = decide::<F>(cx, &self.judge, checks, (check, table), *group, *key, packet);
             *next = settle(decision.map(|()| cx.next_in_arc(arc, rx, packet, lookup)), packet);
@@ -81,7 +81,7 @@ impl<F: IpFamily> Node for RxCheck<F> {
             if let Some((check, table)) = self.check(cx, rx) {
                 let key = source::<F>(packet);
                 let group = F::table(&self.judge.tables, table).lookup(key);
-                let checks = self.checks.read(cx.pass);
+                let checks = &self.checks;
                 decide::<F>(cx, &self.judge, checks, (check, table), group, key, packet)?;
             }
             Ok::<_, UrpfDrop>(cx.next_in_arc(arc, rx, packet, lookup))
@@ -90,8 +90,8 @@ impl<F: IpFamily> Node for RxCheck<F> {
 }
 
 /// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
-pub(crate) fn spec<F: IpFamily>(arc: ArcId, published: &Arc<Published>) -> NodeSpec {
-    let checks = published.clone();
+pub(crate) fn spec<F: IpFamily>(arc: ArcId, checks: &Arc<Checks>) -> NodeSpec {
+    let checks = checks.clone();
     let (name, lookup) = match F::FAMILY {
         Family::Ip4 => ("ip4-rx-urpf", "ip4-lookup"),
         Family::Ip6 => ("ip6-rx-urpf", "ip6-lookup"),

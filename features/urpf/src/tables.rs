@@ -1,13 +1,13 @@
 //! What workers read: how each interface's packets are checked, and which sources are exempt.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use quiver_core::InterfaceId;
+use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::epoch::{Epochs, Pass, Published, PublishedSlots};
 use quiver_tables::fib::Family;
 use quiver_tables::prefix::IpPrefix;
-
-/// The checks as workers see them, replaced whole.
-pub(crate) type Published = quiver_core::epoch::Published<Checks>;
 
 /// How closely a source is looked at (RFC 3704 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub(crate) enum Direction {
     Tx,
 }
 
+/// Packets of an interface and a family, as they come or as they go.
+pub(crate) type Place = (InterfaceId, Family, Direction);
+
 /// The check of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Check {
@@ -39,38 +42,42 @@ pub(crate) struct Check {
 }
 
 /// Everything.
-#[derive(Clone, Debug, Default)]
 pub(crate) struct Checks {
-    /// By family and direction, then by interface.
-    checks: [[Vec<Option<Check>>; 2]; 2],
+    /// By family and direction, then by interface, replaced one by one.
+    checks: [[PublishedSlots<Check>; 2]; 2],
     /// Small numbers of tables, and prefixes.
-    exempt: Vec<(u32, IpPrefix)>,
+    exempt: Published<Vec<(u32, IpPrefix)>>,
 }
 
 impl Checks {
-    /// Let an interface's packets be checked.
-    pub fn set(&mut self, family: Family, direction: Direction, interface: InterfaceId, check: Check) {
-        let places = &mut self.checks[family as usize][direction as usize];
-        if places.len() <= interface.index() {
-            places.resize(interface.index() + 1, None);
+    /// No check, and nobody exempt.
+    pub fn new(epochs: &Arc<Epochs>) -> Checks {
+        let slots = || PublishedSlots::new(epochs, INTERFACES_MAX);
+        Checks {
+            checks: [[slots(), slots()], [slots(), slots()]],
+            exempt: Published::new(epochs, Vec::new()),
         }
-        places[interface.index()] = Some(check);
+    }
+
+    /// Let an interface's packets be checked, or no more.
+    pub fn set(&self, (interface, family, direction): Place, check: Option<Check>) {
+        self.checks[family as usize][direction as usize].publish(interface.index(), check);
     }
 
     /// The check of an interface's packets.
     #[inline(always)]
-    pub fn get(&self, family: Family, direction: Direction, interface: InterfaceId) -> Option<Check> {
-        self.checks[family as usize][direction as usize].get(interface.index()).copied().flatten()
+    pub fn get(&self, (interface, family, direction): Place, pass: Pass<'_>) -> Option<Check> {
+        self.checks[family as usize][direction as usize].read(interface.index(), pass).copied()
     }
 
     /// Let sources of these prefixes pass.
-    pub fn set_exempt(&mut self, exempt: Vec<(u32, IpPrefix)>) {
-        self.exempt = exempt;
+    pub fn set_exempt(&self, exempt: Vec<(u32, IpPrefix)>) {
+        self.exempt.publish(exempt);
     }
 
     /// Does a source pass whatever the routes say? Asked of those that have failed.
     #[cold]
-    pub fn is_exempt(&self, table: u32, source: IpAddr) -> bool {
-        self.exempt.iter().any(|(of, prefix)| *of == table && prefix.contains(source))
+    pub fn is_exempt(&self, table: u32, source: IpAddr, pass: Pass<'_>) -> bool {
+        self.exempt.read(pass).iter().any(|(of, prefix)| *of == table && prefix.contains(source))
     }
 }

@@ -13,14 +13,14 @@ use quiver_tables::ip::{IpFamily, Sources};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::judge::{Judge, UrpfDrop, appeal};
-use crate::tables::{Check, Direction, Published};
+use crate::tables::{Check, Checks, Direction};
 
 /// VLAN tags in front of an IP header, at most.
 const TAGS_MAX: usize = 4;
 const TAG_BYTES: usize = 4;
 
 struct TxCheck<F: IpFamily> {
-    checks: Arc<Published>,
+    checks: Arc<Checks>,
     judge: Judge,
     sources: Sources<F>,
 }
@@ -55,8 +55,10 @@ fn inside<F: IpFamily>(bytes: &[u8], has_frames: bool) -> Option<&[u8]> {
 impl<F: IpFamily> TxCheck<F> {
     /// The packets of a vector that all leave by one interface.
     fn together(&mut self, cx: &Context<'_>, tx: InterfaceId, frame: &mut Frame) {
-        let checks = self.checks.read(cx.pass);
-        let (Some(row), Some(check)) = (cx.interface(tx), checks.get(F::FAMILY, Direction::Tx, tx)) else {
+        let checks = &self.checks;
+        let (Some(row), Some(check)) =
+            (cx.interface(tx), checks.get((tx, F::FAMILY, Direction::Tx), cx.pass))
+        else {
             return self.one_by_one(cx, frame);
         };
         let table = self.table(check, tx);
@@ -79,12 +81,12 @@ impl<F: IpFamily> TxCheck<F> {
     }
 
     fn one_by_one(&self, cx: &Context<'_>, frame: &mut Frame) {
-        let checks = self.checks.read(cx.pass);
+        let checks = &self.checks;
         frame.route(|packet| {
             let tx = packet.tx;
             let row = cx.interface(tx).ok_or(UrpfDrop::Gone)?;
             let bytes = inside::<F>(packet.bytes(), row.mac != [0; 6]).filter(|_| !is_own(packet));
-            if let (Some(check), Some(bytes)) = (checks.get(F::FAMILY, Direction::Tx, tx), bytes) {
+            if let (Some(check), Some(bytes)) = (checks.get((tx, F::FAMILY, Direction::Tx), cx.pass), bytes) {
                 let (table, key) = (self.table(check, tx), F::source(bytes).unwrap_or_default());
                 let group = F::table(&self.judge.tables, table).lookup(key);
                 let judged = self.judge.decide::<F>(check, table, group, key, packet.rx);
@@ -117,8 +119,8 @@ impl<F: IpFamily> Node for TxCheck<F> {
 }
 
 /// The declaration.
-pub(crate) fn spec<F: IpFamily>(published: &Arc<Published>) -> NodeSpec {
-    let checks = published.clone();
+pub(crate) fn spec<F: IpFamily>(checks: &Arc<Checks>) -> NodeSpec {
+    let checks = checks.clone();
     let name = match F::FAMILY {
         Family::Ip4 => "ip4-tx-urpf",
         Family::Ip6 => "ip6-tx-urpf",

@@ -238,7 +238,8 @@ impl<A: Address> LpmWriter<A> {
                     return Err(LpmError::Full { family: "IP", what: "small roots" });
                 };
                 let index = base;
-                for word in self.memory.root(index) {
+                // Fresh memory is zero: what is not written takes no page, and most tables are small.
+                for word in self.memory.root(index).iter().filter(|word| word.load(Ordering::Relaxed) != 0) {
                     word.store(0, Ordering::Relaxed);
                 }
                 self.table(table).root = Root::Small(index);
