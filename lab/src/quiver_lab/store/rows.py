@@ -26,8 +26,7 @@ TABLES: dict[str, dict[str, str]] = {
         "kernel": "VARCHAR", "path": "VARCHAR", "frame": "VARCHAR", "workers": "INTEGER", "routes": "BIGINT",
         "factors": "VARCHAR", "status": "VARCHAR", "error": "VARCHAR", "took_s": "DOUBLE",
         "busy_before": "DOUBLE", "ndr_upper_pps": "DOUBLE", "pdr_upper_pps": "DOUBLE",
-        "mrr_stdev_pps": "DOUBLE", "mrr": "DOUBLE", "ndr": "DOUBLE", "pdr": "DOUBLE", "pdr_finder": "DOUBLE",
-        "clocks": "DOUBLE", "p50": "DOUBLE", "p99": "DOUBLE", "marks": "VARCHAR",
+        "mrr_stdev_pps": "DOUBLE", "marks": "VARCHAR", **dict.fromkeys(METRICS, "DOUBLE"),
     },
     "trials": {
         **RUN_KEY,
