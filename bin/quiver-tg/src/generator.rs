@@ -14,7 +14,7 @@ use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerI
 use crate::capture::Captures;
 use crate::faults::{Done, FaultLine, FaultNode, Faults, RING_FRAMES};
 use crate::measuring::Running;
-use crate::neighbours::{Answer, Neighbours};
+use crate::neighbours::{Gateway, Heard, Neighbours};
 use crate::outcome::StreamFacts;
 use crate::profile::{Port, Profile, Stream};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
@@ -76,7 +76,9 @@ pub(crate) struct PortParts {
     pub(crate) receiver_node: NodeId,
     pub(crate) receiver: ReceiverHandle,
     pub(crate) transmitter: TransmitterHandle,
-    pub(crate) announcements: Vec<Answer>,
+    pub(crate) announcements: Vec<Vec<u8>>,
+    /// Asked for when streams wait for it: their places among the port's streams.
+    pub(crate) gateway: Option<(Gateway, Vec<usize>)>,
     pub(crate) faults: Option<Arc<Done>>,
 }
 
@@ -112,6 +114,7 @@ pub struct Generator<S> {
     pub(crate) measurement: u8,
     pub(crate) running: Option<Running>,
     pub(crate) captures: Captures,
+    is_announced: bool,
 }
 
 /// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs belong to.
@@ -156,6 +159,7 @@ impl<S: Surroundings> Generator<S> {
             measurement: 1,
             running: None,
             captures: Captures::default(),
+            is_announced: false,
         };
         for number in 0..profile.ports.len() {
             generator.add_port(profile, number, &clock, inputs).with_context(|| format!("port {number}"))?;
@@ -172,8 +176,17 @@ impl<S: Surroundings> Generator<S> {
     ) -> anyhow::Result<()> {
         let port = &profile.ports[number].value;
         let of_port = || profile.streams.iter().map(|s| &s.value).filter(|s| s.from == number);
-        let neighbours = Neighbours::new(profile.port_mac(number), &port.ip4, &port.ip6);
+        let heard = Arc::<Heard>::default();
+        let neighbours = Neighbours::new(profile.port_mac(number), port, &heard);
         let announcements = neighbours.announcements();
+        let awaiting = of_port().enumerate().filter(|(_, stream)| stream.awaits_gateway);
+        let awaiting: Vec<usize> = awaiting.map(|(place, _)| place).collect();
+        let gateway = match (port.gateway, neighbours.question()) {
+            (Some(address), Some(question)) if !awaiting.is_empty() => {
+                Some((Gateway::new(address, question, heard), awaiting))
+            }
+            _ => None,
+        };
         let (replies_put, replies) = ring(REPLIES_MAX);
         let ring_frames = port.memif.as_ref().map_or(1024, |m| m.ring_size as usize);
         let (receiver, receiver_handle) = Receiver::new(clock.clone(), neighbours, replies_put, ring_frames);
@@ -209,6 +222,7 @@ impl<S: Surroundings> Generator<S> {
             receiver: receiver_handle,
             transmitter: handle,
             announcements,
+            gateway,
             faults: faults.map(|(_, done)| done),
         });
         Ok(())
@@ -311,29 +325,64 @@ impl<S: Surroundings> Generator<S> {
         self.engine.now_ns() + (self.link_timeout_s * 1e9) as u64
     }
 
-    /// Has every port a link? Then the neighbours are told who is here. Not to have one after
-    /// `deadline_ns` is an error.
+    /// Has every port a link, and every gateway that streams wait for answered? The neighbours are told
+    /// who is here once the links are there. Not to be ready after `deadline_ns` is an error.
     pub fn has_links(&mut self, deadline_ns: u64) -> anyhow::Result<bool> {
+        let is_late = self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted();
         if let Some(port) = self.port_without_link() {
-            if self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted() {
+            if is_late {
                 bail!("{} after {} s", self.link_trouble(port), self.link_timeout_s);
             }
             return Ok(false);
         }
-        self.announce();
-        Ok(true)
+        if !self.is_announced {
+            self.is_announced = true;
+            self.announce();
+        }
+        self.look_after_gateways();
+        let silent = |parts: &&PortParts| parts.gateway.as_ref().is_some_and(|(g, _)| !g.is_known());
+        match self.ports.iter().find(silent) {
+            Some(port) if is_late => {
+                let silence = port.gateway.as_ref().map(|(g, _)| g.silence()).unwrap_or_default();
+                bail!("{}: {silence}", port.name)
+            }
+            Some(_) => Ok(false),
+            None => Ok(true),
+        }
+    }
+
+    /// Ask for gateways when it is time, and send to where they say they are.
+    pub(crate) fn look_after_gateways(&mut self) {
+        let now_ns = self.engine.now_ns();
+        for number in 0..self.ports.len() {
+            let port = &mut self.ports[number];
+            let Some((gateway, awaiting)) = &mut port.gateway else { continue };
+            if let Some(mac) = gateway.news() {
+                for place in awaiting.iter() {
+                    if !port.transmitter.set_destination(*place, mac) {
+                        tracing::warn!("{}: the worker does not take its gateway's address", port.name);
+                    }
+                }
+            }
+            if let Some(question) = gateway.question(now_ns).map(<[u8]>::to_vec) {
+                self.send_alone(number, question);
+            }
+        }
+    }
+
+    /// Send one frame of the control thread's.
+    fn send_alone(&mut self, port: usize, frame: Vec<u8>) {
+        let id = self.ports[port].interface;
+        let Some(output) = self.engine.interface(id).map(|i| i.row().output) else { return };
+        self.engine.post(WORKER, move |worker| {
+            worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        });
     }
 
     fn announce(&mut self) {
-        for port in &self.ports {
-            let Some(output) = self.engine.interface(port.interface).map(|i| i.row().output) else {
-                continue;
-            };
-            for frame in port.announcements.clone() {
-                let id = port.interface;
-                self.engine.post(WORKER, move |worker| {
-                    worker.inject(frame.bytes(), output, InterfaceId::NONE, id, 0);
-                });
+        for number in 0..self.ports.len() {
+            for frame in self.ports[number].announcements.clone() {
+                self.send_alone(number, frame);
             }
         }
     }

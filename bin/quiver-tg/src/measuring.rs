@@ -216,6 +216,7 @@ impl<S: Surroundings> Generator<S> {
 
     /// Go on with the measurement under way. An error ends it.
     pub fn turn(&mut self) -> anyhow::Result<Turn> {
+        self.look_after_gateways();
         let Some(mut running) = self.running.take() else { return Ok(Turn::Idle) };
         let turn = self.go_on(&mut running);
         match &turn {

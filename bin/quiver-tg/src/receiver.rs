@@ -6,7 +6,7 @@ use quiver_core::frame::{FRAME_PACKETS_MAX, PREFETCH_AHEAD};
 use quiver_core::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
 
-use crate::neighbours::Neighbours;
+use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
 use crate::reception::{Reception, Seen};
 use crate::stamp::STAMP_BYTES;
 
@@ -40,6 +40,8 @@ pub struct Receiver {
     orders: Consumer<Box<Reception>>,
     done: Producer<Box<Reception>>,
     neighbours: Neighbours,
+    /// Answers are written here.
+    answer: Box<[u8]>,
     replies: Producer<Packet>,
     /// Full vectors without a shorter one between them.
     full_vectors: u64,
@@ -65,6 +67,7 @@ impl Receiver {
             orders,
             done,
             neighbours,
+            answer: vec![0; ANSWER_BYTES_MAX].into_boxed_slice(),
             replies,
             full_vectors: 0,
             ring_vectors: (ring_frames / FRAME_PACKETS_MAX).max(1) as u64,
@@ -102,9 +105,9 @@ impl Receiver {
             return;
         }
         self.current.foreign += 1;
-        let Some(answer) = self.neighbours.answer(packet.bytes()) else { return };
+        let Some(length) = self.neighbours.answer(packet.bytes(), &mut self.answer) else { return };
         let Some(mut reply) = cx.buffers.packet() else { return };
-        let reply = if reply.append(answer.bytes(), cx.buffers) { Ok(reply) } else { Err(reply) };
+        let reply = if reply.append(&self.answer[..length], cx.buffers) { Ok(reply) } else { Err(reply) };
         if let Err(unsent) = reply.and_then(|reply| self.replies.put(reply)) {
             cx.buffers.free(unsent);
         }

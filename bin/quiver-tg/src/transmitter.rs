@@ -5,6 +5,7 @@ use quiver_core::clock::Clock;
 use quiver_core::device::RxQueue;
 use quiver_core::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_wire::MacAddress;
 
 use crate::profile::BURST_MAX;
 use crate::stamp::{STAMP_BYTES, STREAMS_MAX, Stamp, time_for_stamp};
@@ -21,6 +22,7 @@ pub const CHANGES_MAX: usize = 64;
 pub struct TransmitterHandle {
     orders: Producer<Box<Transmission>>,
     changes: Producer<Change>,
+    destinations: Producer<(usize, MacAddress)>,
     done: Consumer<Box<Transmission>>,
 }
 
@@ -35,6 +37,12 @@ impl TransmitterHandle {
     /// [`CHANGES_MAX`] wait already: the worker does not answer.
     pub fn change(&mut self, change: Change) -> Result<(), Change> {
         self.changes.put(change)
+    }
+
+    /// From the worker's next pass on, send the frames of the port's stream at `place` to this MAC address.
+    /// Says whether there was room for the order.
+    pub fn set_destination(&mut self, place: usize, mac: MacAddress) -> bool {
+        self.destinations.put((place, mac)).is_ok()
     }
 
     /// The one before, once it was replaced.
@@ -53,6 +61,7 @@ pub struct Transmitter {
     current: Box<Transmission>,
     orders: Consumer<Box<Transmission>>,
     changes: Consumer<Change>,
+    destinations: Consumer<(usize, MacAddress)>,
     done: Producer<Box<Transmission>>,
     replies: Consumer<Packet>,
     /// What the interface had refused when the last burst was handed over.
@@ -78,6 +87,7 @@ impl Transmitter {
     ) -> (Transmitter, TransmitterHandle) {
         let (orders_put, orders) = ring(2);
         let (changes_put, changes) = ring(CHANGES_MAX);
+        let (destinations_put, destinations) = ring(STREAMS_MAX);
         let (done, done_take) = ring(2);
         let transmitter = Transmitter {
             clock,
@@ -87,6 +97,7 @@ impl Transmitter {
             current: Transmission::idle(),
             orders,
             changes,
+            destinations,
             done,
             replies,
             refused_before: 0,
@@ -95,12 +106,23 @@ impl Transmitter {
             counted_burst: 0,
             quota: BURST_MAX as u64,
         };
-        (transmitter, TransmitterHandle { orders: orders_put, changes: changes_put, done: done_take })
+        let handle = TransmitterHandle {
+            orders: orders_put,
+            changes: changes_put,
+            destinations: destinations_put,
+            done: done_take,
+        };
+        (transmitter, handle)
     }
 
     fn look_for_orders(&mut self, now_ns: u64) {
         while let Some(change) = self.changes.take() {
             self.current.apply(change, now_ns);
+        }
+        while let Some((place, mac)) = self.destinations.take() {
+            if let Some(source) = self.sources.get_mut(place) {
+                source.set_destination(mac.0);
+            }
         }
         if let Some(next) = self.orders.take() {
             let before = std::mem::replace(&mut self.current, next);

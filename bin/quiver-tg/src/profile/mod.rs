@@ -1,5 +1,6 @@
 //! The profile: which ports there are, and what is sent from which to which. README.md describes it.
 
+mod addresses;
 pub mod field;
 mod genome;
 pub mod header;
@@ -10,12 +11,14 @@ pub mod quantity;
 pub mod scalar;
 mod sizes;
 mod stream;
+mod tags;
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
+pub use addresses::{Address, Addresses};
 pub use field::{Field, Order, RUN_VALUES_MAX, Values};
 pub use layers::{Layer, Layers};
 pub use layout::{Ends, Layout};
@@ -25,6 +28,8 @@ pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes}
 pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};
 
 use crate::capture::{CAPTURES_MAX, CaptureSpec};
+pub use tags::{TAGS_MAX, Tag, Tags};
+
 use crate::stamp::STREAMS_MAX;
 
 /// The version of the format.
@@ -181,6 +186,9 @@ impl Profile {
         if let Some(stream) = self.streams.first() {
             return self.wrong(&stream.referenced, "streams and stateful do not go together; choose one");
         }
+        if let Some(port) = self.ports.iter().find(|port| !port.value.vlan.0.is_empty()) {
+            return self.wrong(&port.referenced, "transactions are sent without tags; leave `vlan` out");
+        }
         let checked = stateful.value.check(&self.ports);
         checked.or_else(|message| self.wrong(&stateful.referenced, format!("stateful: {message}")))
     }
@@ -279,13 +287,20 @@ impl Profile {
             let ends = self.ends(&stream);
             let here = stream.layers.as_ref().map_or(at, |layers| layers.referenced);
             let named = |message: String| format!("stream {number}: {message}");
-            let layers = match &stream.layers {
+            let mut layers = match &stream.layers {
                 Some(layers) => layers.value.clone(),
                 None => usual_layers(&ends),
             };
+            self.ports[stream.from].value.vlan.put_on(&mut layers);
             let says_destination = layers.first(&header::ETHERNET).is_some_and(|e| e.field("dst").is_some());
             let from = &self.ports[stream.from].value;
             stream.awaits_gateway = !says_destination && from.gateway_mac.is_none() && from.gateway.is_some();
+            if let Some(std::net::IpAddr::V4(gateway)) = from.gateway.filter(|_| stream.awaits_gateway)
+                && from.ip4.is_empty()
+            {
+                let what = format!("gateway {gateway} is asked for from an address of port {}", stream.from);
+                return self.wrong(&self.ports[stream.from].referenced, format!("{what}: give it `ip4`"));
+            }
             let laid_out = layout::complete(&layers, &ends).and_then(|layers| {
                 stream.layout = layout::lay_out(&layers)?;
                 stream.layers = Some(Spanned::new(layers, here, here));

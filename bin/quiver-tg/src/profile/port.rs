@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use quiver_wire::MacAddress;
 use serde::Deserialize;
 
+use super::addresses::Addresses;
 use super::quantity::{line_rate, mac};
+use super::tags::Tags;
 use crate::faults::Faults;
 
 /// One port: exactly one kind, and the addresses that it plays.
@@ -25,12 +27,15 @@ pub struct Port {
     /// The layer 2 address that it answers with; otherwise that of its first stream.
     #[serde(default, deserialize_with = "mac::optional")]
     pub mac: Option<MacAddress>,
-    /// IPv4 addresses that it answers ARP for.
+    /// IPv4 addresses that it answers ARP and echo requests for.
     #[serde(default)]
-    pub ip4: Vec<Ipv4Addr>,
-    /// IPv6 addresses that it answers neighbour solicitations for.
+    pub ip4: Addresses<Ipv4Addr>,
+    /// IPv6 addresses that it answers neighbour solicitations and echo requests for.
     #[serde(default)]
-    pub ip6: Vec<Ipv6Addr>,
+    pub ip6: Addresses<Ipv6Addr>,
+    /// Tags of what it says, and of its streams' frames unless their headers say others.
+    #[serde(default)]
+    pub vlan: Tags,
     /// Where its streams' frames go on layer 2 when they do not say.
     #[serde(default, deserialize_with = "mac::optional")]
     pub gateway_mac: Option<MacAddress>,

@@ -23,7 +23,7 @@ use super::stage::{Knock, Live, Performance, Play, Player, Remains, Stage};
 use super::tcp::Connection;
 use super::udp::Exchange;
 use crate::generator::{Onlooker, Surroundings, WORKER, make_engine};
-use crate::neighbours::{Answer, Neighbours};
+use crate::neighbours::Neighbours;
 use crate::profile::{Port, Profile};
 use crate::request::{Measure, Rate};
 
@@ -49,7 +49,7 @@ struct PortParts {
     interface: InterfaceId,
     output: NodeId,
     neighbours: Neighbours,
-    announcements: Vec<Answer>,
+    announcements: Vec<Vec<u8>>,
 }
 
 /// The generator.
@@ -115,7 +115,7 @@ impl<S: Surroundings> StatefulGenerator<S> {
     fn add_port(&mut self, number: usize) -> anyhow::Result<()> {
         let port = &self.profile.ports[number].value;
         let mac = self.profile.port_mac(number);
-        let own = Neighbours::new(mac, &port.ip4, &port.ip6);
+        let own = Neighbours::new(mac, port, &Arc::default());
         let announcements = own.announcements();
         let neighbours = own.with_hosts(self.hosts_on(number));
         let interface = self.surroundings.make_port(&mut self.engine, number, port, "tg-stateful")?;
@@ -170,7 +170,7 @@ impl<S: Surroundings> StatefulGenerator<S> {
             for frame in port.announcements.clone() {
                 let (output, id) = (port.output, port.interface);
                 self.engine.post(WORKER, move |worker| {
-                    worker.inject(frame.bytes(), output, InterfaceId::NONE, id, 0);
+                    worker.inject(&frame, output, InterfaceId::NONE, id, 0);
                 });
             }
         }
@@ -385,8 +385,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
 
 /// Who asks for next hops: the port itself, or its first host.
 fn asker(port: &Port, hosts: &Hosts) -> std::net::IpAddr {
-    let own4 = port.ip4.first().map(|ip| (*ip).into());
-    let own6 = port.ip6.first().map(|ip| (*ip).into());
+    let own4 = port.ip4.first().map(Into::into);
+    let own6 = port.ip6.first().map(Into::into);
     let own = if hosts.is_ip6() { own6 } else { own4 };
     own.unwrap_or_else(|| hosts.at(0))
 }

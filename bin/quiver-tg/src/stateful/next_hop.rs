@@ -180,24 +180,27 @@ fn said(frame: &[u8]) -> Option<(IpAddr, MacAddress)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::neighbours::Neighbours;
+    use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
 
     const OURS: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
     const THEIRS: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
 
     fn ask_all(from: &str, targets: Hosts, played: &[&str]) -> NextHop {
         let mut hop = NextHop::new(OURS, from.parse().expect("address"), targets, false);
-        let all: Vec<IpAddr> = played.iter().map(|text| text.parse().expect("address")).collect();
-        let ip4: Vec<_> =
-            all.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect();
-        let ip6: Vec<_> =
-            all.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect();
-        let neighbours = Neighbours::new(THEIRS, &ip4, &ip6);
+        let family = if from.contains(':') { "ip6" } else { "ip4" };
+        let port = serde_saphyr::from_str(&format!("{{{family}: {played:?}}}")).expect("a port");
+        let neighbours = Neighbours::new(THEIRS, &port, &std::sync::Arc::default());
         let mut answers = Vec::new();
         for pass in 1..20 {
-            hop.ask(pass * AGAIN_NS, |question| answers.extend(neighbours.answer(question.bytes())));
+            hop.ask(pass * AGAIN_NS, |question| {
+                let mut out = vec![0; ANSWER_BYTES_MAX];
+                if let Some(length) = neighbours.answer(question.bytes(), &mut out) {
+                    out.truncate(length);
+                    answers.push(out);
+                }
+            });
             for answer in answers.drain(..) {
-                hop.learn(answer.bytes());
+                hop.learn(&answer);
             }
         }
         hop

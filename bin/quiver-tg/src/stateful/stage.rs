@@ -16,7 +16,7 @@ use super::next_hop::NextHop;
 use super::plan::Plan;
 use super::schedule::Schedule;
 use super::side::{Side, Times};
-use crate::neighbours::Neighbours;
+use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
 
 /// Packets of transactions begun in one pass at most.
 const PACKETS_PER_PASS: u64 = 128;
@@ -142,9 +142,9 @@ impl<F: Flow> Player<F> {
     /// Neighbours ask, or answer.
     #[cold]
     fn talk(&mut self, wire: &mut Wire<'_, '_>, bytes: &[u8]) {
-        if let Some(answer) = self.neighbours.answer(bytes) {
-            let answer = answer.bytes();
-            wire.frame(answer.len(), |out| out.copy_from_slice(answer));
+        let mut answer = [0; ANSWER_BYTES_MAX];
+        if let Some(length) = self.neighbours.answer(bytes, &mut answer) {
+            wire.frame(length, |out| out.copy_from_slice(&answer[..length]));
         }
         if let Some(hop) = &mut self.hop
             && hop.learn(bytes)
