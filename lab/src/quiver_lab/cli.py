@@ -11,23 +11,21 @@ from typing import Annotated
 import typer
 
 from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
+from quiver_lab.commands import comparing as _comparing
 from quiver_lab.commands import stored as _stored
 from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption
-from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
+from quiver_lab.commands.watching import live_page
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
 from quiver_lab.experiment import Experiment, experiment_of, experiment_schema, read_experiment
-from quiver_lab.generators.quiver_tg import GeneratorError
-from quiver_lab.json_rpc import RpcError
 from quiver_lab.naming import TestName
-from quiver_lab.processes import ProcessError
 from quiver_lab.report.files import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.scenario import Scenario
 from quiver_lab.store.folder import Store
 from quiver_lab.yaml_reading import YamlError
 
-__all__ = ["_stored", "app"]
+__all__ = ["_comparing", "_stored", "app"]
 
 
 def _measure(experiment: Experiment, folder: Path, *, resume: bool = False) -> Results:
@@ -101,49 +99,22 @@ def run(
         bool, typer.Option("--resume", help="Go on where an interrupted run in the same folder stopped.")
     ] = False,
     store: StoreOption = None,
+    live: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Show trials as they happen at this local port.")
+    ] = None,
 ) -> None:
     """Run experiments, write results.json, draw the report, keep the results in the store."""
     read = _read(experiment)
     failed = False
     for one, path in zip(read, experiment, strict=True):
         folder = out if len(read) == 1 else out / path.stem
-        results = _measure(one, folder, resume=resume)
+        with live_page(folder, live):
+            results = _measure(one, folder, resume=resume)
         _report(folder / RESULTS, folder / "report.html")
         _keep(results, Store.here(store))
         failed = failed or any(result.status != "ok" for result in results.scenarios)
     if failed:
         raise typer.Exit(1)
-
-
-@app.command()
-def compare(
-    *,
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(help="peers, scale, latency, workers; all of them if left out."),
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=101, help="Turns that each side has.")] = 5,
-    seconds: Annotated[float, typer.Option(min=0.01, max=60, help="How long a turn is.")] = 0.3,
-    ring_size: Annotated[
-        int | None, typer.Option(help="Frames a memif ring holds; 1024 unless told, for latency 8192.")
-    ] = None,
-    prefixes: Annotated[
-        Path | None, typer.Option(help="A file of real prefixes for `scale`, one a line.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for NAME.json and NAME.md.")] = Path("out/compare"),
-) -> None:
-    """Measure several sides in turns, in one run: Quiver and its peers, small and large tables, delays,
-    workers. Writes the tables as JSON and markdown."""
-    signal.signal(signal.SIGTERM, terminated)
-    wishes = Wishes(rounds, seconds, ring_size, prefixes, out)
-    try:
-        names = compare_all(what or list(COMPARISONS), wishes, console)
-    except KeyboardInterrupt:
-        fail(f"interrupted; what was finished is in {out}", INTERRUPTED)
-    except (ProcessError, RpcError, GeneratorError, OSError, ValueError) as error:
-        fail(str(error) or repr(error))
-    for path in names:
-        say(f"results {path}")
 
 
 @app.command()

@@ -7,7 +7,7 @@ import copy
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from pydantic import Field
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from quiver_lab.scenario import Part, Scenario
-from quiver_lab.yaml_reading import YamlError, from_tree, line_of, parse_tree, read_text
+from quiver_lab.yaml_reading import YamlError, as_text, from_tree, line_of, parse_tree, read_text
 
 CELLS_MAX = 1_000
 REPETITIONS_MAX = 100
@@ -121,6 +121,29 @@ def parse_experiment(text: str, name: str) -> Experiment:
     return Experiment(
         first.question, title, head.repetitions, tuple(axis.key for axis in axes), tuple(cells.values()), text
     )
+
+
+def of_builds(text: str, name: str, builds: Mapping[str, Path], repetitions: int | None) -> str:
+    """An experiment's text with builds of Quiver in turn as its matrix, instead of one forwarder."""
+    tree = parse_tree(text, sorted(Scenario.model_fields), name)
+    base = tree.get("forwarder")
+    settings = {"kind": base} if isinstance(base, str) else dict(base or {"kind": "quiver"})
+    if settings.get("kind", "quiver") != "quiver" or "forwarder" in (tree.get("matrix") or {}):
+        line = line_of(tree, ("forwarder",))
+        raise YamlError([f"{name}:{line}: forwarder: builds are of quiver; leave other forwarders out"])
+    tree.setdefault("matrix", {})["forwarder"] = {
+        label: {**settings, "build": str(folder.resolve())} for label, folder in builds.items()
+    }
+    if repetitions is not None:
+        tree["repetitions"] = repetitions
+    return as_text(tree)
+
+
+def with_repetitions(text: str, name: str, repetitions: int) -> str:
+    """An experiment's text with so many repetitions."""
+    tree = parse_tree(text, sorted(Scenario.model_fields), name)
+    tree["repetitions"] = repetitions
+    return as_text(tree)
 
 
 def single(scenario: Scenario) -> Cell:

@@ -55,7 +55,7 @@ def _end_with_parent() -> None:
 def start(
     command: Sequence[str | Path],
     stdin: int,
-    stdout: int | IO[bytes],
+    stdout: int | IO[bytes] | None,
     stderr: int | IO[bytes],
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:

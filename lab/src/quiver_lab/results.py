@@ -180,6 +180,11 @@ class Results(Record):
         return [run for run in self.planned if (run.cell, run.repetition) not in done]
 
     @property
+    def repetitions(self) -> int:
+        """How often each cell is meant to be measured."""
+        return max((run.repetition for run in self.planned), default=1)
+
+    @property
     def identity(self) -> str:
         """Names these results: when they were begun, and a few digits of where and what."""
         told = f"{self.created.isoformat()} {self.title} {self.host.cpu} {self.host.kernel}"

@@ -50,6 +50,14 @@ class QuiverForwarder(Part):
     kind: Literal["quiver"] = "quiver"
     workers: int = Field(default=1, ge=1, le=64)
     buffers: int = Field(default=16_384, ge=1_024, le=4_194_304)
+    build: str | None = None
+    """The folder that holds quiverd, to measure one build beside another; left out: as for every run."""
+
+    @model_validator(mode="after")
+    def _build_is_there(self) -> Self:
+        if self.build is not None and not (Path(self.build) / "quiverd").is_file():
+            raise ValueError(f"build: there is no quiverd in {self.build}")
+        return self
 
 
 class LinuxForwarder(Part):

@@ -94,7 +94,8 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         cores = Cores.assign(scenario.forwarder.workers)
         plan = make_plan(scenario, directory, cores)
         say(f"starting quiverd, {scenario.routes:,} routes" if scenario.routes > 2 else "starting quiverd")
-        forwarder = Quiver(plan.forwarder, directory)
+        build = scenario.forwarder.build
+        forwarder = Quiver(plan.forwarder, directory, Path(build) / "quiverd" if build else None)
         stack.callback(forwarder.stop)
         forwarder.start()
         say("starting quiver-tg")

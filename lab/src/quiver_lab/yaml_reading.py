@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import types
 import typing
 from collections.abc import Sequence
@@ -58,6 +59,13 @@ def parse_tree(text: str, keys: Sequence[str], name: str) -> CommentedMap:
     if not isinstance(tree, CommentedMap):
         raise YamlError([f"{name}:1: a mapping is expected here, with the keys {', '.join(keys)}"])
     return tree
+
+
+def as_text(tree: CommentedMap) -> str:
+    """A mapping as YAML, with the comments that it was read with."""
+    buffer = io.StringIO()
+    YAML(typ="rt").dump(tree, buffer)
+    return buffer.getvalue()
 
 
 def from_tree(tree: CommentedMap, model: type[ModelT], name: str) -> ModelT:

@@ -1,0 +1,144 @@
+"""The command `compare`: the ready comparisons, two results, or two sides of an experiment in turns."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
+from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
+from quiver_lab.commands.stored import StoreOption, results_at
+from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
+from quiver_lab.experiment import of_builds, parse_experiment, with_repetitions
+from quiver_lab.generators.quiver_tg import GeneratorError
+from quiver_lab.json_rpc import RpcError
+from quiver_lab.processes import ProcessError
+from quiver_lab.report.files import write_report
+from quiver_lab.results import ResultsError
+from quiver_lab.standing import different_hosts, interleaved, of_results, table, unmatched
+from quiver_lab.statistics.comparison import ROUNDS_MIN
+from quiver_lab.store.folder import Store
+from quiver_lab.yaml_reading import YamlError, read_text
+
+ROUNDS_READY = 5
+"""Of the ready comparisons, when nothing is said."""
+EXPERIMENT_SUFFIXES = (".yaml", ".yml")
+
+
+@app.command()
+def compare(
+    *,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="peers, scale, latency, workers (all of them if left out); or two results; or one "
+            "experiment of two cells, which take turns (A B B A)."
+        ),
+    ] = None,
+    builds: Annotated[
+        list[Path] | None,
+        typer.Option("--build", help="A folder with a quiverd; twice: two builds run the experiment."),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, max=101, help="Turns of each side; of an experiment, A B B A.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.01, max=60, help="How long a turn is.")] = 0.3,
+    ring_size: Annotated[
+        int | None, typer.Option(help="Frames a memif ring holds; 1024 unless told, for latency 8192.")
+    ] = None,
+    prefixes: Annotated[
+        Path | None, typer.Option(help="A file of real prefixes for `scale`, one a line.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for what is written.")] = Path("out/compare"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interrupt.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Say which is faster: Quiver and its peers, two results, or two builds or forwarders in turns."""
+    signal.signal(signal.SIGTERM, terminated)
+    named = what or list(COMPARISONS)
+    try:
+        if len(named) == 1 and Path(named[0]).suffix in EXPERIMENT_SUFFIXES:
+            _in_turns(Path(named[0]), builds or [], rounds, out, resume=resume, store=Store.here(store))
+        elif builds:
+            fail("--build needs an experiment (a YAML file) to run", 2)
+        elif all(name in COMPARISONS for name in named):
+            _ready(named, Wishes(rounds or ROUNDS_READY, seconds, ring_size, prefixes, out))
+        elif len(named) == 2:
+            _results(named[0], named[1], Store.here(store))
+        else:
+            fail(
+                f"{' '.join(named)}: give two results, one experiment, or some of {', '.join(COMPARISONS)}", 2
+            )
+    except KeyboardInterrupt:
+        fail(f"interrupted; what was finished is in {out}", INTERRUPTED)
+
+
+def _ready(names: list[str], wishes: Wishes) -> None:
+    try:
+        written = compare_all(names, wishes, console)
+    except (ProcessError, RpcError, GeneratorError, OSError, ValueError) as error:
+        fail(str(error) or repr(error))
+    for path in written:
+        say(f"results {path}")
+
+
+def _results(first: str, second: str, store: Store) -> None:
+    one, other = results_at(first, store), results_at(second, store)
+    names = ("A", "B")
+    standings = of_results(one, other, names)
+    if not standings:
+        fail("the two results have no cell and figure in common", 2)
+    for name, told in zip(names, (one, other), strict=True):
+        at = f", commit {told.commit.short}" if told.commit else ""
+        say(f"{name}  {told.identity}  {told.title}{at}")
+    console.print(table(standings, names))
+    for sentence in (different_hosts(one, other), *unmatched(one, other, names)):
+        if sentence:
+            say(sentence)
+    say("measured in two runs: whatever changed between them is in the effect; `--build` takes turns")
+
+
+def _in_turns(
+    path: Path, builds: list[Path], rounds: int | None, out: Path, *, resume: bool, store: Store
+) -> None:
+    """An experiment of two cells: every round of theirs is A B B A."""
+    try:
+        text = read_text(path)
+        if builds:
+            if len(builds) != 2:
+                fail(f"two builds are compared, and {len(builds)} were given: --build OLD --build NEW", 2)
+            labels = [folder.name for folder in builds]
+            if labels[0] == labels[1]:
+                labels = [str(folder) for folder in builds]
+            repetitions = 2 * (rounds or ROUNDS_MIN)
+            text = of_builds(text, str(path), dict(zip(labels, builds, strict=True)), repetitions)
+        elif rounds:
+            text = with_repetitions(text, str(path), 2 * rounds)
+        experiment = parse_experiment(text, str(path))
+        if len(experiment.cells) != 2:
+            fail(
+                f"{path}: an A/B comparison has two cells, and this experiment has {len(experiment.cells)}: "
+                "a matrix with one key of two values makes two, and --build OLD --build NEW does too",
+                2,
+            )
+        results = run_experiment(experiment, out, console, resume=resume)
+        standings = interleaved(results)
+    except (YamlError, ResultsError) as error:
+        fail(str(error), 2)
+    except (NotKeptError, ValueError) as error:
+        fail(str(error))
+    names = (experiment.cells[0].title, experiment.cells[1].title)
+    console.print(table(standings, names))
+    if results.repetitions < 2 * ROUNDS_MIN:
+        say(f"{2 * ROUNDS_MIN} repetitions are {ROUNDS_MIN} rounds, the fewest that can be sure: --rounds")
+    write_report(out / RESULTS, out / "report.html")
+    try:
+        say(f"stored  {store.add(results)}")
+    except OSError as error:
+        say(f"not stored: {error}")
+    say(f"report  {out / 'report.html'}")
+    if not results.complete:
+        raise typer.Exit(1)

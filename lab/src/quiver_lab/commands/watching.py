@@ -1,0 +1,49 @@
+"""The command `live`, and the live page beside a run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import Annotated
+
+import typer
+
+from quiver_lab.commands.application import app, fail, say
+from quiver_lab.live.server import LOOPBACK, listening, serve
+from quiver_lab.processes import start, stop
+
+LIVE_PORT = 8642
+
+
+@app.command()
+def live(
+    folder: Annotated[Path, typer.Argument(help="The folder that a run writes into.")] = Path("out/lab"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on the loopback; 0 is any.")] = LIVE_PORT,
+) -> None:
+    """Show a run's trials as they happen, in a browser; until Ctrl-C."""
+    try:
+        listener = listening(port)
+    except OSError as error:
+        fail(f"port {port} of {LOOPBACK}: {error.strerror}; --port 0 takes any")
+    say(f"live  http://{LOOPBACK}:{listener.getsockname()[1]}/  (a run in {folder})")
+    sys.stdout.flush()
+    serve(folder, listener)
+
+
+@contextmanager
+def live_page(folder: Path, port: int | None) -> Iterator[None]:
+    """The live page of a run in a process of its own, which is nicer than anything that is measured."""
+    if port is None:
+        yield
+        return
+    command = [sys.executable, "-m", "quiver_lab", "live", str(folder), "--port", str(port)]
+    process = start(command, DEVNULL, None, DEVNULL)
+    os.setpriority(os.PRIO_PROCESS, process.pid, 10)
+    try:
+        yield
+    finally:
+        stop(process)
