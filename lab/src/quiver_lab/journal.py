@@ -57,7 +57,7 @@ class Journal:
             mrr_pps=result.mrr.mean_pps if result.mrr else None,
             ndr_pps=result.ndr_pps,
             pdr_pps=result.pdr_pps or finder,
-            marks=[mark.kind for mark in result.marks],
+            marks=list(dict.fromkeys(mark.kind for mark in result.marks)),
         )
 
     def end(self, complete: bool) -> None:
