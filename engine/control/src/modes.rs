@@ -32,27 +32,57 @@ struct Taken {
     routed: NodeId,
 }
 
-/// The interfaces that do not route.
+/// The interfaces that do not route, and those that another feature has for itself.
 #[derive(Default)]
-pub struct Modes(BTreeMap<InterfaceId, Taken>);
+pub struct Modes {
+    taken: BTreeMap<InterfaceId, Taken>,
+    held: BTreeMap<InterfaceId, Held>,
+}
+
+/// An interface all of whose frames are another's: a member of a bond. It has no mode and no parts of its own.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// What it is, as `a member of BondEthernet0`.
+    pub what: String,
+    /// How that is ended, as a command.
+    pub remedy: String,
+}
 
 impl Modes {
     /// The layer 2 mode of an interface, if it is in one.
     pub fn of(&self, id: InterfaceId) -> Option<&LayerTwo> {
-        self.0.get(&id).map(|taken| &taken.layer_two)
+        self.taken.get(&id).map(|taken| &taken.layer_two)
     }
+}
+
+/// Let a feature have an interface for itself, or no more.
+pub fn hold(engine: &mut Engine, id: InterfaceId, held: Option<Held>) {
+    let Some(modes) = engine.get_mut::<Modes>() else { return };
+    match held {
+        Some(held) => modes.held.insert(id, held),
+        None => modes.held.remove(&id),
+    };
+}
+
+/// Why an interface can be given no mode and no parts, if it is another's.
+pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
+    let Some(held) = engine.get::<Modes>().and_then(|modes| modes.held.get(&id)) else { return Ok(()) };
+    let name = engine.interface_name(id);
+    Err(Refusal::new(format!("{name} is {}, which has all that it receives", held.what)).remedy(&held.remedy))
 }
 
 /// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of another
 /// feature that it was in is ended before.
 pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Result<(), Refusal> {
+    check_free(engine, id)?;
     let other = engine.get::<Modes>().and_then(|modes| modes.of(id));
     if other.is_some_and(|other| other.mode != layer_two.mode) {
         leave(engine, id)?;
     }
     let interface = engine.interface(id).ok_or_else(|| Refusal::new("the interface is gone"))?;
     let now = interface.row().input;
-    let routed = engine.get::<Modes>().and_then(|modes| modes.0.get(&id)).map_or(now, |taken| taken.routed);
+    let routed =
+        engine.get::<Modes>().and_then(|modes| modes.taken.get(&id)).map_or(now, |taken| taken.routed);
     let input = match layer_two.input {
         Some(name) => engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?,
         None => routed,
@@ -61,18 +91,18 @@ pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Resul
         engine.set_input_node(id, input)?;
     }
     if let Some(modes) = engine.get_mut::<Modes>() {
-        modes.0.insert(id, Taken { layer_two, routed });
+        modes.taken.insert(id, Taken { layer_two, routed });
     }
     Ok(())
 }
 
 /// Let an interface route again. False when it did.
 pub fn leave(engine: &mut Engine, id: InterfaceId) -> Result<bool, Refusal> {
-    let Some(taken) = engine.get::<Modes>().and_then(|modes| modes.0.get(&id)) else { return Ok(false) };
+    let Some(taken) = engine.get::<Modes>().and_then(|modes| modes.taken.get(&id)) else { return Ok(false) };
     let (end, routed) = (taken.layer_two.end, taken.routed);
     engine.set_input_node(id, routed)?;
     if let Some(modes) = engine.get_mut::<Modes>() {
-        modes.0.remove(&id);
+        modes.taken.remove(&id);
     }
     end(engine, id)?;
     Ok(true)
@@ -83,5 +113,6 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     if change == InterfaceChange::Deleted {
         // It exists still, and whoever has it must let go; what it refuses then has no meaning.
         let _ = leave(engine, id);
+        hold(engine, id, None);
     }
 }

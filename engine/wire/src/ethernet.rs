@@ -35,6 +35,8 @@ impl EtherType {
     pub const LLDP: Self = Self(0x88cc);
     /// Slow protocols, among them LACP.
     pub const SLOW: Self = Self(0x8809);
+    /// MAC control, among it PAUSE (IEEE 802.3 annex 31A).
+    pub const MAC_CONTROL: Self = Self(0x8808);
     /// The smallest value that is a type and not a length (IEEE 802.3 §3.2.6).
     pub const SMALLEST: Self = Self(0x0600);
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
+use quiver_control::modes::{self, Held};
 use quiver_core::device::{Device, TxQueue};
 use quiver_core::epoch::Epochs;
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
@@ -242,6 +243,10 @@ fn check_joins(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Resul
     if matches!(kind, "bond" | "loopback" | "sub-interface") {
         return Err(Refusal::new(format!("{name} is a {kind}: a member is a port of its own")));
     }
+    if engine.sub_interfaces(id).next().is_some() {
+        return Err(Refusal::new(format!("{name} has sub-interfaces, which would receive nothing more"))
+            .remedy("delete them, and make them on the bond"));
+    }
     let row = interface.row();
     let input = engine.node_name(row.input);
     if input != "ethernet-input" {
@@ -266,6 +271,9 @@ pub fn add_member(
     if let Some(aggregator) = &mut joined.aggregator {
         aggregator.add(port_number(id), PortWish { active: !passive, short_timeout: !long_timeout });
     }
+    let (what, remedy) =
+        (format!("a member of {}", engine.interface_name(bond)), "bond del IF, or do it on the bond");
+    modes::hold(engine, id, Some(Held { what, remedy: remedy.to_owned() }));
     let own = if takes_mac { engine.set_mac(bond, before.mac) } else { Ok(()) };
     let done = own.and_then(|()| follow_bond(engine, bond, id));
     // What the member receives is the bond's only once workers know of it.
@@ -320,6 +328,7 @@ pub(crate) fn forget_member(engine: &mut Engine, bond: InterfaceId, id: Interfac
     if let Some(pdu) = last {
         send(engine, id, &pdu);
     }
+    modes::hold(engine, id, None);
     refresh(engine, bond);
     Some(before)
 }

@@ -10,8 +10,6 @@ use quiver_wire::EtherType;
 
 use crate::tables::{Published, Takes};
 
-/// MAC control, among it PAUSE (IEEE 802.3 annex 31A).
-const MAC_CONTROL: EtherType = EtherType(0x8808);
 /// Bytes of an Ethernet header.
 const HEADER_BYTES: usize = 14;
 
@@ -65,7 +63,7 @@ impl BondInput {
 /// Does the frame belong to the link, not to what runs over it?
 #[inline(always)]
 fn is_of_the_link(ether_type: EtherType) -> bool {
-    matches!(ether_type, EtherType::SLOW | EtherType::LLDP | MAC_CONTROL)
+    matches!(ether_type, EtherType::SLOW | EtherType::LLDP | EtherType::MAC_CONTROL)
 }
 
 #[cold]

@@ -337,3 +337,66 @@ fn a_trace_reads_as_sentences() {
     assert!(trace.contains("60 bytes received on BondEthernet0, to l2-xconnect"), "{trace}");
     assert!(trace.contains("42 bytes sent on BondEthernet0 go to m0-output"), "{trace}");
 }
+
+/// A router that also bridges.
+fn bridging() -> Router {
+    let mut router =
+        Router::new(&[quiver_bond::register, quiver_bridge::register, quiver_ethernet::register]);
+    for name in ["e0", "m0", "m1"] {
+        router.interface(name);
+    }
+    router.cli("create bond mode active-backup");
+    router.cli("set interface state BondEthernet0 up");
+    router
+}
+
+#[test]
+fn a_member_has_no_parts_no_bridge_and_no_cross_connect_of_its_own() {
+    let mut router = bridging();
+    router.cli("bond add BondEthernet0 m0");
+    let before = router.cli("show running-config");
+    for line in [
+        "create sub-interfaces m0 7",
+        "set interface l2 bridge m0 1",
+        "set interface l2 xconnect m0 e0",
+        "test l2patch rx m0 tx e0",
+    ] {
+        let refusal = router.refused(line);
+        assert!(refusal.contains("m0 is a member of BondEthernet0"), "`{line}`: {refusal}");
+        assert!(refusal.contains("bond del"), "`{line}`: {refusal}");
+    }
+    assert_eq!(router.cli("show running-config"), before);
+    // The bond itself has all of them, and a former member again.
+    router.cli("set interface l2 bridge BondEthernet0 1");
+    router.cli("create sub-interfaces BondEthernet0 7");
+    router.cli("bond del m0");
+    router.cli("create sub-interfaces m0 7");
+    router.cli("set interface l2 bridge m0 1");
+}
+
+#[test]
+fn a_port_that_is_bridged_or_has_parts_joins_no_bond() {
+    let mut router = bridging();
+    router.cli("set interface l2 bridge m0 1");
+    router.cli("create sub-interfaces m1 7");
+    let before = router.cli("show running-config");
+    let refusal = router.refused("bond add BondEthernet0 m0");
+    assert!(refusal.contains("set interface l3 m0"), "{refusal}");
+    let refusal = router.refused("bond add BondEthernet0 m1");
+    assert!(refusal.contains("m1 has sub-interfaces"), "{refusal}");
+    assert_eq!(router.cli("show running-config"), before);
+    router.cli("set interface l3 m0");
+    router.cli("delete sub-interface m1.7");
+    router.cli("bond add BondEthernet0 m0");
+    router.cli("bond add BondEthernet0 m1");
+}
+
+#[test]
+fn a_member_that_is_deleted_leaves_its_number_free() {
+    let mut router = bridging();
+    router.cli("bond add BondEthernet0 m0");
+    let m0 = router.id("m0");
+    router.engine().delete_interface(m0).expect("it is there");
+    router.interface("m0");
+    router.cli("create sub-interfaces m0 7");
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::address::Addresses;
 use crate::tables::{Port, Published};
@@ -26,6 +27,9 @@ quiver_core::reasons! {
         FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
     }
 }
+
+/// Protocols between the two ends of a link: LLDP (IEEE 802.1AB §7.1) and PAUSE (IEEE 802.3 annex 31B).
+const OF_THE_LINK: [EtherType; 2] = [EtherType::LLDP, EtherType::MAC_CONTROL];
 
 /// The nodes behind learning.
 #[derive(Clone, Copy)]
@@ -72,6 +76,8 @@ pub struct L2Input {
     published: Arc<Published>,
     learn: NodeId,
     ways: Ways,
+    /// Where the port's own frames go.
+    own: NodeId,
 }
 
 /// What holds for a port.
@@ -85,15 +91,18 @@ pub struct Common {
 }
 
 impl L2Input {
+    /// What no bridge forwards dies, but for what belongs to the port and its link, bridged or not.
     #[cold]
-    fn refuse(addresses: Addresses, common: Common) -> L2InputDrop {
+    fn refuse(&self, addresses: Addresses, common: Common, packet: &Packet) -> Result<NodeId, L2InputDrop> {
         if !common.bridged {
-            L2InputDrop::NotBridged
-        } else if !addresses.has_station_source() {
-            L2InputDrop::BadSource
-        } else {
-            L2InputDrop::LinkLocal
+            return Err(L2InputDrop::NotBridged);
         }
+        if !addresses.has_station_source() {
+            return Err(L2InputDrop::BadSource);
+        }
+        let header = EthernetHeader::overlay(packet.bytes());
+        let is_of_the_link = header.is_some_and(|header| OF_THE_LINK.contains(&header.ether_type()));
+        if is_of_the_link { Ok(self.own) } else { Err(L2InputDrop::LinkLocal) }
     }
 }
 
@@ -118,7 +127,7 @@ impl Stage for L2Input {
     fn decide(&self, _: Tally<'_>, common: Common, packet: &mut Packet) -> Result<NodeId, L2InputDrop> {
         let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
         if !(addresses.has_station_source() & !addresses.is_to_link() & common.bridged) {
-            return Err(L2Input::refuse(addresses, common));
+            return self.refuse(addresses, common, packet);
         }
         if common.learn != DROP {
             return Ok(common.learn);
@@ -135,6 +144,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
         published: published.clone(),
         learn: wiring.node("l2-learn"),
         ways: ways(wiring),
+        own: wiring.node("ethernet-input"),
     })
     .describe(|record, names| {
         let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));

@@ -54,6 +54,7 @@ pub fn join(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refu
 fn check(engine: &Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
     let name = engine.interface_name(id);
     let interface = engine.interface(id).ok_or_else(|| Refusal::new(format!("{name} is gone")))?;
+    modes::check_free(engine, id)?;
     if join.is_bvi && interface.device.kind() != "loopback" {
         let refusal = Refusal::new(format!("{name} cannot be the routed interface of a bridge"));
         return Err(refusal.remedy("make a loopback for it: `create loopback interface`"));

@@ -10,6 +10,7 @@ mod vlan;
 
 use quiver_control::{Registry, order};
 use quiver_core::arc::FeatureSpec;
+use quiver_wire::EtherType;
 
 use crate::state::CrossConnects;
 
@@ -23,7 +24,7 @@ pub fn register(registry: &mut Registry) {
     let crosses = CrossConnects::new(registry.graph.epochs());
     registry.graph.node(input::spec());
     registry.graph.node(mac_control::spec());
-    registry.graph.claim("ethertype", mac_control::ETHER_TYPE, mac_control::NODE);
+    registry.graph.claim("ethertype", u32::from(EtherType::MAC_CONTROL.0), mac_control::NODE);
     registry.graph.node(cross::spec::<true>(&crosses));
     registry.graph.node(cross::spec::<false>(&crosses));
     registry.graph.feature(FeatureSpec { arc: "device-input", node: "l2-patch", before: &[], after: &[] });

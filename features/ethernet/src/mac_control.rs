@@ -8,8 +8,6 @@ use quiver_core::{Context, Frame};
 
 /// The node's name.
 pub(crate) const NODE: &str = "mac-control-input";
-/// The EtherType of MAC control.
-pub(crate) const ETHER_TYPE: u32 = 0x8808;
 /// Stop sending for some quanta of 512 bit times, or go on.
 const OPCODE_PAUSE: u16 = 0x0001;
 /// The same by priority.

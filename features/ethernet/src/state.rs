@@ -98,6 +98,7 @@ pub fn connect(engine: &mut Engine, kind: Kind, from: InterfaceId, to: Interface
     if from == to {
         return Err(Refusal::new(format!("{} cannot be connected to itself", engine.interface_name(from))));
     }
+    modes::check_free(engine, from)?;
     let before = engine.with(|_, crosses: &mut CrossConnects| {
         let before = crosses.all_mut(kind).insert(from, to);
         crosses.publish();

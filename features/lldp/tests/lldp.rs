@@ -313,3 +313,34 @@ fn a_trace_reads_as_a_sentence() {
     let trace = router.cli("show trace");
     assert!(trace.contains("an LLDPDU of 19 bytes received on e0, to packet-done"), "{trace}");
 }
+
+#[test]
+fn a_bridged_port_and_a_cross_connected_one_speak_and_hear() {
+    for (mode, passes) in [("l2 bridge e0 1", false), ("l2 xconnect e0 e1", true)] {
+        let mut router = Router::new(&[
+            quiver_bond::register,
+            quiver_bridge::register,
+            quiver_ethernet::register,
+            quiver_lldp::register,
+        ]);
+        router.interface("e0");
+        router.interface("e1");
+        router.cli(&format!("set interface {mode}"));
+        if !passes {
+            router.cli("set interface l2 bridge e1 1");
+        }
+        router.cli("set interface lldp e0");
+        router.advance(Duration::from_secs(1));
+        assert_eq!(router.sent("e0").len(), 1, "{mode}");
+        assert!(router.sent("e1").is_empty(), "what a port says is not bridged");
+        hear(&mut router, "e0", &says("a", 120, |_| {}));
+        // A bridge is an end of the link; a cross-connect is a wire, which LLDP passes.
+        assert_eq!(neighbours(&mut router).len(), usize::from(!passes), "{mode}");
+        assert_eq!(router.sent("e1").len(), usize::from(passes), "{mode}");
+        // Another protocol of the link dies in a bridge, and does not reach the router by it.
+        let mut ip = says("a", 120, |_| {});
+        ip[12..14].copy_from_slice(&[8, 0]);
+        router.send("e0", &ip);
+        assert_eq!(router.count("l2-input", "link-local-group"), u64::from(!passes), "{mode}");
+    }
+}

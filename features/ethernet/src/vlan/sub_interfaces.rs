@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_control::{ConfigWriter, Refusal};
+use quiver_control::{ConfigWriter, Refusal, modes};
 use quiver_core::interfaces::InterfaceChange;
 use quiver_core::sub_interface::SubInterfaceSpec;
 use quiver_core::{Engine, InterfaceId};
@@ -66,6 +66,7 @@ pub fn create(
     number: u32,
     matching: Matching,
 ) -> Result<InterfaceId, Refusal> {
+    modes::check_free(engine, parent)?;
     let parent_name = engine.interface_name(parent);
     let state = engine.get::<SubInterfaces>();
     let taken = state.and_then(|subs| subs.places.get(&(parent, matching.place()))).copied();
