@@ -31,7 +31,9 @@ def test_a_change_that_blocks_for_50_ms_is_measured_as_50_ms() -> None:
 
 def test_a_change_that_buffers_wait_out_costs_nothing() -> None:
     forwarder = SimulatedForwarder(LossCurve(1e7), blocked_by_change={"a route": 0.0001}, buffer_frames=2048)
-    found = drive(reconfigure(9e6, "a route", ReconfigurationSettings(repetitions=3)), forwarder)
+    settings = ReconfigurationSettings(repetitions=3, load_share=0.9)
+    found = drive(reconfigure(1e7, "a route", settings), forwarder)
+    assert found.load_pps == 9e6
     assert found.lost.maximum == 0.0
     assert not found.is_above_control
 

@@ -79,6 +79,9 @@ def test_results_that_lie_at_an_edge_are_marked() -> None:
     deep = {"throughput": {"trial_duration_s": 0.1}, "back_to_back": {"repetitions": 1, "burst_s_max": 0.01}}
     held = run_scenario(simulated(deep, buffer_frames=10_000_000), Silent())
     assert kinds(held, "back_to_back") == {"irregular"}
+    stalling = {"soak": {"total_s": 60.0, "first_trial_s": 1.0}}
+    stopped = run_scenario(simulated(stalling, stalls_per_s=0.5, stall_s=0.005), Silent())
+    assert kinds(stopped, "soak") == {"irregular"}
     idle = run_scenario(simulated({"reconfiguration": FURTHER["reconfiguration"]}), Silent())
     assert kinds(idle, "blocked") == {"irregular"}
 

@@ -12,6 +12,8 @@ from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
 from quiver_lab.search.pdr_finder import PdrInterval
 
+SOAK_SHARE_MIN = 0.5
+"""A critical load below this share of MRR is no overload: something loses frames at any load."""
 STALL_RATIO = 2.0
 """PDR above this many times NDR says that something stands still now and then."""
 
@@ -128,8 +130,11 @@ def _of_further_searches(result: ScenarioResult) -> list[Mark]:
             mark("irregular", "back-to-back: the longest burst that was allowed passes", "back_to_back")
         if bursts.limited_by_generator:
             mark("generator-bound", "back-to-back: the generator could not send so fast", "back_to_back")
-    if result.soak is not None and result.soak.limited_by_generator:
-        mark("generator-bound", "soak: the generator was at its end in a trial", "soak")
+    if (soak := result.soak) is not None:
+        if soak.limited_by_generator:
+            mark("generator-bound", "soak: the generator was at its end in a trial", "soak")
+        if result.mrr is not None and soak.upper_pps < SOAK_SHARE_MIN * result.mrr.mean_pps:
+            mark("irregular", "soak: frames were lost at low loads too: stalls decide, not overload", "soak")
     for change in result.reconfigurations:
         if not change.is_above_control:
             about = f"{change.change}: what was lost is not more than without the change"

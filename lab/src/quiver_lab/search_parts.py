@@ -93,6 +93,7 @@ class ReconfigurationPart(SearchPart):
     change_at_s: float = Field(default=1.0, gt=0)
     repetitions: int = Field(default=5, ge=1, le=100)
     controls: int = Field(default=3, ge=1, le=100)
+    load_share: float = Field(default=1.0, gt=0, le=1)
 
     @model_validator(mode="after")
     def _changes_lie_inside_and_differ(self) -> Self:

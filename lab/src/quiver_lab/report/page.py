@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, primary_metric
 from quiver_lab.marks import notes
-from quiver_lab.report import cell_figures, figures, trial_figures
+from quiver_lab.report import cell_figures, figures, search_figures, trial_figures
 from quiver_lab.report.paper_tables import all_paper_tables
 from quiver_lab.report.style import Spec
 from quiver_lab.results import Results, ScenarioResult
@@ -67,6 +67,10 @@ def figures_of(results: Results) -> list[Figure]:
         ("clocks", "Where the clocks go", figures.clocks(typical),
          "Time-stamp-counter clocks per packet at the maximum rate, by node of the packet graph. A node "
          "that only some packets visit counts by its share of them." + one),
+        ("cycles", "What the clocks predict", search_figures.cycles(typical, results.host.mhz),
+         "Clocks a second over clocks a packet, beside the rate of the trial in which they were counted. On "
+         "top: predicted over measured less 1. Where both agree the core is the limit; where the prediction "
+         "is higher, something else was." + one),
         ("latency", "Latency under load", figures.latency(typical),
          "From the generator and back through the forwarder, by percentile as HdrHistogram draws it, at "
          "shares of PDR. Both axes are logarithmic, the same scale everywhere." + one),
@@ -76,6 +80,17 @@ def figures_of(results: Results) -> list[Figure]:
         ("loss", "Loss against load", trial_figures.loss(typical),
          "The same trials by what they lost. Green: nothing, amber: at most 0.5 %, red: more. Dashed: NDR "
          "(dark) and PDR (light)." + one),
+        ("frame-loss", "Frame loss rate", search_figures.frame_loss(typical),
+         "RFC 2544 §26.3: from the maximum rate down, until two trials lost nothing." + one),
+        ("latency-curve", "Latency against load", search_figures.latency_against_load(typical),
+         "From 5 % of PDR to beyond it; logarithmic. The line is A - B · (1 - t / t_max) ^ (t_max / (C · t)) "
+         "fitted to the means; it is missing where it does not fit." + one),
+        ("soak", "Soak", search_figures.soak(typical),
+         "The critical load, at which one frame in ten million is lost, as PLRsearch estimates it after each "
+         "trial. A point that moves up from the estimates follows a trial without loss." + one),
+        ("blocked", "Changes under load", search_figures.blocked_time(typical),
+         "Effective blocked time: frames lost over the offered rate, while NDR was held. Median, least and "
+         "most of the repetitions; beside it the same of trials without the change." + one),
         ("evolution", "How the searches closed in", trial_figures.evolution(typical),
          "Each trial's load in the order in which the searches asked for it. A search that jumps between "
          "red and green at one rate met a forwarder, or a host, that is not steady." + one),

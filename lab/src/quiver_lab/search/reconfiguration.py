@@ -26,10 +26,14 @@ class ReconfigurationSettings:
     """How often the change is made; whoever runs the plan undoes it between two requests."""
     controls: int = 3
     """Trials of the same length without a change, before the first one."""
+    load_share: float = 1.0
+    """The share of NDR that is held. CSIT holds all of it; where NDR's own noise hides the change, less."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.change_at_s < self.duration_s:
             raise ValueError(f"change_at_s must lie inside the trial of {self.duration_s} s")
+        if not 0.0 < self.load_share <= 1.0:
+            raise ValueError(f"load_share must be above 0 and at most 1, not {self.load_share}")
         if self.repetitions < 1 or self.controls < 1:
             raise ValueError("there must be at least one repetition and one control")
 
@@ -70,8 +74,9 @@ def ndr_to_hold(min_load_pps: float, max_load_pps: float, goal: Goal = HOLD_GOAL
     return found.intervals[0]
 
 
-def reconfigure(load_pps: float, change: str, settings: ReconfigurationSettings) -> Plan[Reconfiguration]:
+def reconfigure(ndr_pps: float, change: str, settings: ReconfigurationSettings) -> Plan[Reconfiguration]:
     """Controls first, then the change as often as asked, each in a trial of its own."""
+    load_pps = ndr_pps * settings.load_share
     control_lost: list[float] = []
     for _ in range(settings.controls):
         trial = yield TrialRequest(settings.duration_s, load_pps)
