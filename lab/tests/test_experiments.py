@@ -253,3 +253,22 @@ def test_the_command_validates_everything_before_it_starts(tmp_path: Path) -> No
     assert "tittle: no such key; did you mean title?" in done.output
     told = CliRunner().invoke(cli.app, ["check", str(good)])
     assert "4 cells × 3 repetitions" in told.output
+
+
+def test_a_new_file_is_right_and_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    words = ["new", str(path), "--question", 'Is it "fast"?', "--quick", "--repetitions", "4"]
+    words += ["--forwarder", "quiver", "--forwarder", "linux", "--scenario", "ip6base", "--search", "mrr"]
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exit_code == 0, done.output
+    read = parse_experiment(path.read_text(), "new.yaml")
+    assert (read.question, read.title, read.repetitions) == ('Is it "fast"?', "new", 4)
+    assert [cell.title for cell in read.cells] == ["Quiver", "Linux kernel"]
+    assert read.cells[0].scenario.search.ndrpdr is None
+    assert "2 cells × 4, about" in done.output
+    assert "File exists" in CliRunner().invoke(cli.app, words).output
+    other = tmp_path / "other.yaml"
+    wrong = CliRunner().invoke(cli.app, ["new", str(other), "--question", "Fast?!", "--scenario", "ip5base"])
+    assert wrong.exit_code == 2
+    assert "'ip5base' is not a scenario" in wrong.output
+    assert not other.exists()

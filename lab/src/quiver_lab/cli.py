@@ -12,20 +12,30 @@ import typer
 
 from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.commands import comparing as _comparing
+from quiver_lab.commands import history as _history
 from quiver_lab.commands import stored as _stored
 from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption
 from quiver_lab.commands.watching import live_page
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
-from quiver_lab.experiment import Experiment, experiment_of, experiment_schema, read_experiment
+from quiver_lab.experiment import (
+    Experiment,
+    experiment_of,
+    experiment_schema,
+    parse_experiment,
+    read_experiment,
+)
 from quiver_lab.naming import TestName
+from quiver_lab.progress import expected_s
 from quiver_lab.report.files import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.scenario import Scenario
 from quiver_lab.store.folder import Store
+from quiver_lab.words import seconds
+from quiver_lab.writing import SEARCHES, Wanted, experiment_text, known_forwarders
 from quiver_lab.yaml_reading import YamlError
 
-__all__ = ["_comparing", "_stored", "app"]
+__all__ = ["_comparing", "_history", "_stored", "app"]
 
 
 def _measure(experiment: Experiment, folder: Path, *, resume: bool = False) -> Results:
@@ -126,6 +136,54 @@ def report(
 ) -> None:
     """Draw the page for results that were measured earlier, or elsewhere."""
     _report(results, out or results.with_name("report.html"))
+
+
+@app.command()
+def new(
+    *,
+    path: Annotated[Path, typer.Argument(help="The file to write; one that is there is left alone.")],
+    question: Annotated[str, typer.Option(help="What it is to answer, in a sentence.")],
+    title: Annotated[str, typer.Option(help="A short name; the file's if left out.")] = "",
+    forwarder: Annotated[
+        list[str] | None, typer.Option(help=f"Again for each: {known_forwarders()}.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Again for each: ip4base, ip6scale200k-rnd, l2xcbase, …")
+    ] = None,
+    frame: Annotated[list[str] | None, typer.Option(help="Again for each: bytes, min or imix.")] = None,
+    workers: Annotated[list[int] | None, typer.Option(help="Again for each.")] = None,
+    search: Annotated[list[str] | None, typer.Option(help=f"Again for each: {', '.join(SEARCHES)}.")] = None,
+    repetitions: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell.")] = 1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Short trials: minutes, and wider intervals.")
+    ] = False,
+) -> None:
+    """Write an experiment file, and say what it will run."""
+    if unknown := [name for name in search or () if name not in SEARCHES]:
+        fail(f"{', '.join(unknown)}: no such search; there are: {', '.join(SEARCHES)}", 2)
+    wanted = Wanted(
+        question,
+        title or path.stem,
+        forwarder or ("quiver",),
+        scenario or ("ip4base",),
+        frame or ("min",),
+        workers or (1,),
+        search or ("mrr", "ndrpdr", "latency", "telemetry"),
+        repetitions,
+        quick,
+    )
+    text = experiment_text(wanted)
+    try:
+        read = parse_experiment(text, str(path))
+    except YamlError as error:
+        fail(f"{error}\nnothing was written; it would have been:\n{text}", 2)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        fail(f"{path}: cannot be written: {error.strerror}")
+    took = sum(expected_s(planned.cell.scenario) for planned in read.plan())
+    say(f"{path}: {len(read.cells)} cells × {read.repetitions}, about {seconds(took)}")
 
 
 @app.command()

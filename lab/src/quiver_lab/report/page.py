@@ -198,15 +198,19 @@ def _json(value: object) -> Markup:
     return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
 
 
-def render(results: Results) -> str:
-    """The page."""
-    environment = Environment(
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader("quiver_lab", "report"),
-        autoescape=select_autoescape(default=True),
+        autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def render(results: Results) -> str:
+    """The page."""
+    environment = _environment()
     environment.filters.update(mpps=mpps, micros=micros, percent=percent, seconds=seconds)
     own = files("quiver_lab.report")
     shown = figures_of(results)
@@ -242,3 +246,21 @@ def render(results: Results) -> str:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def render_figures(title: str, caption: str, shown: list[Figure]) -> str:
+    """A page of figures alone."""
+    own = files("quiver_lab.report")
+    return (
+        _environment()
+        .get_template("figures.html.j2")
+        .render(
+            title=title,
+            caption=caption,
+            figures=shown,
+            specs=_json({figure.key: figure.spec for figure in shown}),
+            css=Markup((own / "page.css").read_text(encoding="utf-8")),
+            script=Markup((own / "page.js").read_text(encoding="utf-8")),
+            plotly=_plotly(),
+        )
+    )
