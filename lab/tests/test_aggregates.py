@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from conftest import SHORT_SEARCH, scenario
 from quiver_lab.aggregate import cells, primary_metric
 from quiver_lab.campaign import run_experiment
 from quiver_lab.experiment import parse_experiment
 from quiver_lab.histograms import HistogramError, added, curve, encode
+from quiver_lab.host import host_facts
 from quiver_lab.report.cell_figures import lines_by, table_size_of
 from quiver_lab.report.data import HEADINGS, figure_csv
 from quiver_lab.report.figures import percentile_points
@@ -22,6 +24,7 @@ from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import figures_of, render
 from quiver_lab.report.paper_tables import all_paper_tables, paper_tables
 from quiver_lab.results import Mark, Results
+from quiver_lab.running import Silent, run_scenario
 from test_experiments import TEXT
 
 MORE = TEXT.replace("[ip4base, ip6scale20k-rnd]", "[ip4base, ip4scale20k, ip4scale2m]").replace(
@@ -154,3 +157,22 @@ def test_a_broken_histogram_is_drawn_by_its_percentiles(results: Results) -> Non
     assert latency is not None
     broken = type(latency)(**{**{name: getattr(latency, name) for name in latency.__slots__}, "hdr": "HIST"})
     assert [point.percentile for point in percentile_points(broken)][:2] == [0.0, 50.0]
+
+
+def test_searches_that_not_every_run_has_are_drawn_too() -> None:
+    search = SHORT_SEARCH | {
+        "latency_curve": {"duration_s": 0.1},
+        "soak": {"total_s": 60.0},
+        "reconfiguration": {"changes": [{"name": "one more route", "make": ["ip route add 30.0.0.0/24"]}]},
+    }
+    forwarder = {"kind": "simulated", "capacity_pps": 8e6, "blocked_s": 0.02, "noise": 0.002}
+    run = run_scenario(scenario(forwarder=forwarder, search=search), Silent())
+    assert run.status == "ok", run.error
+    found = {
+        figure.key: figure
+        for figure in figures_of(Results(title="t", host=host_facts(), complete=True, scenarios=[run]))
+    }
+    assert {"latency-load", "blocked", "soak"} <= set(found)
+    for key in ("latency-load", "blocked", "soak"):
+        assert figure_png(found[key].spec, key).startswith(b"\x89PNG\r\n")
+        assert len(figure_csv(found[key].spec).splitlines()) > 3
