@@ -1,5 +1,5 @@
 //! How long packets of the router's own may be on their way to a destination, as routers on the way have
-//! told (RFC 1191, RFC 8201).
+//! told (RFC 1191, RFC 8201). A destination of one table is another than that of another.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,9 +25,12 @@ pub(crate) struct PathMtu {
     pub until_ns: Option<u64>,
 }
 
+/// A path: the small number of the table in which its packets are looked up, and their destination.
+pub(crate) type PathTo = (u32, IpAddr);
+
 /// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct PathMtus(BTreeMap<IpAddr, PathMtu>);
+pub(crate) struct PathMtus(BTreeMap<PathTo, PathMtu>);
 
 /// The least that a family's paths have.
 pub(crate) fn least(address: IpAddr) -> u16 {
@@ -35,46 +38,49 @@ pub(crate) fn least(address: IpAddr) -> u16 {
 }
 
 impl PathMtus {
-    /// The longest packet to `address`, if it is known.
-    pub fn get(&self, address: IpAddr) -> Option<u16> {
-        self.0.get(&address).map(|path| path.mtu_bytes)
+    /// The longest packet that goes there, if it is known.
+    pub fn get(&self, to: PathTo) -> Option<u16> {
+        self.0.get(&to).map(|path| path.mtu_bytes)
     }
 
-    /// All, by destination.
-    pub fn iter(&self) -> impl Iterator<Item = (IpAddr, PathMtu)> {
-        self.0.iter().map(|(address, path)| (*address, *path))
+    /// All, by table and destination.
+    pub fn iter(&self) -> impl Iterator<Item = (PathTo, PathMtu)> {
+        self.0.iter().map(|(to, path)| (*to, *path))
     }
 
-    /// A router says that a packet of `sent_bytes` to `address` is longer than its next link takes;
+    /// A router says that a packet of `sent_bytes` is longer than its next link takes;
     /// `told_bytes` is what that takes, or 0. What is not less than what was sent, or than is possible, is not
     /// believed (RFC 8201 §4): the new value, if it was.
-    pub fn learn(&mut self, address: IpAddr, told_bytes: u16, sent_bytes: usize, now_ns: u64) -> Option<u16> {
+    pub fn learn(&mut self, to: PathTo, told_bytes: u16, sent_bytes: usize, now_ns: u64) -> Option<u16> {
         let mtu_bytes = match told_bytes {
-            0 if address.is_ipv4() => {
-                PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < sent_bytes)?
-            }
+            0 if to.1.is_ipv4() => PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < sent_bytes)?,
             told => told,
         };
-        let known = self.0.get(&address);
+        let known = self.0.get(&to);
         let is_less =
             usize::from(mtu_bytes) < sent_bytes && known.is_none_or(|old| mtu_bytes < old.mtu_bytes);
-        if mtu_bytes < least(address) || !is_less || known.is_some_and(|old| old.until_ns.is_none()) {
+        if mtu_bytes < least(to.1) || !is_less || known.is_some_and(|old| old.until_ns.is_none()) {
             return None;
         }
-        self.make_room(address);
-        self.0.insert(address, PathMtu { mtu_bytes, until_ns: Some(now_ns + PATH_MTU_AGE_NS) });
+        self.make_room(to);
+        self.0.insert(to, PathMtu { mtu_bytes, until_ns: Some(now_ns + PATH_MTU_AGE_NS) });
         Some(mtu_bytes)
     }
 
     /// The operator says what a path takes.
-    pub fn say(&mut self, address: IpAddr, mtu_bytes: u16) {
-        self.make_room(address);
-        self.0.insert(address, PathMtu { mtu_bytes, until_ns: None });
+    pub fn say(&mut self, to: PathTo, mtu_bytes: u16) {
+        self.make_room(to);
+        self.0.insert(to, PathMtu { mtu_bytes, until_ns: None });
     }
 
     /// Forget a path; false when there was nothing to forget.
-    pub fn remove(&mut self, address: IpAddr) -> bool {
-        self.0.remove(&address).is_some()
+    pub fn remove(&mut self, to: PathTo) -> bool {
+        self.0.remove(&to).is_some()
+    }
+
+    /// A table of a family is gone.
+    pub fn forget_table(&mut self, table: u32, six: bool) {
+        self.0.retain(|(of, address), _| *of != table || address.is_ipv6() != six);
     }
 
     /// Forget what was learned.
@@ -87,12 +93,12 @@ impl PathMtus {
         self.0.retain(|_, path| path.until_ns.is_none_or(|until_ns| now_ns < until_ns));
     }
 
-    fn make_room(&mut self, address: IpAddr) {
-        if self.0.len() < PATH_MTUS_MAX || self.0.contains_key(&address) {
+    fn make_room(&mut self, to: PathTo) {
+        if self.0.len() < PATH_MTUS_MAX || self.0.contains_key(&to) {
             return;
         }
         let first_over = self.0.iter().min_by_key(|(_, path)| path.until_ns.unwrap_or(u64::MAX));
-        if let Some(unlucky) = first_over.map(|(address, _)| *address) {
+        if let Some(unlucky) = first_over.map(|(to, _)| *to) {
             self.0.remove(&unlucky);
         }
     }
@@ -102,7 +108,7 @@ impl PathMtus {
 mod tests {
     use super::*;
 
-    const FAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const FAR: PathTo = (0, IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
 
     #[test]
     fn a_path_only_gets_shorter_until_its_time_is_over() {
@@ -117,9 +123,21 @@ mod tests {
     }
 
     #[test]
+    fn each_table_has_paths_of_its_own() {
+        let mut paths = PathMtus::default();
+        assert_eq!(paths.learn(FAR, 1400, 1500, 0), Some(1400));
+        assert_eq!(paths.get((1, FAR.1)), None);
+        assert_eq!(paths.learn((1, FAR.1), 1450, 1500, 0), Some(1450));
+        paths.forget_table(1, true);
+        assert_eq!((paths.get(FAR), paths.get((1, FAR.1))), (Some(1400), Some(1450)));
+        paths.forget_table(1, false);
+        assert_eq!((paths.get(FAR), paths.get((1, FAR.1))), (Some(1400), None));
+    }
+
+    #[test]
     fn what_cannot_be_is_not_believed() {
         let mut paths = PathMtus::default();
-        let six = "2001:db8::1".parse().unwrap();
+        let six = (0, "2001:db8::1".parse().unwrap());
         assert_eq!(paths.learn(FAR, 67, 1500, 0), None);
         assert_eq!(paths.learn(FAR, 1500, 1500, 0), None, "it would have fitted");
         assert_eq!(paths.learn(six, 1279, 1500, 0), None);
@@ -141,7 +159,7 @@ mod tests {
         paths.say(FAR, 1000);
         assert_eq!(paths.learn(FAR, 500, 1000, 0), None);
         for number in 0..5000_u32 {
-            paths.learn(IpAddr::V4(number.into()), 600, 1500, number.into());
+            paths.learn((0, IpAddr::V4(number.into())), 600, 1500, number.into());
         }
         assert_eq!((paths.0.len(), paths.get(FAR)), (PATH_MTUS_MAX, Some(1000)));
         paths.clear();

@@ -275,7 +275,7 @@ impl Ping {
 
     /// The longest packet that may be sent: as the first link takes it, and routers on the way have told.
     fn mtu_bytes(&self, engine: &Engine) -> u16 {
-        let learned = engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.address));
+        let learned = engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.table, self.address));
         let first = first_link_mtu(engine, self.table, self.address);
         first.into_iter().chain(learned).min().unwrap_or(u16::MAX)
     }
@@ -297,7 +297,7 @@ impl Ping {
         if error.about == self.address
             && let Some(ip) = engine.get_mut::<IpState>()
         {
-            ip.path_mtus.learn(self.address, error.mtu_bytes, sent_bytes, now_ns);
+            ip.path_mtus.learn((self.table, self.address), error.mtu_bytes, sent_bytes, now_ns);
         }
     }
 

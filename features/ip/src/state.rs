@@ -123,9 +123,10 @@ impl IpState {
         }
     }
 
-    /// How long packets of the router's own to `address` may be, in bytes, when routers on the way have told.
-    pub fn path_mtu(&self, address: IpAddr) -> Option<u16> {
-        self.path_mtus.get(address)
+    /// How long packets of the router's own may be that are looked up in this table (a small number) and go to
+    /// `address`, in bytes, when routers on the way have told.
+    pub fn path_mtu(&self, table: u32, address: IpAddr) -> Option<u16> {
+        self.path_mtus.get((table, address))
     }
 
     /// What workers read, for features that look up too.

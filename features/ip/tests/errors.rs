@@ -153,6 +153,33 @@ fn what_a_path_takes_can_be_said_shown_and_taken_back() {
 }
 
 #[test]
+fn each_table_has_paths_of_its_own() {
+    let mut router = with_gateway();
+    router.interface("e2");
+    router.cli("ip table add 10");
+    router.cli("set interface ip table e2 10");
+    router.cli("set interface ip address e2 10.2.0.1/16");
+    router.cli("ip route add 192.0.2.0/24 table 10 via 10.1.0.9 e1");
+    router.cli("set ip pmtu peer 192.0.2.1 table 10 path-mtu 1000");
+    let pings = |router: &mut Router, source: &str| {
+        drive(router, &format!("ping 192.0.2.1 {source} repeat 1 size 1400 df-bit"), |_| {})
+    };
+    assert!(pings(&mut router, "source e2").contains("longer than the path takes, 1000 bytes"));
+    assert!(!pings(&mut router, "").contains("longer than the path"));
+    let shown = router.json("show ip pmtu");
+    assert_eq!((shown.as_array().unwrap().len(), &shown[0]["table"]), (1, &10.into()));
+    assert!(router.cli("show running-config").contains("set ip pmtu peer 192.0.2.1 table 10 path-mtu 1000"));
+    assert!(router.refused("set ip pmtu del peer 192.0.2.1").contains("nothing is known"));
+    assert!(router.refused("set ip pmtu peer 192.0.2.1 table 11 path-mtu 1000").contains("ip table add 11"));
+    // What is known of a table's paths goes with it.
+    router.cli("ip route del 192.0.2.0/24 table 10");
+    router.cli("set interface ip address del e2 10.2.0.1/16");
+    router.cli("set interface ip table e2 0");
+    router.cli("ip table del 10");
+    assert_eq!(path_mtus(&mut router), []);
+}
+
+#[test]
 fn a_ping_longer_than_the_first_link_is_not_sent_whole() {
     let mut router = with_gateway();
     for to in ["192.0.2.1", "2001:db8:ffff::1"] {

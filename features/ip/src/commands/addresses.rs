@@ -147,7 +147,7 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
-    super::icmp::write_config(ip, config);
+    super::icmp::write_config(fib, ip, config);
     super::ownership::write_config(engine, ip, config);
     super::proxies::write_config(engine, ip, config);
     for interface in engine.all_interfaces() {

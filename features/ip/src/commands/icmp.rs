@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib};
 
-use super::GROUP;
+use super::{GROUP, table_of};
 use crate::icmp_limits::IcmpLimit;
 use crate::path_mtu::least;
 use crate::state::IpState;
@@ -60,10 +61,12 @@ fn rate_limit(registry: &mut Registry) {
 
 fn path_mtu(registry: &mut Registry) {
     registry.command(
-        Command::new("set ip pmtu peer <address:ip> path-mtu <mtu:68-65535>")
+        Command::new("set ip pmtu peer <address:ip> [table <:u32>] path-mtu <mtu:68-65535>")
             .group(GROUP)
             .help("Say how long packets of the router's own to a destination may be")
+            .word("table", "the table in which they are looked up; 0")
             .example("set ip pmtu peer 192.0.2.1 path-mtu 1400")
+            .example("set ip pmtu peer 2001:db8::1 table 10 path-mtu 1300")
             .run(|engine: &mut Engine, args| {
                 let address: IpAddr = args.get("address")?;
                 let mtu_bytes: u16 = args.get("mtu")?;
@@ -71,18 +74,23 @@ fn path_mtu(registry: &mut Registry) {
                     let what = format!("no path has less than {} bytes", least(address));
                     return Err(args.refuse("mtu", what));
                 }
-                engine.get_mut::<IpState>().ok_or_else(super::busy)?.path_mtus.say(address, mtu_bytes);
+                let table = table_of(engine, args, Family::of(address), "table")?;
+                let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
+                ip.path_mtus.say((table, address), mtu_bytes);
                 Ok(Output::none())
             }),
     );
     registry.command(
-        Command::new("set ip pmtu del peer <address:ip>")
+        Command::new("set ip pmtu del peer <address:ip> [table <:u32>]")
             .group(GROUP)
             .help("Forget how long packets of the router's own to a destination may be")
+            .word("table", "the table in which they are looked up; 0")
             .example("set ip pmtu del peer 192.0.2.1")
             .run(|engine: &mut Engine, args| {
                 let address: IpAddr = args.get("address")?;
-                let known = engine.get_mut::<IpState>().ok_or_else(super::busy)?.path_mtus.remove(address);
+                let table = table_of(engine, args, Family::of(address), "table")?;
+                let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
+                let known = ip.path_mtus.remove((table, address));
                 known.then(Output::none).ok_or_else(|| {
                     Refusal::new(format!("nothing is known of the path to {address}")).remedy("show ip pmtu")
                 })
@@ -103,17 +111,21 @@ fn path_mtu(registry: &mut Registry) {
             .help("Show how long packets of the router's own may be, where routers on the way have told")
             .run(|engine: &mut Engine, _| {
                 let mut table = Table::new([
+                    Column::right("Table"),
                     Column::left("Destination"),
                     Column::right("MTU").key("mtu-bytes"),
                     Column::right("Forgotten in").key("left-s"),
                 ]);
                 let ip = engine.get::<IpState>().ok_or_else(super::busy)?;
-                for (address, path) in ip.path_mtus.iter() {
+                let fib = super::fib(engine)?;
+                for ((table_index, address), path) in ip.path_mtus.iter() {
                     let left = path
                         .until_ns
                         .map(|until_ns| until_ns.saturating_sub(engine.now_ns()) / 1_000_000_000);
+                    let id = fib.table_id(Family::of(address), table_index);
                     table
                         .row()
+                        .cell(id.unwrap_or(table_index))
                         .cell(address)
                         .cell(path.mtu_bytes)
                         .cell(left.map_or(Cell::from("never"), Cell::from));
@@ -124,7 +136,7 @@ fn path_mtu(registry: &mut Registry) {
 }
 
 /// The part of `show running-config`.
-pub(super) fn write_config(ip: &IpState, config: &mut ConfigWriter) {
+pub(super) fn write_config(fib: &Fib, ip: &IpState, config: &mut ConfigWriter) {
     for (six, family) in [(false, "ip4"), (true, "ip6")] {
         let limit = ip.icmp_limits.get(six);
         if limit != IcmpLimit::default() {
@@ -132,7 +144,11 @@ pub(super) fn write_config(ip: &IpState, config: &mut ConfigWriter) {
             config.command(format_args!("set ip icmp-rate-limit {family} {per_second} burst {burst}"));
         }
     }
-    for (address, path) in ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none()) {
-        config.command(format_args!("set ip pmtu peer {address} path-mtu {}", path.mtu_bytes));
+    for ((table, address), path) in ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none()) {
+        let table = match fib.table_id(Family::of(address), table) {
+            None | Some(0) => String::new(),
+            Some(id) => format!(" table {id}"),
+        };
+        config.command(format_args!("set ip pmtu peer {address}{table} path-mtu {}", path.mtu_bytes));
     }
 }

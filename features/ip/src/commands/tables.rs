@@ -45,8 +45,16 @@ pub(crate) fn register(registry: &mut Registry) {
 }
 
 fn change_table(engine: &mut Engine, family: Family, id: u32, delete: bool) -> Result<(), Refusal> {
-    let done = with_ip(engine, |_, _, fib| {
-        if delete { fib.delete_table(family, id) } else { fib.add_table(family, id).map(|_| ()) }
+    let done = with_ip(engine, |_, ip, fib| {
+        if !delete {
+            return fib.add_table(family, id).map(|_| ());
+        }
+        let index = fib.table_index(family, id);
+        fib.delete_table(family, id)?;
+        if let Some(index) = index {
+            ip.path_mtus.forget_table(index, family == Family::Ip6);
+        }
+        Ok(())
     });
     done.map_err(|error| refusal(engine, error))
 }
