@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from quiver_lab.measurement import drive
+from quiver_lab.measurement import Load, Trial, drive
 from quiver_lab.search.loss_functions import FUNCTIONS, Shape, critical_load, log_erf, log_stretch
 from quiver_lab.search.plrsearch import PlrSettings, plr_search
 from quiver_lab.simulated import LossCurve, SimulatedForwarder
@@ -95,3 +98,32 @@ def test_a_soak_ends_early_when_it_is_sure_enough() -> None:
     found = drive(plr_search(1e5, 1.25e7, goals), SimulatedForwarder(LossCurve(9e6, jitter=0.01)))
     assert found.trial_time_s < 300.0
     assert found.stdev_pps <= 0.05 * found.mean_pps
+
+
+def test_what_the_generator_did_not_send_did_not_pass() -> None:
+    limited = SimulatedForwarder(LossCurve(2e7), generator_max_pps=4e6)
+    found = drive(plr_search(1e5, 1.25e7, PlrSettings(total_s=90.0)), limited)
+    assert found.limited_by_generator
+    assert found.mean_pps == pytest.approx(4e6, rel=0.05)
+    endless = SimulatedForwarder(LossCurve(1e9), generator_max_pps=1e10)
+    assert drive(plr_search(1e5, 1.25e7, PlrSettings(total_s=60.0)), endless).at_limit
+
+
+@given(seed=st.integers(0, 10_000), kind=st.sampled_from(["random", "everything", "nothing"]))
+@settings(max_examples=8, deadline=None)
+def test_a_soak_ends_with_numbers_whatever_is_lost(seed: int, kind: str) -> None:
+    chance = random.Random(seed)
+
+    class Erratic:
+        def measure(self, duration_s: float, load: Load) -> Trial:
+            assert load != "max"
+            sent = round(duration_s * load)
+            share = {"random": 10 ** chance.uniform(-9.0, 0.0), "everything": 1.0, "nothing": 0.0}[kind]
+            lost = int(sent * share)
+            return Trial(load, duration_s, sent, sent, sent - lost, lost)
+
+    found = drive(plr_search(1e5, 1.25e7, PlrSettings(total_s=30.0)), Erratic())
+    for value in (found.mean_pps, found.stdev_pps, found.lower_pps, found.upper_pps):
+        assert math.isfinite(value)
+        assert value >= 0.0
+    assert all(1e5 <= step.load_pps <= 1.25e7 for step in found.steps)

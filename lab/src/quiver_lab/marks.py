@@ -8,9 +8,12 @@ from typing import Literal
 
 from quiver_lab.host import BUSY_BEFORE_MAX
 from quiver_lab.results import Mark, ScenarioResult
+from quiver_lab.search.back_to_back import BackToBack
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
 from quiver_lab.search.pdr_finder import PdrInterval
+from quiver_lab.search.plrsearch import PlrResult
+from quiver_lab.search.throughput import Throughput
 
 SOAK_SHARE_MIN = 0.5
 """A critical load below this share of MRR is no overload: something loses frames at any load."""
@@ -113,33 +116,50 @@ def _of_pdr_finder(result: PdrInterval) -> list[Mark]:
 
 
 def _of_further_searches(result: ScenarioResult) -> list[Mark]:
-    found: list[Mark] = []
-
-    def mark(kind: Literal["generator-bound", "irregular"], about: str, metric: str) -> None:
-        found.append(Mark(kind=kind, about=about, metrics=[metric]))
-
-    if (throughput := result.throughput) is not None:
-        if throughput.throughput_pps is None:
-            mark("irregular", "RFC 2544 throughput: even the lowest rate lost frames", "throughput")
-        if throughput.upper_pps is None:
-            mark("irregular", "RFC 2544 throughput: the highest rate lost nothing", "throughput")
-        if throughput.limited_by_generator:
-            mark("generator-bound", "RFC 2544 throughput: a bound was set by the generator", "throughput")
-    if (bursts := result.back_to_back) is not None:
-        if bursts.at_limit:
-            mark("irregular", "back-to-back: the longest burst that was allowed passes", "back_to_back")
-        if bursts.limited_by_generator:
-            mark("generator-bound", "back-to-back: the generator could not send so fast", "back_to_back")
-    if (soak := result.soak) is not None:
-        if soak.limited_by_generator:
-            mark("generator-bound", "soak: the generator was at its end in a trial", "soak")
-        if result.mrr is not None and soak.upper_pps < SOAK_SHARE_MIN * result.mrr.mean_pps:
-            mark("irregular", "soak: frames were lost at low loads too: stalls decide, not overload", "soak")
+    found = []
+    if result.throughput is not None:
+        found += _of_throughput(result.throughput)
+    if result.back_to_back is not None:
+        found += _of_bursts(result.back_to_back)
+    if result.soak is not None:
+        found += _of_soak(result.soak, result.mrr.mean_pps if result.mrr else None)
     for change in result.reconfigurations:
         if not change.is_above_control:
             about = f"{change.change}: what was lost is not more than without the change"
-            mark("irregular", f"reconfiguration, {about}", "blocked")
+            found.append(Mark(kind="irregular", about=f"reconfiguration, {about}", metrics=["blocked"]))
     return found
+
+
+def _of_throughput(found: Throughput) -> list[Mark]:
+    told: list[tuple[Literal["generator-bound", "irregular"], str]] = []
+    if found.throughput_pps is None:
+        told.append(("irregular", "even the lowest rate lost frames"))
+    if found.upper_pps is None:
+        told.append(("irregular", "the highest rate lost nothing"))
+    if found.limited_by_generator:
+        told.append(("generator-bound", "a bound was set by the generator"))
+    title = "RFC 2544 throughput"
+    return [Mark(kind=kind, about=f"{title}: {about}", metrics=["throughput"]) for kind, about in told]
+
+
+def _of_bursts(found: BackToBack) -> list[Mark]:
+    told: list[tuple[Literal["generator-bound", "irregular"], str]] = []
+    if found.at_limit:
+        told.append(("irregular", "the longest burst that was allowed passes"))
+    if found.limited_by_generator:
+        told.append(("generator-bound", "the generator could not send so fast"))
+    return [Mark(kind=kind, about=f"back-to-back: {about}", metrics=["back_to_back"]) for kind, about in told]
+
+
+def _of_soak(found: PlrResult, mrr_pps: float | None) -> list[Mark]:
+    told: list[tuple[Literal["generator-bound", "irregular"], str]] = []
+    if found.limited_by_generator:
+        told.append(("generator-bound", "the generator was at its end in a trial"))
+    if found.at_limit:
+        told.append(("irregular", "the answer lies above the highest load that was tried"))
+    if mrr_pps is not None and found.upper_pps < SOAK_SHARE_MIN * mrr_pps:
+        told.append(("irregular", "frames were lost at low loads too: stalls decide, not overload"))
+    return [Mark(kind=kind, about=f"soak: {about}", metrics=["soak"]) for kind, about in told]
 
 
 def _of_host(result: ScenarioResult) -> list[Mark]:

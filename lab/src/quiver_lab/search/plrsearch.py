@@ -69,6 +69,8 @@ class PlrResult:
     trials: int
     trial_time_s: float
     limited_by_generator: bool
+    at_limit: bool
+    """The estimate lies above the highest load that was allowed: it is a guess."""
     steps: tuple[PlrStep, ...]
 
 
@@ -78,6 +80,11 @@ def combine(stretch: CriticalLoad, erf: CriticalLoad) -> CriticalLoad:
     apart = (stretch.mean_pps - erf.mean_pps) / 2.0
     variance = (stretch.stdev_pps**2 + erf.stdev_pps**2) / 2.0 + apart**2
     return CriticalLoad(mean, math.sqrt(variance))
+
+
+def frames_missing(trial: Trial) -> int:
+    """Lost, and those that the generator failed to send: a load that was not offered did not pass."""
+    return max(0, max(trial.intended, trial.offered) - trial.received)
 
 
 @dataclass
@@ -93,8 +100,8 @@ class _LoadChoice:
 
     def learn(self, trial: Trial, load_pps: float) -> None:
         self.done.append(trial)
-        self.zeros = self.zeros + 1 if trial.lost <= 0 else 0
-        if trial.lost > 0 and trial.loss_ratio >= self.target:
+        self.zeros = self.zeros + 1 if frames_missing(trial) == 0 else 0
+        if frames_missing(trial) > 0 and trial.loss_ratio >= self.target:
             for _ in range(COPIES_KEPT):
                 insort(self.lossy, load_pps)
 
@@ -137,7 +144,7 @@ def plr_search(min_load_pps: float, max_load_pps: float, settings: PlrSettings) 
         limited = limited or (trial.short_of_frames and load_pps < max_load_pps)
         choice.learn(trial, load_pps)
         for posterior in posteriors:
-            posterior.add([LossCount(load_pps, trial.duration_s, max(trial.lost, 0))])
+            posterior.add([LossCount(load_pps, trial.duration_s, frames_missing(trial))])
         stretch, erf = (posterior.estimate(settings.loss_ratio) for posterior in posteriors)
         estimate = combine(stretch, erf)
         steps.append(
@@ -168,5 +175,6 @@ def plr_search(min_load_pps: float, max_load_pps: float, settings: PlrSettings) 
         trials=len(steps),
         trial_time_s=time_s,
         limited_by_generator=limited,
+        at_limit=estimate.mean_pps > max_load_pps,
         steps=tuple(steps),
     )
