@@ -19,6 +19,7 @@ use crate::outcome::StreamFacts;
 use crate::profile::{Port, Profile, Stream};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
 use crate::report::Kind;
+use crate::self_test::OwnShare;
 use crate::traffic::Source;
 use crate::transmitter::{Transmitter, TransmitterHandle};
 
@@ -115,6 +116,8 @@ pub struct Generator<S> {
     pub(crate) running: Option<Running>,
     pub(crate) captures: Captures,
     is_announced: bool,
+    /// What it can do by itself, if that was measured.
+    pub(crate) own: Option<OwnShare>,
 }
 
 /// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs belong to.
@@ -160,6 +163,7 @@ impl<S: Surroundings> Generator<S> {
             running: None,
             captures: Captures::default(),
             is_announced: false,
+            own: None,
         };
         for number in 0..profile.ports.len() {
             generator.add_port(profile, number, &clock, inputs).with_context(|| format!("port {number}"))?;
@@ -252,6 +256,11 @@ impl<S: Surroundings> Generator<S> {
             tracing::warn!("{complaint}");
         }
         Ok(())
+    }
+
+    /// What it can do by itself was measured: reports compare with it.
+    pub fn set_own_share(&mut self, own: Option<OwnShare>) {
+        self.own = own;
     }
 
     /// The engine below.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod bound;
 pub mod capture;
 pub mod control;
 pub mod drivers;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::bail;
 use quiver_core::InterfaceId;
 
+use crate::bound;
 use crate::generator::{Generator, Onlooker, Surroundings, WORKER};
 use crate::outcome::Outcome;
 use crate::pacer::Pacer;
@@ -323,6 +324,7 @@ impl<S: Surroundings> Generator<S> {
                 let outcome = Outcome { sent, received, faults };
                 let mut report = outcome.report(&running.request, &self.streams);
                 report.captures = self.captures.report();
+                bound::judge(&mut report, self.own.as_ref(), running.request.rate == Rate::Max);
                 Ok(Turn::Done(Box::new(report)))
             }
         }

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use crate::bound::GeneratorBound;
 use crate::capture::CaptureReport;
 use crate::faults::FaultsReport;
 use crate::gaps::Gaps;
 use crate::latency::Distribution;
+use crate::self_test::{OwnLatency, OwnShare};
 
 /// Preamble, start delimiter and gap between two frames on a wire (IEEE 802.3), bytes.
 pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
@@ -213,6 +215,15 @@ pub struct Report {
     pub limited_by_generator: bool,
     /// Which side of it.
     pub limit: Option<Limit>,
+    /// The same with the ceiling, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator_bound: Option<GeneratorBound>,
+    /// What the generator can do by itself with this profile here, measured before the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<OwnShare>,
+    /// Its own part of `latency_ns`, measured before the run at about this rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_latency: Option<OwnLatency>,
     /// Offered frames a second.
     pub offered_pps: f64,
     /// Received frames a second of sending.

@@ -1,16 +1,19 @@
 //! `quiver-tg self-test`: what the generator can do by itself on this machine, so that a result can
 //! be told from its limits.
 
+mod gate;
 mod peer;
 mod sink;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context as _;
 use quiver_core::clock::Clock;
 use serde::Serialize;
 
+pub use self::gate::{OwnLatency, OwnShare, own_share};
 use self::peer::Peer;
 use self::sink::Sink;
 use crate::drivers::{engine_config, first_core};
@@ -186,7 +189,9 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> anyhow::Result<Folder> {
-        let path = std::env::temp_dir().join(format!("quiver-tg-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("quiver-tg-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).with_context(|| format!("{} cannot be made", path.display()))?;
         Ok(Folder(path))
     }

@@ -9,6 +9,7 @@ use quiver_core::clock::Clock;
 use crate::drivers::{Drivers, engine_config};
 use crate::generator::Generator;
 use crate::profile::Profile;
+use crate::self_test::own_share;
 
 /// A generator with the drivers around it.
 pub type Session = Generator<Drivers>;
@@ -17,6 +18,19 @@ pub type Session = Generator<Drivers>;
 pub fn open_profile(profile: &Profile) -> anyhow::Result<Session> {
     let mut session = make(profile, Rc::new(Cell::new(false)))?;
     session.wait_for_links()?;
+    Ok(session)
+}
+
+/// As [`make`], after the generator has measured itself with the profile's streams, unless the profile says
+/// `self_test: false`.
+pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<Session> {
+    let own = profile.self_test.then(|| own_share(profile)).transpose();
+    let own = own.unwrap_or_else(|error| {
+        tracing::warn!("self-test: {error:#}; results will not be compared with it");
+        None
+    });
+    let mut session = make(profile, quit)?;
+    session.set_own_share(own);
     Ok(session)
 }
 

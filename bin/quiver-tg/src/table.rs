@@ -164,14 +164,17 @@ pub fn render(report: &Report) -> String {
     };
     times(&mut text, "latency, µs", &of(|s| s.latency_ns.as_ref()));
     times(&mut text, "jitter, µs", &of(|s| s.ipdv_ns.as_ref()));
-    match report.limit {
-        Some(Limit::Transmit) => text.push_str("The generator was the limit: it could not send more.\n"),
-        Some(Limit::Receive) => {
-            text.push_str(
-                "The generator was the limit: its receive ring was full, what was lost may be its fault.\n",
-            );
-        }
-        None => {}
+    if let Some(own) = &report.own_latency {
+        let row = [(format!("at {}", scaled(own.offered_pps, "pps")), Some(&own.latency_ns))];
+        times(&mut text, "own share, µs", &row);
+    }
+    if let Some(bound) = &report.generator_bound {
+        let side = if bound.side == Limit::Transmit { "sending" } else { "receiving" };
+        let ceiling = match bound.ceiling_pps {
+            Some(pps) => format!("; by itself it sends and receives {} here", scaled(pps, "pps")),
+            None => String::new(),
+        };
+        let _ = writeln!(text, "generator-bound ({side}): {}{ceiling}", bound.why);
     }
     text
 }

@@ -1,6 +1,8 @@
 //! The real thing: two memif ends of one generator, a worker on a core, time that passes by itself.
 
+use std::cell::Cell;
 use std::path::Path;
+use std::rc::Rc;
 
 use quiver_tg::generator::Nobody;
 use quiver_tg::profile::Profile;
@@ -42,6 +44,31 @@ fn what_goes_in_at_one_end_comes_out_at_the_other() {
         assert_eq!((report.misdelivered, report.foreign), (0, 0));
         assert!(report.latency_ns.is_some());
     }
+    drop(session);
+    let _ = std::fs::remove_file(&socket);
+}
+
+#[test]
+fn before_a_profile_is_opened_the_generator_measures_itself_and_results_say_what_it_can() {
+    let socket = std::env::temp_dir().join(format!("quiver-tg-own-{}.sock", std::process::id()));
+    let port = |role| format!("  - memif: {{socket: \"{}\", role: {role}}}\n", socket.display());
+    let text = format!("ports:\n{}{}{STREAMS}", port("master"), port("slave"));
+    let profile = Profile::parse(&text, Path::new("test.yaml")).expect("profile");
+    let mut session = session::make_tested(&profile, Rc::new(Cell::new(false))).expect("session");
+    session.wait_for_links().expect("links");
+    let report = session.measure(&Measure::new(Rate::Pps(20_000.0), 0.1), &mut Nobody).expect("report");
+    let own = report.self_test.as_ref().expect("a self-test");
+    assert!(own.transmit_pps > 20_000.0 && own.loop_pps > 20_000.0, "{own:?}");
+    let latency = report.own_latency.as_ref().expect("an own latency");
+    assert!(latency.offered_pps >= 0.99 * report.offered_pps && latency.latency_ns.count > 0, "{latency:?}");
+    // Loaded again, it is remembered.
+    let again = quiver_tg::self_test::own_share(&profile).expect("own share");
+    assert_eq!((again.transmit_pps, again.loop_pps), (own.transmit_pps, own.loop_pps));
+    // Flat out over a wire that takes everything, the generator is the limit, and says its ceiling.
+    let report = session.measure(&Measure::new(Rate::Max, 0.1), &mut Nobody).expect("report");
+    let bound = report.generator_bound.as_ref();
+    assert_eq!(bound.is_some(), report.limited_by_generator);
+    assert!(bound.is_none_or(|bound| bound.ceiling_pps == Some(own.loop_pps)), "{bound:?}");
     drop(session);
     let _ = std::fs::remove_file(&socket);
 }

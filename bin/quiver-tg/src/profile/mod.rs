@@ -86,6 +86,9 @@ pub struct Profile {
     /// Transactions, in the place of streams.
     #[serde(default)]
     pub stateful: Option<Spanned<crate::stateful::Stateful>>,
+    /// The generator measures itself with these streams before it opens the ports.
+    #[serde(default = "tests_itself")]
+    pub self_test: bool,
     /// What is written to files.
     #[serde(default)]
     pub captures: Vec<Spanned<CaptureSpec>>,
@@ -96,6 +99,10 @@ pub struct Profile {
 
 fn default_version() -> Spanned<u32> {
     Spanned::new(PROFILE_VERSION, Location::UNKNOWN, Location::UNKNOWN)
+}
+
+fn tests_itself() -> bool {
+    true
 }
 
 fn default_link_timeout_s() -> f64 {
