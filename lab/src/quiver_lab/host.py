@@ -38,6 +38,8 @@ class HostFacts:
     load_1min: float
     governor: str | None
     python: str
+    caches: tuple[CacheLevel, ...] = ()
+    """What a core's data goes through, from the smallest; none where the kernel does not say."""
 
 
 def _text(path: Path) -> str:
@@ -76,6 +78,7 @@ def host_facts() -> HostFacts:
         load_1min=os.getloadavg()[0],
         governor=governor or None,
         python=platform.python_version(),
+        caches=cache_levels(),
     )
 
 

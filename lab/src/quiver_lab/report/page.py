@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, primary_metric
 from quiver_lab.marks import notes
-from quiver_lab.report import cell_figures, figures, search_figures, trial_figures
+from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.paper_tables import all_paper_tables
 from quiver_lab.report.style import Spec
 from quiver_lab.results import Results, ScenarioResult
@@ -62,6 +62,13 @@ def figures_of(results: Results) -> list[Figure]:
          "Rate over that of the fewest workers. On the dotted line w workers do w times the work of one."),
         ("table-sizes", "Table size", cell_figures.table_sizes(found),
          "The same traffic over larger tables; logarithmic. Crosses: every run is marked."),
+        ("cache-model", "Tables and caches", model_figures.caches(found, results.host),
+         "The model: a look-up at random misses a cache as often as the table does not fit into it, and each "
+         "miss costs its clocks. Dotted: as many entries as each cache holds, with the bytes per entry that "
+         "explain the sweep best."),
+        ("lookup-model", "Time in the look-up", model_figures.look_up(found),
+         "If a larger table costs clocks in the look-up and nowhere else, every point lies on a line "
+         "f = t_max · (1 - d): t_max is the rate if looking up cost nothing."),
         ("frame-sizes", "Frame size", cell_figures.frame_sizes(found),
          "What a forwarder does for a packet costs the same for long ones; moving bytes does not."),
         ("clocks", "Where the clocks go", figures.clocks(typical),
