@@ -15,6 +15,7 @@ use crate::capture::Captures;
 use crate::faults::{Done, FaultLine, FaultNode, Faults, RING_FRAMES};
 use crate::measuring::Running;
 use crate::neighbours::{Gateway, Heard, Neighbours};
+use crate::ordering::Sending;
 use crate::outcome::StreamFacts;
 use crate::profile::{Port, Profile, Stream};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
@@ -108,7 +109,7 @@ pub struct Generator<S> {
     pub(crate) surroundings: S,
     pub(crate) ports: Vec<PortParts>,
     pub(crate) streams: Vec<StreamFacts>,
-    pub(crate) weights: Vec<f64>,
+    pub(crate) sendings: Vec<Sending>,
     pub(crate) burst: Option<usize>,
     pub(crate) link_timeout_s: f64,
     /// The next measurement's warm-up.
@@ -155,8 +156,8 @@ impl<S: Surroundings> Generator<S> {
             engine,
             surroundings,
             ports: Vec::new(),
-            streams: profile.streams.iter().map(|s| facts(&s.value)).collect(),
-            weights: profile.streams.iter().map(|s| s.value.weight).collect(),
+            streams: Vec::new(),
+            sendings: Vec::new(),
             burst: profile.burst.as_ref().map(|b| b.value),
             link_timeout_s: profile.link_timeout_s,
             measurement: 1,
@@ -165,16 +166,32 @@ impl<S: Surroundings> Generator<S> {
             is_announced: false,
             own: None,
         };
-        for number in 0..profile.ports.len() {
-            generator.add_port(profile, number, &clock, inputs).with_context(|| format!("port {number}"))?;
+        for (number, sources) in generator.add_streams(profile)?.into_iter().enumerate() {
+            let added = generator.add_port(profile, number, sources, &clock, inputs);
+            added.with_context(|| format!("port {number}"))?;
         }
         Ok(generator)
+    }
+
+    /// Make what makes the streams' frames, by port.
+    fn add_streams(&mut self, profile: &Profile) -> anyhow::Result<Vec<Vec<Source>>> {
+        let mut sources: Vec<Vec<Source>> = profile.ports.iter().map(|_| Vec::new()).collect();
+        for (number, stream) in profile.streams.iter().map(|s| &s.value).enumerate() {
+            let named = || format!("stream {}", stream.name_or(number));
+            let source = Source::new(stream).with_context(named)?;
+            let sending = Sending::new(profile, stream, &source).map_err(anyhow::Error::msg);
+            self.sendings.push(sending.with_context(named)?);
+            self.streams.push(facts(number, stream, &source));
+            sources[stream.from].push(source);
+        }
+        Ok(sources)
     }
 
     fn add_port(
         &mut self,
         profile: &Profile,
         number: usize,
+        sources: Vec<Source>,
         clock: &Clock,
         inputs: InterfaceId,
     ) -> anyhow::Result<()> {
@@ -198,7 +215,7 @@ impl<S: Surroundings> Generator<S> {
         let spec = NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
         let receiver_node = self.engine.add_node(spec, vec![Box::new(receiver)])?;
         let interface = self.surroundings.make_port(&mut self.engine, number, port, &input)?;
-        let longest = of_port().map(Stream::frame_bytes_max).max().unwrap_or(0);
+        let longest = sources.iter().map(Source::frame_bytes_max).max().unwrap_or(0);
         if let Some(most) = self.surroundings.frame_bytes_max(&self.engine, interface, port)
             && longest > most
         {
@@ -216,7 +233,6 @@ impl<S: Surroundings> Generator<S> {
         let (input_node, output) = self.captures.around(&mut self.engine, clock, number, specs, ways)?;
         self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
-        let sources = of_port().map(Source::new).collect::<Result<Vec<_>, _>>()?;
         let (transmitter, handle) = Transmitter::new(clock.clone(), interface, output, sources, replies);
         self.engine.add_rx_queue(inputs, "tg-input", Box::new(transmitter), RxMode::Polling, Some(WORKER))?;
         self.ports.push(PortParts {
@@ -403,9 +419,20 @@ impl<S: Surroundings> Generator<S> {
     }
 }
 
-fn facts(stream: &Stream) -> StreamFacts {
-    let kind = if stream.latency { Kind::Latency } else { Kind::Load };
-    StreamFacts { from: stream.from, to: stream.to, frame_bytes: stream.frame_bytes_mean(), kind }
+fn facts(number: usize, stream: &Stream, source: &Source) -> StreamFacts {
+    let kind = match (stream.latency, stream.stamp) {
+        (true, _) => Kind::Latency,
+        (false, true) => Kind::Load,
+        (false, false) => Kind::Unstamped,
+    };
+    StreamFacts {
+        name: stream.name_or(number),
+        from: stream.from,
+        to: stream.to,
+        frame_bytes: source.frame_bytes_mean(),
+        genome: stream.sizes.genome(),
+        kind,
+    }
 }
 
 /// The interface that the generator's own inputs belong to: drivers take their interfaces' queues

@@ -9,13 +9,13 @@ use quiver_core::InterfaceId;
 
 use crate::bound;
 use crate::generator::{Generator, Onlooker, Surroundings, WORKER};
+use crate::ordering::{Ordering as Orders, rate_of, timed_every};
 use crate::outcome::Outcome;
-use crate::pacer::Pacer;
 use crate::reception::{Live, Reception, Wanted};
 use crate::report::Report;
 use crate::request::{Measure, Rate};
 use crate::schedule::Schedule;
-use crate::transmission::{Change, Leg, Pace, SAMPLE_ALL_PPS_MAX, SAMPLE_FAST, Speed, Transmission};
+use crate::transmission::{Change, Speed, Transmission};
 
 /// From the order to the first frame: all ports must have it by then.
 const START_DELAY_NS: u64 = 300_000;
@@ -27,10 +27,6 @@ const LOOK_NS: u64 = 1_000_000;
 const WARMUP_LATE_NS: u64 = 1_000_000_000;
 /// How often the wait for late frames may begin anew.
 const DRAINS_MAX: usize = 10;
-/// Frames of a burst at a constant rate unless the profile says otherwise.
-const BURST_PACED: usize = 64;
-/// Frames of a burst flat out unless the profile says otherwise.
-const BURST_FLAT_OUT: usize = 256;
 
 /// A measurement under way.
 pub(crate) struct Running {
@@ -125,37 +121,34 @@ impl<S: Surroundings> Generator<S> {
         let wanted: Vec<Wanted> = (0..self.streams.len())
             .map(|stream| Wanted {
                 to: self.streams[stream].to,
-                timed_every: self.timed_every(request, stream),
+                timed_every: timed_every(rate_of(&self.sendings, request.rate, stream)),
                 live: live[stream].clone(),
             })
             .collect();
         self.ports.iter().filter_map(|port| port.faults.as_ref()).for_each(|faults| faults.begin(counted));
         self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted))?;
         let start_ns = self.engine.now_ns() + START_DELAY_NS;
-        let orders = self.transmissions(request, measurement, start_ns, &live);
+        let (sendings, burst) = (&self.sendings, self.burst);
+        let ordering = Orders { sendings, request, measurement, start_ns, burst, live: &live };
+        let orders = ordering.transmissions(self.ports.len());
         let finished: Vec<Arc<AtomicBool>> = orders.iter().map(|t| t.finished.clone()).collect();
         let mut orders = orders.into_iter();
         self.exchange_transmissions(&mut |_| orders.next().map_or_else(Transmission::idle, Box::new))?;
         let counted_from_ns = start_ns + (request.warmup_s * 1e9) as u64;
-        let rates = (0..self.streams.len()).map(|stream| self.share(request.rate, stream));
+        let rates = (0..self.streams.len()).map(|stream| rate_of(&self.sendings, request.rate, stream));
         let schedule = Schedule::new(rates, counted_from_ns);
         let phase = Phase::Sending;
         self.running = Some(Running { request: *request, live, start_ns, finished, schedule, phase });
         Ok(())
     }
 
-    /// A stream's share of a rate.
-    fn share(&self, rate: Rate, stream: usize) -> Rate {
-        match rate {
-            Rate::Pps(rate) => Rate::Pps(rate * self.weights[stream] / self.weights.iter().sum::<f64>()),
-            Rate::Max => Rate::Max,
-        }
-    }
-
     /// Change the rate of one stream, or of all together, while it is sent. Nothing is left out.
     pub fn set_rate(&mut self, stream: Option<usize>, rate: Rate) -> anyhow::Result<()> {
         for number in self.chosen(stream)? {
-            let rate = if stream.is_some() { rate } else { self.share(rate, number) };
+            if stream.is_none() && self.sendings[number].rate.is_some() {
+                continue; // it keeps its own
+            }
+            let rate = if stream.is_some() { rate } else { rate_of(&self.sendings, rate, number) };
             let speed = match rate {
                 Rate::Pps(rate) => Speed::Pps(rate),
                 Rate::Max => Speed::Max,
@@ -404,87 +397,5 @@ impl<S: Surroundings> Generator<S> {
         }
         self.surroundings.wait(&mut self.engine, LOOK_NS);
         Ok(())
-    }
-
-    /// What each port has to send.
-    fn transmissions(
-        &self,
-        request: &Measure,
-        measurement: u8,
-        start_ns: u64,
-        live: &[Arc<Live>],
-    ) -> Vec<Transmission> {
-        let counted_from_ns = start_ns + (request.warmup_s * 1e9) as u64;
-        let end_ns = counted_from_ns + (request.duration_s * 1e9) as u64;
-        let is_flat_out = request.rate == Rate::Max;
-        let default_burst = if is_flat_out { BURST_FLAT_OUT } else { BURST_PACED };
-        (0..self.ports.len())
-            .map(|port| {
-                let legs: Box<[Leg]> = (0..self.streams.len())
-                    .filter(|stream| self.streams[*stream].from == port)
-                    .map(|stream| self.leg(request, stream, start_ns, live[stream].clone()))
-                    .collect();
-                let mut transmission = Transmission {
-                    measurement,
-                    start_ns,
-                    counted_from_ns,
-                    end_ns,
-                    is_flat_out,
-                    burst_frames_max: self.burst.unwrap_or(default_burst),
-                    first_ns: 0,
-                    last_ns: 0,
-                    bursts: 0,
-                    full_bursts: 0,
-                    finished: Arc::new(AtomicBool::new(legs.is_empty())),
-                    legs,
-                };
-                transmission.share_bursts();
-                transmission
-            })
-            .collect()
-    }
-
-    /// Every so manieth frame of a stream is timed.
-    fn timed_every(&self, request: &Measure, stream: usize) -> u64 {
-        let rate_pps = match request.rate {
-            Rate::Pps(rate) => rate * self.weights[stream] / self.weights.iter().sum::<f64>(),
-            Rate::Max => f64::INFINITY,
-        };
-        if rate_pps > SAMPLE_ALL_PPS_MAX { SAMPLE_FAST } else { 1 }
-    }
-
-    fn leg(&self, request: &Measure, stream: usize, start_ns: u64, live: Arc<Live>) -> Leg {
-        let all: f64 = self.weights.iter().sum();
-        let pace = match request.rate {
-            Rate::Pps(rate) => {
-                // Cumulated, so that rounding loses no frame of the whole.
-                let up_to = |frames: u64, count: usize| {
-                    (frames as f64 * self.weights[..count].iter().sum::<f64>() / all).round() as u64
-                };
-                let share = |frames: u64| up_to(frames, stream + 1) - up_to(frames, stream);
-                let own_rate = rate * self.weights[stream] / all;
-                let warmup = share(request.frames(rate, request.warmup_s));
-                let counted = share(request.frames(rate, request.duration_s));
-                let pacer = Pacer::new(own_rate, start_ns);
-                let pacer = if request.make_up { pacer } else { pacer.without_making_up() };
-                Pace::Constant { pacer, warmup, counted }
-            }
-            Rate::Max => Pace::FlatOut { share: 0.0, credit: 0.0 },
-        };
-        let sample = self.timed_every(request, stream);
-        let weight = self.weights[stream];
-        let (is_paused, is_ended) = (false, false);
-        Leg {
-            stream: stream as u8,
-            pace,
-            made: 0,
-            counted: 0,
-            refused: 0,
-            sample,
-            weight,
-            is_paused,
-            is_ended,
-            live,
-        }
     }
 }

@@ -7,9 +7,10 @@ use crate::gaps::Gaps;
 use crate::latency::{self, Distribution};
 use crate::reception::{Arrivals, Reception};
 use crate::report::{
-    Direction, FCS_BYTES, Kind, LatencyStreams, Limit, PortReport, Report, StreamReport, WIRE_OVERHEAD_BYTES,
+    Direction, FCS_BYTES, Kind, LatencyStreams, Limit, NotSent, PortReport, Report, StreamReport,
+    WIRE_OVERHEAD_BYTES,
 };
-use crate::request::{Measure, Rate};
+use crate::request::Measure;
 use crate::transmission::{Leg, Transmission};
 
 /// Slower than this part of the rate that was asked for: the generator was the limit.
@@ -18,14 +19,18 @@ const RATE_PART_MIN: f64 = 0.995;
 const FULL_BURSTS_PART_MIN: f64 = 0.1;
 
 /// What a report must know of a stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamFacts {
+    /// What it is called.
+    pub name: String,
     /// The port that sends.
     pub from: usize,
     /// The port where the frames should come back.
     pub to: usize,
     /// Bytes of a frame on average, without FCS.
     pub frame_bytes: f64,
+    /// The sequence of its sizes (RFC 6985), unless it is drawn at random.
+    pub genome: Option<String>,
     /// What it is for.
     pub kind: Kind,
 }
@@ -106,8 +111,18 @@ impl Outcome {
             arrivals.and_then(|a| Distribution::with_histogram(of(a), whole))
         };
         let bits = |overhead_bytes: f64| 8.0 * (received_bytes as f64 + overhead_bytes * received as f64);
+        let intended = own().map(|leg| leg.intended).sum::<u64>();
+        let mut departures = latency::histogram();
+        own().for_each(|leg| {
+            let _ = departures.add(&leg.departures.error_ns); // the same bounds
+        });
         StreamReport {
             stream,
+            name: facts.name.clone(),
+            genome: facts.genome.clone(),
+            intended,
+            not_sent: NotSent::new(intended.saturating_sub(offered), own().map(|leg| leg.short).sum()),
+            departure_ns: Distribution::with_histogram(&departures, whole),
             kind: facts.kind,
             from: facts.from,
             to: facts.to,
@@ -191,13 +206,14 @@ impl Outcome {
         }
     }
 
-    fn limit(&self, request: &Measure, offered_pps: f64, lost: i64) -> Option<Limit> {
+    fn limit(&self, request: &Measure, intended: u64, offered_pps: f64, lost: i64) -> Option<Limit> {
         let bursts: u64 = self.sent.iter().map(|t| t.bursts).sum();
         let full: u64 = self.sent.iter().map(|t| t.full_bursts).sum();
         let receive_full = self.received.iter().any(|r| r.ring_full > 0);
-        let is_slow = match request.rate {
-            Rate::Max => (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64,
-            Rate::Pps(_) => offered_pps < RATE_PART_MIN * request.intended() as f64 / request.duration_s,
+        let is_flat_out = self.sent.iter().any(|t| t.is_flat_out);
+        let is_slow = match is_flat_out {
+            true => (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64,
+            false => offered_pps < RATE_PART_MIN * intended as f64 / request.duration_s,
         };
         match (lost > 0 && receive_full, is_slow) {
             (true, _) => Some(Limit::Receive),
@@ -232,9 +248,9 @@ impl Outcome {
         let total = |of: fn(&StreamReport) -> u64| sum(Kind::Load, of);
         let at_ports = |of: fn(&PortReport) -> u64| ports.iter().map(of).sum::<u64>();
         let (offered, received) = (total(|s| s.offered), total(|s| s.received));
-        let intended = if request.rate == Rate::Max { offered } else { request.intended() };
+        let intended = total(|s| s.intended);
         let lost = offered as i64 - received as i64;
-        let limit = self.limit(request, offered as f64 / duration_s, lost);
+        let limit = self.limit(request, intended, offered as f64 / duration_s, lost);
         let (latency_ns, ipdv_ns) = self.times(streams, whole);
         let load = || each.iter().filter(|s| s.kind == Kind::Load);
         let offered_l1_bits =

@@ -31,6 +31,25 @@ pub enum Kind {
     Load,
     /// It goes beside the load and is timed; its frames are in no count of the load.
     Latency,
+    /// Its frames carry no stamp: they are sent, and nobody knows them when they come back.
+    Unstamped,
+}
+
+/// Frames that should have been sent and were not. They are not offered, and so not lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NotSent {
+    /// The generator was held up, or is too slow.
+    pub held_up: u64,
+    /// There were no buffers.
+    pub no_buffers: u64,
+}
+
+impl NotSent {
+    /// Of `missing` frames, when `short` could not be made in time for want of buffers.
+    pub fn new(missing: u64, short: u64) -> NotSent {
+        let no_buffers = short.min(missing);
+        NotSent { held_up: missing - no_buffers, no_buffers }
+    }
 }
 
 /// What became of one stream.
@@ -38,15 +57,25 @@ pub enum Kind {
 pub struct StreamReport {
     /// Its place in the profile.
     pub stream: usize,
+    /// What it is called.
+    pub name: String,
+    /// The sequence of its sizes (RFC 6985), unless it is drawn at random.
+    pub genome: Option<String>,
     /// What it is for.
     pub kind: Kind,
     /// The port that sent.
     pub from: usize,
     /// The port where the frames should come back.
     pub to: usize,
+    /// Frames that were due until the end; flat out, what was offered.
+    pub intended: u64,
     /// Frames offered.
     pub offered: u64,
-    /// Of these, frames that found the transmit ring full.
+    /// Intended and not offered, and why.
+    pub not_sent: NotSent,
+    /// Actual minus intended departure; nothing flat out.
+    pub departure_ns: Option<Distribution>,
+    /// Of the offered, frames that found the transmit ring full.
     pub ring_full: u64,
     /// Frames received, each once.
     pub received: u64,

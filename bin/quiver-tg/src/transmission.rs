@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::pacer::Pacer;
+use crate::pacing::{Departures, Pacer};
+use crate::plan::{Allowance, Plan};
 use crate::reception::Live;
 
 /// Every so manieth frame of a fast stream is timed.
@@ -56,39 +57,38 @@ pub enum Change {
     },
 }
 
-/// How a stream is sent.
-#[derive(Clone, Debug)]
-pub enum Pace {
-    /// At a constant rate, so many frames that do not count and so many that do.
-    Constant {
-        /// When they are due.
-        pacer: Pacer,
-        /// Frames of the warm-up.
-        warmup: u64,
-        /// Counted frames.
-        counted: u64,
-    },
-    /// As fast as the ring takes them; its share of each burst.
-    FlatOut {
-        /// Frames a burst of one frame has of it.
-        share: f64,
-        /// What is left of the last bursts' shares.
-        credit: f64,
-    },
-}
-
 /// One stream's part.
 pub struct Leg {
     /// Its number in the profile.
     pub stream: u8,
-    /// How fast.
-    pub pace: Pace,
+    /// Its place among those who make the port's frames.
+    pub source: usize,
+    /// As fast as the ring takes it; otherwise when the pacer says.
+    pub is_flat_out: bool,
+    /// When its frames are due.
+    pub pacer: Pacer,
+    /// Frames of the warm-up, by the pacer.
+    pub warmup: u64,
+    /// Counted frames behind them.
+    pub planned: u64,
+    /// Flat out, frames that a burst of one frame has of it.
+    pub(crate) share: f64,
+    /// Flat out, what is left of the last bursts' shares.
+    pub(crate) credit: f64,
+    /// When, if not from the beginning to the end.
+    pub plan: Option<Box<Plan>>,
     /// Frames made, those of the warm-up included.
     pub made: u64,
     /// Frames made that count.
     pub counted: u64,
     /// Of these, frames that found the ring full; flat out they are no longer among those made.
     pub refused: u64,
+    /// Counted frames that should have been made until the transmission ended; known when it is over.
+    pub intended: u64,
+    /// Frames that were due and could not be made when there were no buffers. Most of them came later.
+    pub short: u64,
+    /// How far behind their schedule frames left.
+    pub departures: Departures,
     /// Every so manieth frame is timed, a power of two.
     pub sample: u64,
     /// Its share of what the port sends flat out, beside those of its other streams.
@@ -129,6 +129,15 @@ pub struct Transmission {
     pub finished: Arc<AtomicBool>,
 }
 
+/// When a transmission counts and when it ends, nanoseconds of the engine's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The end of the warm-up.
+    pub counted_from_ns: u64,
+    /// The end of sending.
+    pub end_ns: u64,
+}
+
 /// Frames of one stream to make now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -161,14 +170,22 @@ impl Transmission {
     pub fn is_over(&self, now_ns: u64) -> bool {
         let duration_ns = self.end_ns - self.start_ns;
         let overtime_ns = (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end());
-        self.legs.iter().all(|leg| match &leg.pace {
-            _ if leg.is_ended => true,
-            Pace::Constant { warmup, counted, .. } => {
-                leg.made >= warmup.saturating_add(*counted)
-                    || now_ns >= self.end_ns.saturating_add(overtime_ns)
-            }
-            Pace::FlatOut { .. } => now_ns >= self.end_ns,
+        self.legs.iter().all(|leg| {
+            let is_late = match (&leg.plan, leg.is_flat_out) {
+                (None, false) => now_ns >= self.end_ns.saturating_add(overtime_ns),
+                _ => now_ns >= self.end_ns,
+            };
+            let has_all = !leg.is_flat_out && leg.made >= leg.warmup.saturating_add(leg.planned);
+            leg.is_ended || is_late || has_all || leg.plan.as_ref().is_some_and(|plan| plan.is_ended())
         })
+    }
+
+    /// It is over at `now_ns`: note how much each stream should have sent.
+    pub fn close(&mut self, now_ns: u64) {
+        let end_ns = now_ns.min(self.end_ns);
+        for leg in &mut self.legs {
+            leg.intended = leg.intended_by(end_ns).max(leg.counted);
+        }
     }
 
     /// Do what a change says.
@@ -191,23 +208,17 @@ impl Transmission {
 
     /// Streams that are sent flat out share the bursts; alone they have all of them.
     pub fn share_bursts(&mut self) {
-        let sends = |leg: &Leg| leg.is_flat_out() && !leg.is_ended && !leg.is_paused;
+        let sends = |leg: &Leg| leg.is_flat_out && !leg.is_ended && !leg.is_paused;
         let all: f64 = self.legs.iter().filter(|leg| sends(leg)).map(|leg| leg.weight).sum();
         for leg in &mut self.legs {
-            let own = if sends(leg) { leg.weight / all } else { 0.0 };
-            if let Pace::FlatOut { share, .. } = &mut leg.pace {
-                *share = own;
-            }
+            leg.share = if sends(leg) { leg.weight / all } else { 0.0 };
         }
     }
 
     /// Time for which a stream's schedule was held up, at most.
     pub fn held_up_ns(&self) -> u64 {
-        let of_leg = |leg: &Leg| match &leg.pace {
-            Pace::Constant { pacer, .. } => pacer.held_up_ns(),
-            Pace::FlatOut { .. } => 0,
-        };
-        self.legs.iter().map(of_leg).max().unwrap_or(0)
+        let paced = self.legs.iter().filter(|leg| !leg.is_flat_out);
+        paced.map(|leg| leg.pacer.held_up_ns()).max().unwrap_or(0)
     }
 
     /// All refusals are known: the control thread may have it back.
@@ -221,13 +232,15 @@ impl Transmission {
         // The ring takes frames from the front: those of the last legs were refused.
         for (leg, made) in self.legs.iter_mut().zip(last).rev() {
             let here = refused.min(*made);
-            match leg.pace {
-                Pace::Constant { .. } => leg.refused += here,
+            if leg.is_flat_out {
                 // They were never offered: their numbers are used again.
-                Pace::FlatOut { .. } => {
-                    leg.counted -= here;
-                    leg.made -= here;
+                leg.counted -= here;
+                leg.made -= here;
+                if let Some(plan) = &mut leg.plan {
+                    plan.take_back(here);
                 }
+            } else {
+                leg.refused += here;
             }
             refused -= here;
         }
@@ -235,25 +248,48 @@ impl Transmission {
 }
 
 impl Leg {
-    /// Is it sent as fast as the ring takes it?
-    pub fn is_flat_out(&self) -> bool {
-        matches!(self.pace, Pace::FlatOut { .. })
+    /// Of stream `stream`, made by the port's `source`, by a pacer; nothing is planned yet.
+    pub fn new(stream: u8, source: usize, pacer: Pacer, live: Arc<Live>) -> Leg {
+        Leg {
+            stream,
+            source,
+            is_flat_out: false,
+            pacer,
+            warmup: 0,
+            planned: ENDLESS,
+            share: 0.0,
+            credit: 0.0,
+            plan: None,
+            made: 0,
+            counted: 0,
+            refused: 0,
+            intended: 0,
+            short: 0,
+            departures: Departures::new(),
+            sample: 1,
+            weight: 1.0,
+            is_paused: false,
+            is_ended: false,
+            live,
+        }
     }
 
     fn set_speed(&mut self, speed: Speed, now_ns: u64) {
-        match (&mut self.pace, speed) {
-            (Pace::Constant { pacer, counted, .. }, Speed::Pps(rate)) => {
-                pacer.set_rate(rate, now_ns);
-                // Its time counts from now on, no number of frames.
-                *counted = ENDLESS;
+        match speed {
+            Speed::Pps(rate) if self.is_flat_out => {
+                self.is_flat_out = false;
+                self.warmup = self.made - self.counted;
+                self.pacer.set_rate(rate, now_ns);
+                self.pacer.restart_after(self.made, now_ns);
             }
-            (Pace::FlatOut { .. }, Speed::Max) => {}
-            (Pace::FlatOut { .. }, Speed::Pps(rate)) => {
-                let pacer = Pacer::new(rate, now_ns);
-                self.pace = Pace::Constant { pacer, warmup: self.made, counted: ENDLESS };
+            Speed::Pps(rate) => self.pacer.set_rate(rate, now_ns),
+            Speed::Max => {
+                self.is_flat_out = true;
+                self.credit = 0.0;
             }
-            (Pace::Constant { .. }, Speed::Max) => self.pace = Pace::FlatOut { share: 0.0, credit: 0.0 },
         }
+        // Its time counts from now on, no number of frames.
+        self.planned = ENDLESS;
         self.sample = match speed {
             Speed::Pps(rate) if rate <= SAMPLE_ALL_PPS_MAX => 1,
             _ => SAMPLE_FAST,
@@ -261,15 +297,15 @@ impl Leg {
     }
 
     fn pause(&mut self, now_ns: u64) {
-        if let (Pace::Constant { pacer, .. }, false) = (&mut self.pace, self.is_paused) {
-            pacer.pause(now_ns);
+        if !self.is_flat_out && !self.is_paused {
+            self.pacer.pause(now_ns);
         }
         self.is_paused = true;
     }
 
     fn resume(&mut self, now_ns: u64) {
-        if let (Pace::Constant { pacer, .. }, true) = (&mut self.pace, self.is_paused) {
-            pacer.resume(now_ns);
+        if !self.is_flat_out && self.is_paused {
+            self.pacer.resume(now_ns);
         }
         self.is_paused = false;
     }
@@ -277,37 +313,71 @@ impl Leg {
     /// What to make of this stream now, at most `room` frames. In flat-out mode `room` is the whole
     /// burst, of which the stream has its share.
     #[inline]
-    pub fn batch(&mut self, now_ns: u64, counted_from_ns: u64, room: u64) -> Batch {
-        if self.is_paused || self.is_ended {
-            return Batch { frames: 0, is_counted: false };
+    pub fn batch(&mut self, now_ns: u64, times: Times, room: u64) -> Batch {
+        let nothing = Batch { frames: 0, is_counted: false };
+        // What was not made in time is made up only where a number of frames was planned.
+        let is_over = self.planned == ENDLESS && now_ns >= times.end_ns;
+        if self.is_paused || self.is_ended || is_over {
+            return nothing;
         }
-        match &mut self.pace {
-            Pace::Constant { pacer, warmup, counted } => {
-                let left = warmup.saturating_add(*counted).saturating_sub(self.made);
-                let frames = pacer.due(now_ns).min(left).min(room);
-                if self.made < *warmup {
-                    Batch { frames: frames.min(*warmup - self.made), is_counted: false }
-                } else {
-                    Batch { frames, is_counted: true }
+        let allowed = match &mut self.plan {
+            None => self.warmup.saturating_add(self.planned).saturating_sub(self.made),
+            Some(plan) => match plan.allow(now_ns, times.counted_from_ns) {
+                Allowance::Nothing => return nothing,
+                Allowance::Frames(left) => left,
+                Allowance::Begins(at_ns, left) => {
+                    self.pacer.restart(at_ns);
+                    self.credit = 0.0;
+                    left
                 }
-            }
-            Pace::FlatOut { share, credit } => {
-                *credit += *share * room as f64;
-                Batch { frames: (*credit as u64).min(room), is_counted: now_ns >= counted_from_ns }
-            }
+            },
+        };
+        if self.is_flat_out {
+            self.credit = (self.credit + self.share * room as f64).min(2.0 * room as f64);
+            let frames = (self.credit as u64).min(room).min(allowed);
+            return Batch { frames, is_counted: now_ns >= times.counted_from_ns };
+        }
+        let frames = self.pacer.due(now_ns).min(allowed).min(room);
+        match self.warmup.saturating_sub(self.made) {
+            0 => Batch { frames, is_counted: true },
+            left => Batch { frames: frames.min(left), is_counted: false },
         }
     }
 
-    /// Frames of a batch were made.
+    /// `made` frames of a batch were made, beginning at `now_ns`.
     #[inline]
-    pub fn advance(&mut self, batch: Batch, made: u64) {
+    pub fn advance(&mut self, batch: Batch, made: u64, now_ns: u64) {
+        self.short += batch.frames - made;
+        if made == 0 {
+            return;
+        }
         self.made += made;
+        if self.is_flat_out {
+            self.credit -= made as f64;
+        } else {
+            if batch.is_counted {
+                self.departures.note(&self.pacer, made, now_ns);
+            }
+            self.pacer.advance(made);
+        }
         if batch.is_counted {
             self.counted += made;
         }
-        match &mut self.pace {
-            Pace::Constant { pacer, .. } => pacer.advance(made),
-            Pace::FlatOut { credit, .. } => *credit -= made as f64,
+        if let Some(plan) = &mut self.plan {
+            let due_ns = if self.is_flat_out { now_ns } else { self.pacer.last_sent_due_ns() };
+            plan.advance(made, due_ns);
+        }
+    }
+
+    /// Counted frames that should have been made by `end_ns`.
+    fn intended_by(&mut self, end_ns: u64) -> u64 {
+        if self.is_flat_out {
+            return self.counted;
+        }
+        let due = self.pacer.intended(end_ns);
+        match &self.plan {
+            Some(plan) => plan.left().map_or(self.counted, |left| due.min(self.counted.saturating_add(left))),
+            None => due.saturating_sub(self.warmup).min(self.planned),
         }
     }
 }

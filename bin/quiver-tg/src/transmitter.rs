@@ -10,7 +10,7 @@ use quiver_wire::MacAddress;
 use crate::profile::BURST_MAX;
 use crate::stamp::{STAMP_BYTES, STREAMS_MAX, Stamp, time_for_stamp};
 use crate::traffic::Source;
-use crate::transmission::{Batch, Change, Leg, Transmission};
+use crate::transmission::{Batch, Change, Leg, Times, Transmission};
 
 /// Flat out, a burst that found the ring full is followed by one of what it took and this.
 const PROBE_FRAMES: u64 = 4;
@@ -125,6 +125,7 @@ impl Transmitter {
             }
         }
         if let Some(next) = self.orders.take() {
+            self.current.close(now_ns);
             let before = std::mem::replace(&mut self.current, next);
             self.quota = self.current.burst_frames_max as u64;
             // Never full: there are no more of them under way than it has places.
@@ -168,23 +169,25 @@ impl Transmitter {
     fn make(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let now_ns = cx.now_ns;
         let transmission = &mut *self.current;
-        let Transmission { measurement, counted_from_ns, burst_frames_max, .. } = *transmission;
-        let is_flat_out = transmission.legs.iter().any(Leg::is_flat_out);
+        let Transmission { measurement, counted_from_ns, end_ns, burst_frames_max, .. } = *transmission;
+        let times = Times { counted_from_ns, end_ns };
+        let is_flat_out = transmission.legs.iter().any(|leg| leg.is_flat_out);
         let limit = if is_flat_out { self.quota } else { burst_frames_max as u64 };
         let whole = limit.min(frame.room() as u64);
         let mut room = whole;
         for (place, leg) in transmission.legs.iter_mut().enumerate() {
             self.counted[place] = 0;
-            let batch = leg.batch(now_ns, counted_from_ns, if leg.is_flat_out() { whole } else { room });
+            let batch = leg.batch(now_ns, times, if leg.is_flat_out { whole } else { room });
             let batch = Batch { frames: batch.frames.min(room), ..batch };
+            let Some(source) = self.sources.get_mut(leg.source) else { continue };
             if batch.frames == 0 {
                 continue;
             }
             let measurement = measurement.wrapping_add(u8::from(batch.is_counted));
-            let source = &mut self.sources[place];
+            let begun_ns = self.clock.now_ns();
             let order = Order { clock: &self.clock, leg, batch, measurement };
             let made = order.write_all(source, cx, frame);
-            leg.advance(batch, made);
+            leg.advance(batch, made, begun_ns);
             room -= made;
             self.burst += made;
             if batch.is_counted && made > 0 {
@@ -220,6 +223,12 @@ macro_rules! kernel {
 impl Order<'_> {
     /// Make its frames by the kernel that fits; how many there were buffers for.
     fn write_all(&self, source: &mut Source, cx: &mut Context<'_>, frame: &mut Frame) -> u64 {
+        let source = match source {
+            Source::Made(made) => &mut **made,
+            Source::Replay(replay, _) => {
+                return self.write(cx, frame, |p, s, bytes, cache| replay.write(p, s, bytes, cache));
+            }
+        };
         match source.kernel() {
             (Some(64), 0) => kernel!(self, source, cx, frame, 64, 0),
             (Some(64), 1) => kernel!(self, source, cx, frame, 64, 1),

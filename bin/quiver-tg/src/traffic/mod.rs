@@ -3,6 +3,8 @@
 pub mod column;
 pub mod program;
 pub mod random;
+pub mod recording;
+pub mod replay;
 pub mod source;
 pub mod values;
 

@@ -337,7 +337,7 @@ impl Draft {
 }
 
 /// The sum of 16-bit words; an odd byte at the end is the upper half of one.
-fn sum_of(bytes: &[u8]) -> u64 {
+pub fn sum_of(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let rest = rest.first().map_or(0, |byte| u64::from(*byte) << 8);
     pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum::<u64>() + rest

@@ -1,30 +1,117 @@
 //! A stream as the transmitter uses it: writes its frames one after the other.
 
+use std::sync::Arc;
+
 use quiver_core::Packet;
 use quiver_core::buffer::BufferCache;
 
 use super::column::CHUNK;
 use super::program::{FrameLength, PIECE_BYTES, Program};
+use super::recording::Recording;
+use super::replay::Replay;
 use super::values::ValuesError;
 use crate::profile::Stream;
 use crate::stamp::STAMP_BYTES;
 
 /// Makes the frames of one stream.
-pub struct Source {
+pub enum Source {
+    /// From headers.
+    Made(Box<Made>),
+    /// As they are.
+    Replay(Box<Replay>, Option<Arc<[u64]>>),
+}
+
+impl Source {
+    /// From its description; reads and draws all values and packets. The profile has been checked.
+    pub fn new(stream: &Stream) -> Result<Source, ValuesError> {
+        if let Some(pcap) = &stream.pcap {
+            let path = pcap.file.clone();
+            let read = Recording::read(&path).map_err(|message| ValuesError::Packets { path, message })?;
+            let scaled = |at: u64| (at as f64 / pcap.speed) as u64;
+            let times = pcap.own_times.then(|| read.times_ns.iter().map(|at| scaled(*at)).collect());
+            return Ok(Source::Replay(Box::new(Replay::new(stream, read.packets)), times));
+        }
+        if !stream.packets.is_empty() {
+            let packets = stream.packets.iter().map(|packet| packet.0.clone()).collect();
+            return Ok(Source::Replay(Box::new(Replay::new(stream, packets)), None));
+        }
+        Ok(Source::Made(Box::new(Made::new(stream)?)))
+    }
+
+    /// A frame on average, bytes.
+    pub fn frame_bytes_mean(&self) -> f64 {
+        match self {
+            Source::Made(made) => made.frame_bytes.1,
+            Source::Replay(replay, _) => replay.frame_bytes_mean(),
+        }
+    }
+
+    /// The longest frame, bytes.
+    pub fn frame_bytes_max(&self) -> usize {
+        match self {
+            Source::Made(made) => made.frame_bytes.0,
+            Source::Replay(replay, _) => replay.frame_bytes_max(),
+        }
+    }
+
+    /// Packets before they come round, if they do.
+    pub fn packets(&self) -> Option<u64> {
+        match self {
+            Source::Made(_) => None,
+            Source::Replay(replay, _) => Some(replay.packets()),
+        }
+    }
+
+    /// When they are due by themselves, nanoseconds behind the first.
+    pub fn times_ns(&self) -> Option<Arc<[u64]>> {
+        match self {
+            Source::Made(_) => None,
+            Source::Replay(_, times_ns) => times_ns.clone(),
+        }
+    }
+
+    /// Write the next frame with `stamp` into an empty packet; false when there is no buffer for its
+    /// further segments (then it holds a part).
+    #[must_use]
+    pub fn write(
+        &mut self,
+        packet: &mut Packet,
+        stamp: &[u8; STAMP_BYTES],
+        data_bytes: usize,
+        cache: &mut BufferCache,
+    ) -> bool {
+        match self {
+            Source::Made(made) => made.write(packet, stamp, data_bytes, cache),
+            Source::Replay(replay, _) => replay.write(packet, stamp, data_bytes, cache),
+        }
+    }
+
+    /// Send all frames to this MAC address from now on. Packets that are sent as they are stay so.
+    pub fn set_destination(&mut self, mac: [u8; 6]) {
+        if let Source::Made(made) = self {
+            made.set_destination(mac);
+        }
+    }
+}
+
+/// Makes frames from headers.
+pub struct Made {
     program: Program,
     /// The next frame's place in the columns; [`CHUNK`] when they are used up.
     next: usize,
     /// For frames longer than a buffer.
     scratch: Box<[u8]>,
     is_stamped: bool,
+    /// The longest, and the mean.
+    frame_bytes: (usize, f64),
 }
 
-impl Source {
-    /// From its description; reads and draws all values. The profile has been checked.
-    pub fn new(stream: &Stream) -> Result<Source, ValuesError> {
+impl Made {
+    fn new(stream: &Stream) -> Result<Made, ValuesError> {
         let program = Program::new(stream)?;
         let scratch = vec![0; program.template.len()].into_boxed_slice();
-        Ok(Source { program, next: CHUNK, scratch, is_stamped: stream.stamp })
+        let frame_bytes = (stream.frame_bytes_max(), stream.frame_bytes_mean());
+        Ok(Made { program, next: CHUNK, scratch, is_stamped: stream.stamp, frame_bytes })
     }
 
     /// The kernel that writes its frames: bytes that are copied, if they are all alike, and windows.
@@ -33,8 +120,7 @@ impl Source {
         (is_plain.then_some(self.program.template.len()), self.program.windows.len())
     }
 
-    /// Send all frames to this MAC address from now on.
-    pub fn set_destination(&mut self, mac: [u8; 6]) {
+    fn set_destination(&mut self, mac: [u8; 6]) {
         self.program.set_constant(0, &mac);
         self.next = CHUNK;
     }
@@ -151,7 +237,7 @@ impl Source {
 
 /// Write bytes at a place that is inside: sizes are checked before a source is made.
 #[inline(always)]
-fn put<const N: usize>(frame: &mut [u8], at: usize, bytes: [u8; N]) {
+pub fn put<const N: usize>(frame: &mut [u8], at: usize, bytes: [u8; N]) {
     if let Some(place) = frame.get_mut(at..at + N) {
         place.copy_from_slice(&bytes);
     }
