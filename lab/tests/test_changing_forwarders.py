@@ -98,7 +98,7 @@ def test_csit_latency_goes_from_no_load_to_pdr() -> None:
     loads = csit_loads(1e7, 9.9e6, directions=2)
     assert [load.name for load in loads] == ["no load", "10 % PDR", "50 % PDR", "90 % PDR", "NDR", "PDR"]
     assert loads[0].load_pps == 18_000.0
-    rows = drive(latency_at(loads, 1e7, 1.0), SimulatedForwarder(LossCurve(1e7)))
+    rows = drive(latency_at(loads, 1.0), SimulatedForwarder(LossCurve(1e7)))
     medians = [row.latency.p50_ns for row in rows if row.latency]
     assert medians == sorted(medians)
     assert rows[-1].percent_of_pdr == 100.0

@@ -249,9 +249,7 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         wanted = search.latency
         plan = (
             latency_at(
-                csit_loads(pdr, result.ndr_pps, directions=scenario.traffic.directions),
-                pdr,
-                wanted.duration_s,
+                csit_loads(pdr, result.ndr_pps, directions=scenario.traffic.directions), wanted.duration_s
             )
             if wanted.csit
             else latency_under_load(pdr, wanted.percents_of_pdr, wanted.duration_s)

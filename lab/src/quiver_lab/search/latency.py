@@ -33,30 +33,39 @@ class NamedLoad:
 
     name: str
     load_pps: float
+    percent_of_pdr: float
+
+    @staticmethod
+    def of_pdr(percent: float, pdr_pps: float) -> NamedLoad:
+        """A share of PDR."""
+        return NamedLoad(f"{percent:g} % PDR", pdr_pps * percent / 100.0, percent)
+
+    @staticmethod
+    def called(name: str, load_pps: float, pdr_pps: float) -> NamedLoad:
+        """A load that has a name of its own."""
+        return NamedLoad(name, load_pps, 100.0 * load_pps / pdr_pps)
 
 
 def csit_loads(pdr_pps: float, ndr_pps: float | None = None, *, directions: int = 1) -> tuple[NamedLoad, ...]:
     """No load, 10, 50 and 90 % of PDR, NDR, PDR: from the lowest to the highest. NDR is left out where a
     forwarder has none; "no load" is never above a tenth of PDR."""
-    loads = [NamedLoad("no load", min(NO_LOAD_PPS * directions, pdr_pps / 10.0))]
-    loads += [NamedLoad(f"{percent:g} % PDR", pdr_pps * percent / 100.0) for percent in CSIT_PERCENTS]
-    if ndr_pps:
-        loads.append(NamedLoad("NDR", ndr_pps))
-    return (*loads, NamedLoad("PDR", pdr_pps))
-
-
-def latency_at(
-    loads: Sequence[NamedLoad], pdr_pps: float, duration_s: float
-) -> TrialPlan[list[LatencyAtLoad]]:
-    """Ask for one trial at each load, in the order given."""
     if pdr_pps <= 0.0:
         raise ValueError(f"PDR must be positive, not {pdr_pps}")
+    loads = [NamedLoad.called("no load", min(NO_LOAD_PPS * directions, pdr_pps / 10.0), pdr_pps)]
+    loads += [NamedLoad.of_pdr(percent, pdr_pps) for percent in CSIT_PERCENTS]
+    if ndr_pps:
+        loads.append(NamedLoad.called("NDR", ndr_pps, pdr_pps))
+    return (*loads, NamedLoad("PDR", pdr_pps, 100.0))
+
+
+def latency_at(loads: Sequence[NamedLoad], duration_s: float) -> TrialPlan[list[LatencyAtLoad]]:
+    """Ask for one trial at each load, in the order given."""
     rows: list[LatencyAtLoad] = []
     for load in loads:
         trial = yield TrialRequest(duration_s, load.load_pps)
         rows.append(
             LatencyAtLoad(
-                percent_of_pdr=100.0 * load.load_pps / pdr_pps,
+                percent_of_pdr=load.percent_of_pdr,
                 load_pps=load.load_pps,
                 loss_ratio=trial.loss_ratio,
                 latency=trial.latency,
@@ -71,21 +80,7 @@ def latency_under_load(
     pdr_pps: float, percents: Sequence[float], duration_s: float
 ) -> TrialPlan[list[LatencyAtLoad]]:
     """Ask for one trial at each percentage of `pdr_pps`, in the order given."""
-    rows: list[LatencyAtLoad] = []
-    for percent in percents:
-        load_pps = pdr_pps * percent / 100.0
-        trial = yield TrialRequest(duration_s, load_pps)
-        rows.append(
-            LatencyAtLoad(
-                percent_of_pdr=percent,
-                load_pps=load_pps,
-                loss_ratio=trial.loss_ratio,
-                latency=trial.latency,
-                limited_by_generator=trial.limited_by_generator,
-                name=f"{percent:g} % PDR",
-            )
-        )
-    return rows
+    return latency_at([NamedLoad.of_pdr(percent, pdr_pps) for percent in percents], duration_s)
 
 
 def latency_curve(
