@@ -1,11 +1,15 @@
 //! A vector of packets on its way between two nodes, and the loops that run over it.
 #![allow(unsafe_code)]
 
+mod sorting;
+
 use std::mem::MaybeUninit;
 
 use crate::ids::NodeId;
 use crate::node::{DROP, Reason};
 use crate::packet::Packet;
+
+pub(crate) use sorting::Sorting;
 
 /// Packets in a vector at most.
 pub const FRAME_PACKETS_MAX: usize = 256;
@@ -33,6 +37,13 @@ impl Marks {
     #[inline(always)]
     pub fn word(&self, block: usize) -> u64 {
         self.0[block % 4]
+    }
+
+    /// The first marked place.
+    #[inline(always)]
+    fn first(&self) -> Option<usize> {
+        let (word, marks) = self.0.iter().enumerate().find(|(_, marks)| **marks != 0)?;
+        Some(word * 64 + marks.trailing_zeros() as usize)
     }
 
     /// Is the place marked?
@@ -257,13 +268,12 @@ impl Frame {
     pub fn route_ahead<R: Reason>(&mut self, mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>) {
         let (packets, next) = self.split_mut();
         let length = packets.len();
-        packets[..length.min(PREFETCH_AHEAD)].iter().for_each(Packet::prefetch);
-        let steady = length.saturating_sub(PREFETCH_AHEAD);
-        for i in 0..steady {
-            packets[i + PREFETCH_AHEAD].prefetch();
-            next[i] = settle(decide(&mut packets[i]), &mut packets[i]);
-        }
-        for i in steady..length {
+        packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
+        // `decide` stands here once: what stands twice is called, not inlined.
+        for i in 0..length {
+            if let Some(ahead) = packets.get(i + PREFETCH_AHEAD) {
+                ahead.prefetch();
+            }
             next[i] = settle(decide(&mut packets[i]), &mut packets[i]);
         }
     }

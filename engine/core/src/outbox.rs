@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::buffer::BufferCache;
 use crate::counters::{NODES_MAX, WorkerCounters};
-use crate::frame::{FRAME_PACKETS_MAX, Frame};
+use crate::frame::{Frame, Sorting};
 use crate::ids::NodeId;
 use crate::node::DROP;
 use crate::packet::{Packet, PacketFlags};
@@ -113,15 +113,50 @@ impl Outbox {
         counters: &WorkerCounters,
     ) {
         let (traced, same_rx) = (frame.traced, frame.is_same_rx());
-        let mut nexts = [NodeId(0); FRAME_PACKETS_MAX];
-        nexts[..frame.len()].copy_from_slice(frame.split_mut().1);
-        for (mut packet, next) in frame.drain().zip(nexts) {
-            if next == DROP {
-                name_the_dead(from, &mut packet);
+        let rx = frame.packets().first().map(|packet| packet.rx);
+        let mut sorting = Sorting::new(&mut frame);
+        while let Some(mut group) = sorting.next_group() {
+            let next = if group.next.index() < NODES_MAX { group.next } else { DROP };
+            let dies = group.next == DROP;
+            while !group.is_empty() {
+                let Some(open) = self.open_or_new(next, same_rx) else {
+                    group.drain(|packet| {
+                        counters.no_frame.add(1);
+                        buffers.free(packet);
+                    });
+                    break;
+                };
+                let open_rx = open.packets().first().map(|packet| packet.rx);
+                let mut differs = same_rx && open_rx.is_some() && open_rx != rx;
+                let mut has_traced = false;
+                group.move_to(open, |packet| {
+                    differs |= !same_rx && open_rx.is_some_and(|open_rx| open_rx != packet.rx);
+                    has_traced |= traced && packet.has(PacketFlags::TRACED);
+                    if dies {
+                        name_the_dead(from, packet);
+                    }
+                });
+                open.traced |= has_traced;
+                if differs {
+                    open.set_same_rx(false);
+                }
+                if open.room() == 0 {
+                    self.open[next.index()] = CLOSED;
+                }
             }
-            self.put(next, packet, traced, same_rx, buffers, counters);
         }
         self.recycle(frame);
+    }
+
+    /// The node's open vector, or a new one.
+    #[inline]
+    fn open_or_new(&mut self, node: NodeId, same_rx: bool) -> Option<&mut Frame> {
+        if self.open_frame(node).is_none() {
+            let mut frame = self.unused.pop()?;
+            frame.set_same_rx(same_rx);
+            self.enqueue(node, frame);
+        }
+        self.open_frame(node)
     }
 
     /// One untraced packet from one node to another, which may be where packets die.
@@ -152,16 +187,9 @@ impl Outbox {
         counters: &WorkerCounters,
     ) {
         let next = if next.index() < NODES_MAX { next } else { DROP };
-        if self.open_frame(next).is_none() {
-            let Some(mut frame) = self.unused.pop() else {
-                counters.no_frame.add(1);
-                return buffers.free(packet);
-            };
-            frame.set_same_rx(same_rx);
-            self.enqueue(next, frame);
-        }
-        let Some(frame) = self.open_frame(next) else {
-            return buffers.free(packet); // cannot be: it was opened just now
+        let Some(frame) = self.open_or_new(next, same_rx) else {
+            counters.no_frame.add(1);
+            return buffers.free(packet);
         };
         if look_for_trace && packet.has(PacketFlags::TRACED) {
             frame.traced = true;
