@@ -21,8 +21,8 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::straight::<Cross<true>>(),
         SuperblockSpec::straight::<Cross<false>>(),
         // l2-input → l2-learn → l2-fwd → NAME-output; and where nothing is learned
-        SuperblockSpec::with_inquiries::<(L2Input,), (L2Learn, L2Forward)>(),
-        SuperblockSpec::with_inquiries::<(L2Input,), (L2Forward,)>(),
+        SuperblockSpec::with_look_ups::<(L2Input,), (L2Learn, L2Forward)>(),
+        SuperblockSpec::with_look_ups::<(L2Input,), (L2Forward,)>(),
         // ethernet-input → ip4-input → ip4-lookup → ip4-rewrite → NAME-output; and from ip4-input on
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip4Input,), Ip4Lookup, Ip4Rewrite>(),

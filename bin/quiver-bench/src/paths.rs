@@ -8,7 +8,7 @@ use quiver_wire::ip4::Ip4Header;
 use quiver_wire::{Header, MacAddress};
 
 use crate::device::Template;
-use crate::population::{OUR_MAC, ip4_frame, ip6_frame};
+use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
 
 /// Prefixes of the full tables.
 const FULL_IP4: usize = 1_000_000;
@@ -301,9 +301,11 @@ fn bridge_paths() -> Vec<Path> {
         "set interface l2 bridge loop0 1 bvi",
         "set interface ip address loop0 10.2.0.1/24",
     ];
+    // No control thread learns here.
+    let station = format!("l2fib add {} 1 bench0 static", MacAddress(PEER_MAC));
     let into: Vec<&str> = common
         .into_iter()
-        .chain(["set interface l2 bridge bench0 1", "ip route add 20.0.0.0/32 via 10.1.0.2 bench1"])
+        .chain(["set interface l2 bridge bench0 1", &station, "ip route add 20.0.0.0/32 via 10.1.0.2 bench1"])
         .collect();
     paths.push(path("ip4-1-bvi", Work::BridgeIp4, routed, &into, None));
     let out: Vec<&str> = common

@@ -37,6 +37,12 @@ impl<'p> Tally<'p> {
         Tally { node, ..self }
     }
 
+    /// The pass under which published things are read.
+    #[inline(always)]
+    pub fn pass(self) -> Pass<'p> {
+        self.pass
+    }
+
     /// Count an event of the stage's node.
     #[inline]
     pub fn count(self, event: impl Reason, n: u64) {
@@ -75,7 +81,9 @@ pub trait Stage: Send + 'static {
     /// Does it look into packets that nobody has looked into before? Then their first lines are asked
     /// for ahead.
     const LOOKS_FIRST: bool = false;
-    /// Does it say of packets that they came in by another interface ([`Packet::rx`])?
+    /// Does it say of packets that they came in by another interface ([`Packet::rx`])? Those that came in by the
+    /// interface that [`expect`](Self::expect) named are counted for it by the engine, all at once; the stage
+    /// counts the others.
     const SORTS: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
@@ -137,37 +145,13 @@ pub trait Steer: Stage {
 pub trait LookUp: Send + 'static {
     /// The node's name.
     const NAME: &'static str;
-    /// What is looked for.
-    type Key: Copy + Default + Send;
-    /// What is found.
-    type Found: Copy + Default + Send;
-    /// What holds for all packets that came in by one interface: the table, as a rule.
-    type Common: Copy;
-
-    /// What holds for packets that came in by `rx`.
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
-
-    /// The packet's key.
-    fn key(&self, packet: &Packet) -> Self::Key;
-
-    /// Look all keys up; `found` is as long as `keys`.
-    fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
-
-    /// What was found says where the packet goes.
-    fn settle(&self, found: Self::Found, packet: &mut Packet) -> NodeId;
-}
-
-/// A look-up that counts, lets packets die, and knows where a packet came in when it judges what was found.
-pub trait Inquiry: Send + 'static {
-    /// The node's name.
-    const NAME: &'static str;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What is looked for.
     type Key: Copy + Default + Send;
     /// What is found.
     type Found: Copy + Default + Send;
-    /// What holds for all packets that came in by one interface, read once for a vector.
+    /// What holds for all packets that came in by one interface, read once for a vector: the table, as a rule.
     type Common: Copy;
 
     /// What holds for packets that came in by `rx`.
@@ -177,13 +161,14 @@ pub trait Inquiry: Send + 'static {
     fn key(&self, common: Self::Common, packet: &Packet) -> Self::Key;
 
     /// Look all keys up; `found` is as long as `keys`.
-    fn find(&self, variant: Variant, keys: &[Self::Key], found: &mut [Self::Found]);
+    fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
 
     /// What was found says where the packet goes. An error is a drop.
     fn settle(
         &self,
         tally: Tally<'_>,
         common: Self::Common,
+        key: Self::Key,
         found: Self::Found,
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
@@ -208,8 +193,9 @@ impl<S: Stage> Node for StageNode<S> {
             stage.arrived(cx, first, frame.len() as u64);
             let common = stage.common(cx, first);
             let expected = stage.expect(cx, first, common, frame.packets());
-            let common = expected.map_or(common, |(common, _)| common);
-            cx.variant.run(EachPacket { stage, tally, common, frame });
+            let (common, onward) = expected.unwrap_or((common, first));
+            let sorted = cx.variant.run(EachPacket { stage, tally, common, onward, frame });
+            sorted.count(tally, first, onward);
         } else {
             each::<S>(frame, |packet| {
                 stage.arrived(cx, packet.rx, 1);
@@ -232,15 +218,52 @@ struct EachPacket<'a, S: Stage> {
     stage: &'a S,
     tally: Tally<'a>,
     common: S::Common,
+    /// The interface that a stage which sorts expects them to have come in by.
+    onward: InterfaceId,
     frame: &'a mut Frame,
 }
 
 impl<S: Stage> Body for EachPacket<'_, S> {
-    type Answer = ();
+    type Answer = Sorted;
 
     #[inline(always)]
-    fn run(self) {
-        each::<S>(self.frame, |packet| self.stage.decide(self.tally, self.common, packet));
+    fn run(self) -> Sorted {
+        let mut sorted = Sorted::default();
+        each::<S>(self.frame, |packet| {
+            let length = if S::SORTS { packet.length() } else { 0 };
+            let decision = self.stage.decide(self.tally, self.common, packet);
+            if S::SORTS && packet.rx == self.onward {
+                sorted.add(length);
+            }
+            decision
+        });
+        sorted
+    }
+}
+
+/// Packets that a stage which sorts found to be as expected.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sorted {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Sorted {
+    /// One more.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, length: usize) {
+        self.packets += 1;
+        self.bytes += length as u64;
+    }
+
+    /// Count them for `onward`, unless that is where they came in anyway.
+    #[inline(always)]
+    pub(crate) fn count(self, tally: Tally<'_>, rx: InterfaceId, onward: InterfaceId) {
+        if onward != rx && self.packets > 0 {
+            let counters = tally.interface_counters(onward);
+            counters.rx_packets.add(self.packets);
+            counters.rx_bytes.add(self.bytes);
+        }
     }
 }
 
@@ -255,16 +278,20 @@ struct LookUpNode<L: LookUp> {
 impl<L: LookUp> Node for LookUpNode<L> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
+        let (variant, tally) = (cx.variant, Tally::new(cx));
         if frame.is_same_rx() {
-            let (variant, common) = (cx.variant, self.look_up.common(cx, first));
-            return variant.run(AllKeys { node: self, variant, common, frame });
+            let common = self.look_up.common(cx, first);
+            variant.run(AllKeys { node: self, variant, tally, common, frame });
+            return self.look_up.end();
         }
-        let (variant, look_up) = (cx.variant, &self.look_up);
+        let look_up = &self.look_up;
         frame.route(|packet| {
-            let (key, mut found) = ([look_up.key(packet)], [L::Found::default()]);
-            look_up.find(variant, look_up.common(cx, packet.rx), &key, &mut found);
-            Ok::<_, crate::node::Never>(look_up.settle(found[0], packet))
+            let common = look_up.common(cx, packet.rx);
+            let (key, mut found) = (look_up.key(common, packet), [L::Found::default()]);
+            look_up.find(variant, common, &[key], &mut found);
+            look_up.settle(tally, common, key, found[0], packet)
         });
+        look_up.end();
     }
 }
 
@@ -272,6 +299,7 @@ impl<L: LookUp> Node for LookUpNode<L> {
 struct AllKeys<'a, L: LookUp> {
     node: &'a mut LookUpNode<L>,
     variant: Variant,
+    tally: Tally<'a>,
     common: L::Common,
     frame: &'a mut Frame,
 }
@@ -285,66 +313,12 @@ impl<L: LookUp> Body for AllKeys<'_, L> {
         let (packets, next) = self.frame.split_mut();
         let count = packets.len();
         for (packet, key) in packets.iter().zip(keys.iter_mut()) {
-            *key = look_up.key(packet);
+            *key = look_up.key(self.common, packet);
         }
         look_up.find(self.variant, self.common, &keys[..count], &mut found[..count]);
-        for ((packet, next), found) in packets.iter_mut().zip(next).zip(found.iter()) {
-            *next = look_up.settle(*found, packet);
-        }
-    }
-}
-
-/// An inquiry as a node.
-struct InquiryNode<I: Inquiry> {
-    inquiry: I,
-    /// Kept here, not on the stack: a vector's worth each.
-    keys: Box<[I::Key; FRAME_PACKETS_MAX]>,
-    found: Box<[I::Found; FRAME_PACKETS_MAX]>,
-}
-
-impl<I: Inquiry> Node for InquiryNode<I> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
-        let (variant, tally) = (cx.variant, Tally::new(cx));
-        if frame.is_same_rx() {
-            let common = self.inquiry.common(cx, first);
-            variant.run(AllInquiries { node: self, variant, tally, common, frame });
-            return self.inquiry.end();
-        }
-        let inquiry = &self.inquiry;
-        frame.route(|packet| {
-            let common = inquiry.common(cx, packet.rx);
-            let (key, mut found) = ([inquiry.key(common, packet)], [I::Found::default()]);
-            inquiry.find(variant, &key, &mut found);
-            inquiry.settle(tally, common, found[0], packet)
-        });
-        inquiry.end();
-    }
-}
-
-/// All packets of a vector from one interface.
-struct AllInquiries<'a, I: Inquiry> {
-    node: &'a mut InquiryNode<I>,
-    variant: Variant,
-    tally: Tally<'a>,
-    common: I::Common,
-    frame: &'a mut Frame,
-}
-
-impl<I: Inquiry> Body for AllInquiries<'_, I> {
-    type Answer = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let InquiryNode { inquiry, keys, found } = self.node;
-        let (packets, next) = self.frame.split_mut();
-        let count = packets.len();
-        for (packet, key) in packets.iter().zip(keys.iter_mut()) {
-            *key = inquiry.key(self.common, packet);
-        }
-        inquiry.find(self.variant, &keys[..count], &mut found[..count]);
-        for ((packet, next), found) in packets.iter_mut().zip(next).zip(found.iter()) {
-            *next = settle(inquiry.settle(self.tally, self.common, *found, packet), packet);
+        for (((packet, next), found), key) in packets.iter_mut().zip(next).zip(found.iter()).zip(keys.iter())
+        {
+            *next = settle(look_up.settle(self.tally, self.common, *key, *found, packet), packet);
         }
     }
 }
@@ -361,7 +335,7 @@ impl NodeSpec {
         NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<S::Reason>()
     }
 
-    /// A node that looks packets up, by itself or in a superblock.
+    /// A node that looks packets up and judges what was found, by itself or in a superblock.
     pub fn look_up<L: LookUp>(
         help: &'static str,
         make: impl Fn(&Wiring<'_>) -> L + Send + Sync + 'static,
@@ -375,26 +349,7 @@ impl NodeSpec {
                 found: Box::new([L::Found::default(); FRAME_PACKETS_MAX]),
             })
         });
-        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }
-    }
-}
-
-impl NodeSpec {
-    /// A node that looks packets up and judges each, by itself or in a superblock.
-    pub fn inquiry<I: Inquiry>(
-        help: &'static str,
-        make: impl Fn(&Wiring<'_>) -> I + Send + Sync + 'static,
-    ) -> NodeSpec {
-        let make: Arc<dyn Fn(&Wiring<'_>) -> I + Send + Sync> = Arc::new(make);
-        let alone = make.clone();
-        let spec = NodeSpec::new(I::NAME, help, move |wiring| {
-            Box::new(InquiryNode {
-                inquiry: alone(wiring),
-                keys: Box::new([I::Key::default(); FRAME_PACKETS_MAX]),
-                found: Box::new([I::Found::default(); FRAME_PACKETS_MAX]),
-            })
-        });
-        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<I::Reason>()
+        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<L::Reason>()
     }
 }
 

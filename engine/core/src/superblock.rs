@@ -3,7 +3,7 @@
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
 //! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 
-mod inquiries;
+mod look_ups;
 mod steered;
 
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::context::Context;
 use crate::counters::WorkerCounters;
 use crate::cpu::{Body, Variant};
 use crate::directory::Directory;
-use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, PREFETCH_AHEAD};
+use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, PREFETCH_AHEAD, settle};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::{Outputs, Shares};
-use crate::stage::{LookUp, Stage, StageMaker, Tally, decide};
+use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, decide};
 
-pub use inquiries::Inquiries;
+pub use look_ups::LookUps;
 
 /// Nodes in one superblock at most, the interface's output not counted.
 pub const STAGES_MAX: usize = 8;
@@ -76,6 +76,8 @@ pub trait Stages: Sized + Send + 'static {
     type Common: Copy;
     /// The nodes' names.
     const NAMES: &'static [&'static str];
+    /// Does one of them sort packets by the interface that they came in by?
+    const SORT: bool;
     #[doc(hidden)]
     fn make(makers: &Makers<'_>) -> Self;
     #[doc(hidden)]
@@ -110,6 +112,7 @@ macro_rules! stages {
         impl<$($stage: Stage),+> Stages for ($($stage,)+) {
             type Common = ($($stage::Common,)+);
             const NAMES: &'static [&'static str] = &[$($stage::NAME),+];
+            const SORT: bool = $($stage::SORTS)||+;
 
             fn make(makers: &Makers<'_>) -> Self {
                 ($(makers.make::<$stage>($stage::NAME),)+)
@@ -161,6 +164,32 @@ macro_rules! stages {
             }
         }
     };
+}
+
+/// Decide about one packet, and note whether it is of the interface that is expected.
+#[inline(always)]
+fn decide_and_sort<H: Stages>(
+    head: &H,
+    (tally, common): (Tally<'_>, H::Common),
+    ids: &Ids,
+    ways: &Ways,
+    packet: &mut Packet,
+    sorted: &mut Sorted,
+) -> Result<(), Exit> {
+    let length = if H::SORT { packet.length() } else { 0 };
+    let decision = head.decide(tally, common, ids, ways, packet);
+    if H::SORT && packet.rx == ways[H::NAMES.len()] {
+        sorted.add(length);
+    }
+    decision
+}
+
+/// What a pass over a vector adds up.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// Bytes in the first segments of the packets that went all the way.
+    bytes: u64,
+    sorted: Sorted,
 }
 
 stages!(A 0);
@@ -264,27 +293,26 @@ struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
 }
 
 impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
-    /// Bytes in the first segments of the packets that went all the way.
-    type Answer = u64;
+    type Answer = Sums;
 
     #[inline(always)]
-    fn run(mut self) -> u64 {
-        let mut bytes = 0;
+    fn run(mut self) -> Sums {
+        let mut sums = Sums::default();
         let packets = self.frame.packets();
         packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
         let blocks = packets.len().div_ceil(BLOCK);
         for block in 0..blocks {
-            self.check(block);
-            bytes += self.finish(block);
+            self.check(block, &mut sums.sorted);
+            sums.bytes += self.finish(block);
         }
-        bytes
+        sums
     }
 }
 
 impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
     /// Check a block's packets, and collect their keys.
     #[inline(always)]
-    fn check(&mut self, block: usize) {
+    fn check(&mut self, block: usize, sorted: &mut Sorted) {
         let WithLookUp { head, look_up, ids, keys, exits, .. } = &mut *self.block;
         let ids = *ids;
         let (packets, next) = self.frame.split_mut();
@@ -294,8 +322,9 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
             let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
             later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
             for (packet, key) in now.iter_mut().zip(keys) {
-                *key = match head.decide(self.tally, self.head, &ids, self.ways, packet) {
-                    Ok(()) => look_up.key(packet),
+                let common = (self.tally, self.head);
+                *key = match decide_and_sort(head, common, &ids, self.ways, packet, sorted) {
+                    Ok(()) => look_up.key(self.look_up, packet),
                     Err(exit) => {
                         next[begin + index] = exit.next;
                         exits.places[begin + index] = exit.place as u8;
@@ -319,15 +348,20 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
         look_up.find(self.variant, self.look_up, &keys[..count], &mut found[..count]);
-        let tail_id = ids[WithLookUp::<H, L, T>::TAIL];
-        let tally = self.tally.of(tail_id);
+        let (look_up_id, tail_id) = (ids[WithLookUp::<H, L, T>::LOOK_UP], ids[WithLookUp::<H, L, T>::TAIL]);
+        let (asking, tally) = (self.tally.of(look_up_id), self.tally.of(tail_id));
+        let ask = |key, found, packet: &mut Packet| {
+            settle(look_up.settle(asking, self.look_up, key, found, packet), packet)
+        };
         let (packets, next) = (&mut packets[begin..begin + count], &mut next[begin..begin + count]);
         let mut bytes = 0;
         let mut left = exits.marks.word(block);
         if left == 0 {
             let mut elsewhere = 0;
-            for ((packet, next), found) in packets.iter_mut().zip(&mut *next).zip(found.iter()) {
-                *next = look_up.settle(*found, packet);
+            for (((packet, next), found), key) in
+                packets.iter_mut().zip(&mut *next).zip(found.iter()).zip(keys.iter())
+            {
+                *next = ask(*key, *found, packet);
                 elsewhere |= next.0 ^ tail_id.0;
             }
             if elsewhere == 0 {
@@ -339,7 +373,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
             }
         } else {
             for (index, packet) in packets.iter_mut().enumerate().filter(|(i, _)| left >> i & 1 == 0) {
-                next[index] = look_up.settle(found[index], packet);
+                next[index] = ask(keys[index], found[index], packet);
             }
         }
         for (index, packet) in packets.iter_mut().enumerate() {
@@ -373,7 +407,9 @@ impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
         let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
         let pass = Pass { block: self, tally, variant, head, ways: &ways, look_up, tail, frame: &mut *frame };
-        let bytes = variant.run(pass);
+        let sums = variant.run(pass);
+        self.look_up.end();
+        sums.sorted.count(tally, ways[0], rx);
         let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
         let arrived = count_arrived(count, &left, Self::TAIL + 1);
         self.head.arrived(cx, &ways, &arrived);
@@ -383,7 +419,7 @@ impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
         }
         let mostly_left = frame.len() * 2 < count;
         let tx = frame.packets().first().map(|packet| packet.tx);
-        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, bytes, frame));
+        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, sums.bytes, frame));
         let from = last_of(&outputs).unwrap_or(self.ids[Self::TAIL]);
         Ok(Passed { arrived, from, outputs, mostly_left })
     }

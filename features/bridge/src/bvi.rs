@@ -23,24 +23,29 @@ fn common_tx(frame: &Frame) -> Option<InterfaceId> {
     (differing == 0).then_some(first)
 }
 
+/// Where packets go that come for a routed interface; `None` when it is down or gone.
+fn way(cx: &Context<'_>, id: InterfaceId) -> Option<NodeId> {
+    let row = cx.interface(id).filter(|row| row.up)?;
+    Some(row.first(DEVICE_INPUT, row.input))
+}
+
 /// Received on the routed interface, as from a device.
-fn receive(cx: &Context<'_>, id: InterfaceId, packet: &mut Packet) -> Result<NodeId, BviDrop> {
+#[inline(always)]
+fn receive(id: InterfaceId, way: Option<NodeId>, packet: &mut Packet) -> Result<NodeId, BviDrop> {
     packet.rx = id;
     packet.l2_bytes = 0;
     packet.clear(PacketFlags::L2_GROUP);
+    packet.arc_restart();
     if !packet.turn() {
         return Err(BviDrop::Loop);
     }
-    match cx.interface(id) {
-        Some(row) if row.up => Ok(cx.enter_arc(DEVICE_INPUT, id, packet, row.input)),
-        _ => Err(BviDrop::Down),
-    }
+    way.ok_or(BviDrop::Down)
 }
 
-fn count(cx: &Context<'_>, id: InterfaceId, packets: &[Packet]) {
+fn count(cx: &Context<'_>, id: InterfaceId, packets: u64, bytes: u64) {
     let counters = cx.interface_counters(id);
-    counters.rx_packets.add(packets.len() as u64);
-    counters.rx_bytes.add(packets.iter().map(|packet| packet.length() as u64).sum());
+    counters.rx_packets.add(packets);
+    counters.rx_bytes.add(bytes);
 }
 
 /// `bvi-input`.
@@ -50,16 +55,20 @@ impl Node for BviInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         match common_tx(frame) {
             Some(id) => {
-                count(cx, id, frame.packets());
-                frame.route(|packet| receive(cx, id, packet));
+                let (way, mut bytes) = (way(cx, id), 0);
+                frame.route(|packet| {
+                    bytes += packet.length() as u64;
+                    receive(id, way, packet)
+                });
+                count(cx, id, frame.len() as u64, bytes);
                 frame.set_same_rx(true);
             }
             None => {
                 frame.set_same_rx(false);
                 frame.route(|packet| {
                     let id = packet.tx;
-                    count(cx, id, std::slice::from_ref(packet));
-                    receive(cx, id, packet)
+                    count(cx, id, 1, packet.length() as u64);
+                    receive(id, way(cx, id), packet)
                 });
             }
         }

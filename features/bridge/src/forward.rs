@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::node::{DROP, NodeSpec};
-use quiver_core::stage::{Inquiry, Tally};
+use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable};
 
@@ -73,7 +73,7 @@ impl L2Forward {
     }
 }
 
-impl Inquiry for L2Forward {
+impl LookUp for L2Forward {
     const NAME: &'static str = "l2-fwd";
     type Reason = L2ForwardDrop;
     type Key = u64;
@@ -97,7 +97,7 @@ impl Inquiry for L2Forward {
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, keys: &[u64], found: &mut [MacEntry]) {
+    fn find(&self, variant: Variant, _: Common, keys: &[u64], found: &mut [MacEntry]) {
         self.table.lookup_slice(variant, keys, found);
     }
 
@@ -106,6 +106,7 @@ impl Inquiry for L2Forward {
         &self,
         _: Tally<'_>,
         common: Common,
+        _: u64,
         found: MacEntry,
         packet: &mut Packet,
     ) -> Result<NodeId, L2ForwardDrop> {
@@ -122,7 +123,7 @@ impl Inquiry for L2Forward {
 
 pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
     let (published, table) = (published.clone(), table.clone());
-    NodeSpec::inquiry("Finds the port that a station is behind", move |wiring| L2Forward {
+    NodeSpec::look_up("Finds the port that a station is behind", move |wiring| L2Forward {
         published: published.clone(),
         table: table.clone(),
         flood: wiring.node("l2-uu-flood"),

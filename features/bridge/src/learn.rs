@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::node::{DROP, NodeSpec};
-use quiver_core::stage::{Inquiry, Tally};
+use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
 
@@ -106,7 +106,7 @@ impl L2Learn {
     }
 }
 
-impl Inquiry for L2Learn {
+impl LookUp for L2Learn {
     const NAME: &'static str = "l2-learn";
     type Reason = L2LearnDrop;
     type Key = u64;
@@ -131,7 +131,7 @@ impl Inquiry for L2Learn {
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, keys: &[u64], found: &mut [MacEntry]) {
+    fn find(&self, variant: Variant, _: Common, keys: &[u64], found: &mut [MacEntry]) {
         self.table.lookup_slice(variant, keys, found);
     }
 
@@ -140,6 +140,7 @@ impl Inquiry for L2Learn {
         &self,
         tally: Tally<'_>,
         common: Common,
+        _: u64,
         found: MacEntry,
         packet: &mut Packet,
     ) -> Result<NodeId, L2LearnDrop> {
@@ -160,7 +161,7 @@ impl Inquiry for L2Learn {
 
 pub(crate) fn spec(published: &Arc<Published>, table: &MacTable, offices: &Offices) -> NodeSpec {
     let (published, table, offices) = (published.clone(), table.clone(), offices.clone());
-    NodeSpec::inquiry("Learns which port a station is behind", move |wiring| L2Learn {
+    NodeSpec::look_up("Learns which port a station is behind", move |wiring| L2Learn {
         published: published.clone(),
         table: table.clone(),
         ways: ways(wiring),

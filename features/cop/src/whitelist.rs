@@ -1,14 +1,17 @@
 //! `ip4-cop-whitelist`, `ip6-cop-whitelist`: may this source come by this interface?
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_core::arc::ArcId;
-use quiver_core::frame::settle;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::context::Behind;
+use quiver_core::cpu::Variant;
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{LookUp, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
-use quiver_tables::ip::{IpFamily, IpTables, Sources};
+use quiver_tables::ip::{IpFamily, IpTables};
 use quiver_tables::prefix::Address;
 
 use crate::tables::Whitelists;
@@ -21,87 +24,89 @@ quiver_core::reasons! {
     }
 }
 
+/// `ip4-cop-whitelist` or `ip6-cop-whitelist`: the key is the source, the answer its route in the list.
 struct Whitelist<F: IpFamily> {
     tables: Arc<IpTables>,
     lists: Arc<Whitelists>,
     arc: ArcId,
+    own: NodeId,
     lookup: NodeId,
     /// Where packets go that no route of the list takes.
     refused: NodeId,
-    sources: Sources<F>,
+    family: PhantomData<F>,
 }
 
-/// The source, or 0, which no list has.
-#[inline(always)]
-fn source<F: IpFamily>(packet: &Packet) -> F::Address {
-    F::source(packet.bytes()).unwrap_or_default()
+/// What holds for packets that came by one interface.
+#[derive(Clone, Copy)]
+struct Common {
+    /// The table that lists sources; nothing when there is none any more.
+    list: Option<u32>,
+    behind: Behind,
 }
 
-/// Is there a route for the source that does not drop? Its first path stands for all: a route drops
-/// with all its paths or with none.
-#[inline(always)]
-fn is_listed(tables: &IpTables, refused: NodeId, group: GroupId) -> Result<(), CopDrop> {
-    let listed = tables.groups.resolve(group, 0).next != refused;
-    if listed { Ok(()) } else { Err(CopDrop::NotListed) }
-}
+impl<F: IpFamily> LookUp for Whitelist<F> {
+    const NAME: &'static str = match F::FAMILY {
+        Family::Ip4 => "ip4-cop-whitelist",
+        Family::Ip6 => "ip6-cop-whitelist",
+    };
+    type Reason = CopDrop;
+    type Key = F::Address;
+    type Found = GroupId;
+    type Common = Common;
 
-impl<F: IpFamily> Whitelist<F> {
-    /// The packets of a vector that all came by one interface.
-    fn together(&mut self, cx: &Context<'_>, rx: InterfaceId, frame: &mut Frame) {
-        let (arc, lookup, refused) = (self.arc, self.lookup, self.refused);
-        let (packets, next) = frame.split_mut();
-        let Some(table) = self.lists.get(F::FAMILY, rx) else {
-            packets
-                .iter_mut()
-                .zip(next)
-                .for_each(|(packet, next)| *next = cx.next_in_arc(arc, rx, packet, lookup));
-            return;
-        };
-        let lpm = F::table(&self.tables, table);
-        let (found, _) = self.sources.find(cx.variant, lpm, packets, source::<F>);
-        for ((packet, next), group) in packets.iter_mut().zip(next).zip(found) {
-            let decision = is_listed(&self.tables, refused, *group);
-            *next = settle(decision.map(|()| cx.next_in_arc(arc, rx, packet, lookup)), packet);
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+        let list = self.lists.get(F::FAMILY, rx);
+        Common { list, behind: cx.behind(self.arc, rx, self.own, self.lookup) }
+    }
+
+    /// The source, or 0, which no list has.
+    #[inline(always)]
+    fn key(&self, _: Common, packet: &Packet) -> F::Address {
+        F::source(packet.bytes()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, common: Common, keys: &[F::Address], found: &mut [GroupId]) {
+        if let Some(table) = common.list {
+            F::table(&self.tables, table).lookup_slice(variant, keys, found);
         }
     }
-}
 
-impl<F: IpFamily> Node for Whitelist<F> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some(first) = frame.packets().first().map(|packet| packet.rx) else { return };
-        if frame.is_same_rx() {
-            return self.together(cx, first, frame);
+    /// Is there a route for the source that does not drop? Its first path stands for all: a route drops
+    /// with all its paths or with none.
+    #[inline(always)]
+    fn settle(
+        &self,
+        _: Tally<'_>,
+        common: Common,
+        _: F::Address,
+        group: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, CopDrop> {
+        if common.list.is_some() && self.tables.groups.resolve(group, 0).next == self.refused {
+            return Err(CopDrop::NotListed);
         }
-        let lists = &self.lists;
-        frame.route(|packet| {
-            let rx = packet.rx;
-            if let Some(table) = lists.get(F::FAMILY, rx) {
-                let group = F::table(&self.tables, table).lookup(source::<F>(packet));
-                is_listed(&self.tables, self.refused, group)?;
-            }
-            Ok::<_, CopDrop>(cx.next_in_arc(self.arc, rx, packet, self.lookup))
-        });
+        Ok(common.behind.take(packet))
     }
 }
 
 /// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
 pub(crate) fn spec<F: IpFamily>(arc: ArcId, lists: &Arc<Whitelists>) -> NodeSpec {
     let lists = lists.clone();
-    let (name, lookup, drop) = match F::FAMILY {
-        Family::Ip4 => ("ip4-cop-whitelist", "ip4-lookup", "ip4-drop"),
-        Family::Ip6 => ("ip6-cop-whitelist", "ip6-lookup", "ip6-drop"),
+    let (lookup, drop) = match F::FAMILY {
+        Family::Ip4 => ("ip4-lookup", "ip4-drop"),
+        Family::Ip6 => ("ip6-lookup", "ip6-drop"),
     };
-    NodeSpec::new(name, "Lets only sources pass that the interface's whitelist has", move |wiring| {
-        Box::new(Whitelist::<F> {
-            tables: wiring.shared(),
-            lists: lists.clone(),
-            arc,
-            lookup: wiring.node(lookup),
-            refused: wiring.node(drop),
-            sources: Sources::default(),
-        })
+    let help = "Lets only sources pass that the interface's whitelist has";
+    NodeSpec::look_up(help, move |wiring| Whitelist::<F> {
+        tables: wiring.shared(),
+        lists: lists.clone(),
+        arc,
+        own: wiring.id,
+        lookup: wiring.node(lookup),
+        refused: wiring.node(drop),
+        family: PhantomData,
     })
-    .reasons::<CopDrop>()
     .describe(|record, names| {
         let source = F::source(record.bytes()).map(Address::ip);
         let source = source.map_or("no source".to_owned(), |source| source.to_string());

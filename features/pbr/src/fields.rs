@@ -22,10 +22,28 @@ pub(crate) struct Fields<A> {
     pub ports: Option<(u16, u16)>,
 }
 
+/// How far into packets the matches of an interface look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Depth {
+    /// The IP header.
+    Header,
+    /// The protocol behind extension headers, and its ports.
+    Ports,
+}
+
+impl Depth {
+    /// As far as one of `matches` looks.
+    pub fn of<'m, A: Address>(mut matches: impl Iterator<Item = &'m Compiled<A>>) -> Depth {
+        if matches.any(|m| m.has_ports || m.protocol.is_some()) { Depth::Ports } else { Depth::Header }
+    }
+}
+
 /// A family whose packets are matched.
 pub(crate) trait Matched: IpFamily {
     /// What is looked at; none if there is no whole header.
-    fn fields(packet: &Packet) -> Option<Fields<Self::Address>>;
+    fn fields(packet: &Packet, depth: Depth) -> Option<Fields<Self::Address>>;
+    /// Does a packet to this address stay on the link that it came by: to a group, or link-local?
+    fn stays_on_link(to: Self::Address) -> bool;
     /// A prefix of this family.
     fn prefix(prefix: IpPrefix) -> Option<Prefix<Self::Address>>;
 }
@@ -42,12 +60,13 @@ fn noted_fields(upper: &Upper) -> (IpProtocol, Option<(u16, u16)>) {
 }
 
 impl Matched for quiver_tables::ip::Ip4 {
-    #[inline]
-    fn fields(packet: &Packet) -> Option<Fields<u32>> {
+    #[inline(always)]
+    fn fields(packet: &Packet, depth: Depth) -> Option<Fields<u32>> {
         let bytes = packet.bytes();
         let header = Ip4Header::overlay(bytes)?;
-        let (protocol, ports) = match noted(packet) {
+        let (protocol, ports) = match noted(packet).filter(|_| depth == Depth::Ports) {
             Some(upper) => noted_fields(&upper),
+            None if depth == Depth::Header => (header.protocol(), None),
             None => {
                 let has_ports = header.protocol().has_ports() && !header.is_fragment();
                 let behind = bytes.get(header.header_len()..).filter(|_| has_ports);
@@ -63,6 +82,11 @@ impl Matched for quiver_tables::ip::Ip4 {
         })
     }
 
+    #[inline(always)]
+    fn stays_on_link(to: u32) -> bool {
+        to >> 28 >= 0xe
+    }
+
     fn prefix(prefix: IpPrefix) -> Option<Prefix<u32>> {
         match prefix {
             IpPrefix::V4(prefix) => Some(prefix),
@@ -72,11 +96,12 @@ impl Matched for quiver_tables::ip::Ip4 {
 }
 
 impl Matched for quiver_tables::ip::Ip6 {
-    #[inline]
-    fn fields(packet: &Packet) -> Option<Fields<u128>> {
+    #[inline(always)]
+    fn fields(packet: &Packet, depth: Depth) -> Option<Fields<u128>> {
         let (header, behind) = Ip6Header::split(packet.bytes())?;
-        let (protocol, ports) = match noted(packet) {
+        let (protocol, ports) = match noted(packet).filter(|_| depth == Depth::Ports) {
             Some(upper) => noted_fields(&upper),
+            None if depth == Depth::Header => (header.next_header(), None),
             None => upper(header.next_header(), behind),
         };
         Some(Fields {
@@ -86,6 +111,11 @@ impl Matched for quiver_tables::ip::Ip6 {
             dscp: header.traffic_class() >> 2,
             ports,
         })
+    }
+
+    #[inline(always)]
+    fn stays_on_link(to: u128) -> bool {
+        to >> 120 == 0xff || to >> 118 == 0x3fa
     }
 
     fn prefix(prefix: IpPrefix) -> Option<Prefix<u128>> {
@@ -140,8 +170,8 @@ impl Match {
         };
         let whole = || 0..=u16::MAX;
         Some(Compiled {
-            source: prefix(&self.source)?,
-            destination: prefix(&self.destination)?,
+            source: Masked::of(prefix(&self.source)?),
+            destination: Masked::of(prefix(&self.destination)?),
             protocol: self.protocol,
             dscp: self.dscp,
             has_ports: self.source_ports.is_some() || self.destination_ports.is_some(),
@@ -151,11 +181,29 @@ impl Match {
     }
 }
 
+/// A prefix as workers compare it.
+#[derive(Clone, Copy, Debug)]
+struct Masked<A> {
+    value: A,
+    mask: A,
+}
+
+impl<A: Address> Masked<A> {
+    fn of(prefix: Prefix<A>) -> Masked<A> {
+        Masked { value: prefix.first(), mask: !(prefix.first() ^ prefix.last()) }
+    }
+
+    #[inline(always)]
+    fn contains(self, address: A) -> bool {
+        (address ^ self.value) & self.mask == A::ZERO
+    }
+}
+
 /// A match as workers compare it.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled<A: Address> {
-    source: Prefix<A>,
-    destination: Prefix<A>,
+    source: Masked<A>,
+    destination: Masked<A>,
     protocol: Option<u8>,
     dscp: Option<u8>,
     has_ports: bool,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use quiver_core::node::Wiring;
 use quiver_core::packet::TURNS_MAX;
-use quiver_core::{Context, InterfaceId, NodeId};
+use quiver_core::stage::Tally;
+use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, IpTables};
 use quiver_tables::prefix::Address;
@@ -180,7 +181,7 @@ pub(crate) fn has_no_address_yet<F: IpFamily>(bytes: &[u8], source: F::Address) 
 /// The last word on a source that failed.
 #[cold]
 pub(crate) fn appeal<F: IpFamily>(
-    cx: &Context<'_>,
+    tally: Tally<'_>,
     checks: &Checks,
     table: u32,
     bytes: &[u8],
@@ -190,9 +191,9 @@ pub(crate) fn appeal<F: IpFamily>(
     if has_no_address_yet::<F>(bytes, source) {
         return Ok(());
     }
-    if !checks.is_exempt(table, source.ip(), cx.pass) {
+    if !checks.is_exempt(table, source.ip(), tally.pass()) {
         return Err(why);
     }
-    cx.count(UrpfDrop::Exempt, 1);
+    tally.count(UrpfDrop::Exempt, 1);
     Ok(())
 }

@@ -7,6 +7,7 @@ use quiver_core::arc::INTERFACE_OUTPUT;
 use quiver_core::frame::settle;
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
+use quiver_core::stage::Tally;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, Sources};
@@ -72,7 +73,7 @@ impl<F: IpFamily> TxCheck<F> {
             let judged = match inside::<F>(packet.bytes(), has_frames).filter(|_| !is_own(packet)) {
                 Some(bytes) => {
                     let judged = self.judge.decide::<F>(check, table, *group, *key, packet.rx);
-                    judged.or_else(|why| appeal::<F>(cx, checks, table, bytes, *key, why))
+                    judged.or_else(|why| appeal::<F>(Tally::new(cx), checks, table, bytes, *key, why))
                 }
                 None => Ok(()),
             };
@@ -90,7 +91,7 @@ impl<F: IpFamily> TxCheck<F> {
                 let (table, key) = (self.table(check, tx), F::source(bytes).unwrap_or_default());
                 let group = F::table(&self.judge.tables, table).lookup(key);
                 let judged = self.judge.decide::<F>(check, table, group, key, packet.rx);
-                judged.or_else(|why| appeal::<F>(cx, checks, table, bytes, key, why))?;
+                judged.or_else(|why| appeal::<F>(Tally::new(cx), checks, table, bytes, key, why))?;
             }
             Ok::<_, UrpfDrop>(cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx))
         });

@@ -14,8 +14,8 @@ use crate::shares::{Outputs, Shares};
 use crate::stage::{Steer, Tally};
 
 use super::{
-    BLOCK, Declined, Exit, Exits, Ids, Makers, Passed, STAGES_MAX, Stages, Superblock, SuperblockSpec, Ways,
-    carry_out, count_arrived, last_of,
+    BLOCK, Declined, Exit, Exits, Ids, Makers, Passed, STAGES_MAX, Stages, Sums, Superblock, SuperblockSpec,
+    Ways, carry_out, count_arrived, decide_and_sort, last_of,
 };
 
 /// One stage, and the interface's output.
@@ -92,17 +92,16 @@ struct SteeredPass<'a, H: Stages, S> {
 }
 
 impl<H: Stages, S: Steer> Body for SteeredPass<'_, H, S> {
-    /// Bytes in the first segments of the packets that went all the way.
-    type Answer = u64;
+    type Answer = Sums;
 
     #[inline(always)]
-    fn run(self) -> u64 {
+    fn run(self) -> Sums {
         let Steered { head, ids, exits, .. } = self.block;
         let ids = *ids;
         let place = H::NAMES.len();
         let (packets, next) = self.frame.split_mut();
         packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
-        let mut bytes = 0;
+        let mut sums = Sums::default();
         for block in 0..packets.len().div_ceil(BLOCK) {
             let begin = block * BLOCK;
             let mut left = 0;
@@ -111,9 +110,11 @@ impl<H: Stages, S: Steer> Body for SteeredPass<'_, H, S> {
                     ahead.prefetch();
                 }
                 let packet = &mut packets[index];
-                let exit = match head.decide(self.tally, self.head, &ids, self.ways, packet) {
+                let common = (self.tally, self.head);
+                let decision = decide_and_sort(head, common, &ids, self.ways, packet, &mut sums.sorted);
+                let exit = match decision {
                     Ok(()) if S::takes(packet) => {
-                        bytes += packet.segment_length() as u64;
+                        sums.bytes += packet.segment_length() as u64;
                         continue;
                     }
                     Ok(()) => Exit { place: place - 1, next: ids[place] }, // for the node to judge
@@ -125,7 +126,7 @@ impl<H: Stages, S: Steer> Body for SteeredPass<'_, H, S> {
             }
             exits.marks.set_word(block, left);
         }
-        bytes
+        sums
     }
 }
 
@@ -142,7 +143,8 @@ impl<H: Stages, S: Steer> Superblock for Steered<H, S> {
         shares.take_turn(frame)?;
         let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
-        let bytes = variant.run(SteeredPass { block: self, tally, head, ways: &ways, frame: &mut *frame });
+        let sums = variant.run(SteeredPass { block: self, tally, head, ways: &ways, frame: &mut *frame });
+        sums.sorted.count(tally, ways[0], ways[place]);
         let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
         let arrived = count_arrived(count, &left, place + 1);
         self.head.arrived(cx, &ways, &arrived);
@@ -151,7 +153,7 @@ impl<H: Stages, S: Steer> Superblock for Steered<H, S> {
             self.exits.send(cx, &self.ids, frame);
         }
         let mostly_left = frame.len() * 2 < count;
-        let outputs = steer(cx, output, tx, bytes, frame);
+        let outputs = steer(cx, output, tx, sums.bytes, frame);
         let from = last_of(&outputs).unwrap_or(self.ids[place]);
         Ok(Passed { arrived, from, outputs, mostly_left })
     }

@@ -4,6 +4,8 @@
 use quiver_core::cpu::Variant;
 use quiver_core::frame::FRAME_PACKETS_MAX;
 use quiver_core::{InterfaceId, Packet};
+use quiver_wire::flow::{self, FlowFields};
+use quiver_wire::upper::Upper;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use super::interfaces::{IpInterfaces, IpTables};
@@ -21,6 +23,18 @@ pub trait IpFamily: Send + Sync + 'static {
 
     /// The source of the packet that `bytes` begin with.
     fn source(bytes: &[u8]) -> Option<Self::Address>;
+
+    /// Its destination.
+    fn destination(bytes: &[u8]) -> Option<Self::Address>;
+
+    /// Its flow's hash: addresses, protocol and ports (none in a fragment).
+    fn flow_hash(bytes: &[u8]) -> Option<u32>;
+
+    /// The hash by the fields that a table chooses.
+    fn flow_hash_by(fields: FlowFields, bytes: &[u8]) -> Option<u32>;
+
+    /// The same of a fragment, which has what `upper` says in its bytes or in those of the first.
+    fn flow_hash_of(fields: FlowFields, bytes: &[u8], upper: &Upper) -> Option<u32>;
 
     /// The prefix match with this small number.
     fn table(tables: &IpTables, index: u32) -> &Lpm<Self::Address>;
@@ -44,6 +58,24 @@ impl IpFamily for Ip4 {
     }
 
     #[inline(always)]
+    fn destination(bytes: &[u8]) -> Option<u32> {
+        Ip4Header::overlay(bytes).map(Ip4Header::destination_bits)
+    }
+
+    #[inline]
+    fn flow_hash(bytes: &[u8]) -> Option<u32> {
+        Ip4Header::split(bytes).map(|(header, behind)| flow::hash_ip4(header, behind))
+    }
+
+    fn flow_hash_by(fields: FlowFields, bytes: &[u8]) -> Option<u32> {
+        Ip4Header::split(bytes).map(|(header, behind)| flow::hash_ip4_by(fields, header, behind))
+    }
+
+    fn flow_hash_of(fields: FlowFields, bytes: &[u8], upper: &Upper) -> Option<u32> {
+        Ip4Header::overlay(bytes).map(|header| flow::hash_ip4_of(fields, header, upper))
+    }
+
+    #[inline(always)]
     fn table(tables: &IpTables, index: u32) -> &Lpm<u32> {
         tables.ip4.table(index)
     }
@@ -61,6 +93,24 @@ impl IpFamily for Ip6 {
     #[inline(always)]
     fn source(bytes: &[u8]) -> Option<u128> {
         Ip6Header::overlay(bytes).map(Ip6Header::source_bits)
+    }
+
+    #[inline(always)]
+    fn destination(bytes: &[u8]) -> Option<u128> {
+        Ip6Header::overlay(bytes).map(Ip6Header::destination_bits)
+    }
+
+    #[inline]
+    fn flow_hash(bytes: &[u8]) -> Option<u32> {
+        Ip6Header::split(bytes).map(|(header, behind)| flow::hash_ip6(header, behind))
+    }
+
+    fn flow_hash_by(fields: FlowFields, bytes: &[u8]) -> Option<u32> {
+        Ip6Header::split(bytes).map(|(header, behind)| flow::hash_ip6_by(fields, header, behind))
+    }
+
+    fn flow_hash_of(fields: FlowFields, bytes: &[u8], upper: &Upper) -> Option<u32> {
+        Ip6Header::overlay(bytes).map(|header| flow::hash_ip6_of(fields, header, upper))
     }
 
     #[inline(always)]

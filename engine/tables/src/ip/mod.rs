@@ -11,6 +11,6 @@ mod interfaces;
 pub const GROUP_ACCEPTED: u32 = u32::MAX;
 
 pub use addresses::Addresses;
-pub use choice::{choose4, choose6, destination4, destination6, noted};
+pub use choice::{choose, destination, noted};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
 pub use interfaces::{IpInterfaces, IpTables, NOT_ENABLED};

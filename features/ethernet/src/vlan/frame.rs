@@ -102,27 +102,34 @@ impl FrameTags {
 pub struct TagShape {
     tags: u64,
     mask: u64,
+    /// As `tags` and `mask`, with the last type where that lies in the eight bytes.
+    whole: u64,
+    whole_mask: u64,
     ether_type: [u8; 2],
     header_bytes: u16,
 }
 
+/// Headers of so many bytes lie, behind the addresses, within the eight that are compared at once.
+const WITHIN_BYTES: u16 = 18;
 /// Of a type field and a VID: all, but for priority and drop eligibility.
 const TAG_MASK: u64 = 0xffff_0fff;
 
 impl TagShape {
     /// That of no frame.
-    pub const OF_NONE: TagShape = TagShape { tags: 1, mask: 0, ether_type: [0; 2], header_bytes: 14 };
+    pub const OF_NONE: TagShape =
+        TagShape { tags: 1, mask: 0, whole: 1, whole_mask: 0, ether_type: [0; 2], header_bytes: 14 };
 
     /// That of `frame`, whose tags are `tags`.
     pub fn of(frame: &[u8], tags: &FrameTags) -> TagShape {
-        let mask = match tags.header_bytes {
-            14 => 0xffff << 48,
-            18 => TAG_MASK << 32,
-            _ => TAG_MASK << 32 | TAG_MASK,
+        let (mask, whole_mask) = match tags.header_bytes {
+            14 => (0xffff << 48, 0xffff << 48),
+            18 => (TAG_MASK << 32, TAG_MASK << 32 | 0xffff << 16),
+            _ => (TAG_MASK << 32 | TAG_MASK, TAG_MASK << 32 | TAG_MASK),
         };
         let Some(first) = first_tags(frame) else { return TagShape::OF_NONE };
         let ether_type = tags.ether_type.0.to_be_bytes();
-        TagShape { tags: first & mask, mask, ether_type, header_bytes: tags.header_bytes as u16 }
+        let header_bytes = tags.header_bytes as u16;
+        TagShape { tags: first & mask, mask, whole: first & whole_mask, whole_mask, ether_type, header_bytes }
     }
 
     /// Has a frame these tags?
@@ -134,8 +141,15 @@ impl TagShape {
     /// Has a frame these tags, and the same type behind them?
     #[inline(always)]
     pub fn fits(&self, frame: &[u8]) -> bool {
+        first_tags(frame).is_some_and(|first| first & self.whole_mask == self.whole)
+            && (self.header_bytes <= WITHIN_BYTES || self.ends(frame))
+    }
+
+    /// Has a frame the same type behind its two tags?
+    #[inline(always)]
+    fn ends(&self, frame: &[u8]) -> bool {
         let end = self.header_bytes();
-        self.has_tags(frame) && frame.get(end - 2..end).is_some_and(|found| found == self.ether_type)
+        frame.get(end - 2..end).is_some_and(|found| found == self.ether_type)
     }
 
     /// Bytes of addresses, tags and type.

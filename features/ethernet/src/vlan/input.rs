@@ -125,12 +125,7 @@ impl VlanInput {
         header_bytes: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, VlanDrop> {
-        if verdict.by != packet.rx {
-            let counters = tally.interface_counters(verdict.by);
-            counters.rx_packets.add(1);
-            counters.rx_bytes.add(packet.length() as u64);
-            packet.rx = verdict.by;
-        }
+        packet.rx = verdict.by;
         match verdict.fate {
             Fate::Route { address, next } => {
                 if !address.takes(packet) {
@@ -152,11 +147,21 @@ impl VlanInput {
         }
     }
 
-    /// A packet that is not like the others.
+    /// A packet that is not like the others, which are taken and counted by `expected`.
     #[inline(never)]
-    fn look_closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, VlanDrop> {
+    fn look_closer(
+        &self,
+        tally: Tally<'_>,
+        expected: InterfaceId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, VlanDrop> {
         let tags = FrameTags::read(packet.bytes()).ok_or(VlanDrop::Truncated)?;
         let verdict = self.judge(tally, packet.rx, &tags);
+        if verdict.by != packet.rx && verdict.by != expected {
+            let counters = tally.interface_counters(verdict.by);
+            counters.rx_packets.add(1);
+            counters.rx_bytes.add(packet.length() as u64);
+        }
         Self::carry_out(tally, verdict, tags.header_bytes, packet)
     }
 }
@@ -195,7 +200,7 @@ impl Stage for VlanInput {
         if expected.shape.fits(packet.bytes()) {
             return Self::carry_out(tally, expected.verdict, expected.shape.header_bytes(), packet);
         }
-        self.look_closer(tally, packet)
+        self.look_closer(tally, expected.verdict.by, packet)
     }
 }
 

@@ -1,11 +1,11 @@
 //! `ip4-lookup`: the longest prefix that holds the destination says where the packet goes.
 
 use quiver_core::cpu::Variant;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::LookUp;
+use quiver_core::node::{Never, NodeSpec};
+use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
-use quiver_tables::ip::{choose4, destination4};
+use quiver_tables::ip::{Ip4, choose, destination};
 
 use crate::tables::IpTables;
 
@@ -16,6 +16,7 @@ pub struct Ip4Lookup {
 
 impl LookUp for Ip4Lookup {
     const NAME: &'static str = "ip4-lookup";
+    type Reason = Never;
     type Key = u32;
     type Found = GroupId;
     /// The number of the interface's table.
@@ -26,8 +27,8 @@ impl LookUp for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn key(&self, packet: &Packet) -> u32 {
-        destination4(packet)
+    fn key(&self, _: u32, packet: &Packet) -> u32 {
+        destination::<Ip4>(packet)
     }
 
     #[inline(always)]
@@ -36,8 +37,15 @@ impl LookUp for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn settle(&self, group: GroupId, packet: &mut Packet) -> NodeId {
-        choose4(&self.tables.groups, group, packet)
+    fn settle(
+        &self,
+        _: Tally<'_>,
+        _: u32,
+        _: u32,
+        group: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Never> {
+        Ok(choose::<Ip4>(&self.tables.groups, group, packet))
     }
 }
 

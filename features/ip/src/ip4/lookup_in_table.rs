@@ -2,7 +2,7 @@
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::{choose4, destination4};
+use quiver_tables::ip::{Ip4, choose, destination};
 use quiver_wire::{Header, Ip4Header};
 
 use crate::tables::IpTables;
@@ -29,8 +29,8 @@ impl Ip4LookupInTable {
         if Ip4Header::overlay(packet.bytes()).is_none_or(|header| header.version() != 4) {
             return Err(LookupInTableDrop::WrongFamily);
         }
-        let group = self.tables.ip4.table(packet.index).lookup(destination4(packet));
-        Ok(choose4(&self.tables.groups, group, packet))
+        let group = self.tables.ip4.table(packet.index).lookup(destination::<Ip4>(packet));
+        Ok(choose::<Ip4>(&self.tables.groups, group, packet))
     }
 }
 

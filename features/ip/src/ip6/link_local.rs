@@ -4,7 +4,7 @@
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
-use quiver_tables::ip::{choose6, destination6};
+use quiver_tables::ip::{Ip6, choose, destination};
 
 use crate::tables::{IpTables, NOT_ENABLED};
 
@@ -31,8 +31,8 @@ impl LinkLocal {
         if table == NOT_ENABLED {
             return Err(LinkLocalDrop::NotEnabled);
         }
-        let group = self.tables.ip6.table(table).lookup(destination6(packet));
-        let next = choose6(&self.tables.groups, group, packet);
+        let group = self.tables.ip6.table(table).lookup(destination::<Ip6>(packet));
+        let next = choose::<Ip6>(&self.tables.groups, group, packet);
         if own || next == self.local { Ok(next) } else { Err(LinkLocalDrop::NotOurs) }
     }
 }

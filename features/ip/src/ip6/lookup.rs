@@ -1,11 +1,11 @@
 //! `ip6-lookup`: the longest prefix that holds the destination says where the packet goes.
 
 use quiver_core::cpu::Variant;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::LookUp;
+use quiver_core::node::{Never, NodeSpec};
+use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
-use quiver_tables::ip::{choose6, destination6};
+use quiver_tables::ip::{Ip6, choose, destination};
 
 use crate::tables::IpTables;
 
@@ -16,6 +16,7 @@ pub struct Ip6Lookup {
 
 impl LookUp for Ip6Lookup {
     const NAME: &'static str = "ip6-lookup";
+    type Reason = Never;
     type Key = u128;
     type Found = GroupId;
     /// The number of the interface's table.
@@ -26,8 +27,8 @@ impl LookUp for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn key(&self, packet: &Packet) -> u128 {
-        destination6(packet)
+    fn key(&self, _: u32, packet: &Packet) -> u128 {
+        destination::<Ip6>(packet)
     }
 
     #[inline(always)]
@@ -36,8 +37,15 @@ impl LookUp for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn settle(&self, group: GroupId, packet: &mut Packet) -> NodeId {
-        choose6(&self.tables.groups, group, packet)
+    fn settle(
+        &self,
+        _: Tally<'_>,
+        _: u32,
+        _: u128,
+        group: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Never> {
+        Ok(choose::<Ip6>(&self.tables.groups, group, packet))
     }
 }
 

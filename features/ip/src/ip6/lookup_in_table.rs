@@ -2,7 +2,7 @@
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::{choose6, destination6};
+use quiver_tables::ip::{Ip6, choose, destination};
 use quiver_wire::{Header, Ip6Header};
 
 use crate::ip4::lookup_in_table::LookupInTableDrop;
@@ -20,8 +20,8 @@ impl Ip6LookupInTable {
         if Ip6Header::overlay(packet.bytes()).is_none_or(|header| header.version() != 6) {
             return Err(LookupInTableDrop::WrongFamily);
         }
-        let group = self.tables.ip6.table(packet.index).lookup(destination6(packet));
-        Ok(choose6(&self.tables.groups, group, packet))
+        let group = self.tables.ip6.table(packet.index).lookup(destination::<Ip6>(packet));
+        Ok(choose::<Ip6>(&self.tables.groups, group, packet))
     }
 }
 
