@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_core::event::Event;
+use quiver_core::event::{Event, EventReader, EventWriter};
 use quiver_core::{Context, InterfaceId};
 use quiver_wire::MacAddress;
 
@@ -100,7 +100,7 @@ pub enum Notice {
     },
 }
 
-fn put_address(out: &mut Vec32, address: IpAddr) {
+fn put_address(out: &mut EventWriter, address: IpAddr) {
     match address {
         IpAddr::V4(address) => {
             out.put(&[4]);
@@ -113,47 +113,17 @@ fn put_address(out: &mut Vec32, address: IpAddr) {
     }
 }
 
-/// The few bytes of a notice, without allocation.
-struct Vec32 {
-    bytes: [u8; 48],
-    length: usize,
-}
-
-impl Vec32 {
-    fn new() -> Vec32 {
-        Vec32 { bytes: [0; 48], length: 0 }
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        let end = self.length + bytes.len();
-        if let Some(room) = self.bytes.get_mut(self.length..end) {
-            room.copy_from_slice(bytes);
-            self.length = end;
-        }
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn address(&mut self) -> Option<IpAddr> {
-        match self.take::<1>()? {
-            [4] => self.take::<4>().map(|octets| Ipv4Addr::from(octets).into()),
-            _ => self.take::<16>().map(|octets| Ipv6Addr::from(octets).into()),
-        }
+fn address(bytes: &mut EventReader<'_>) -> Option<IpAddr> {
+    match bytes.take::<1>()? {
+        [4] => bytes.take::<4>().map(|octets| Ipv4Addr::from(octets).into()),
+        _ => bytes.take::<16>().map(|octets| Ipv6Addr::from(octets).into()),
     }
 }
 
 impl Notice {
     /// Tell the control thread about `interface`. False when it has not been told: too much waits for it.
     pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) -> bool {
-        let mut out = Vec32::new();
+        let mut out = EventWriter::new();
         let kind = match self {
             Notice::Neighbour { address, mac, heard } => {
                 put_address(&mut out, address);
@@ -191,35 +161,34 @@ impl Notice {
                 }
             }
         };
-        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]))
+        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, out.bytes()))
     }
 
     /// What an event of one of our nodes says.
     pub fn read(event: &Event) -> Option<Notice> {
-        let mut bytes = Reader(event.bytes());
-        let address = bytes.address()?;
+        let mut bytes = EventReader(event.bytes());
+        let about = address(&mut bytes)?;
         match event.kind {
             0 => {
                 let (mac, [heard]) = (MacAddress(bytes.take()?), bytes.take()?);
                 let heard = *Heard::ALL.get(usize::from(heard))?;
-                Some(Notice::Neighbour { address, mac, heard })
+                Some(Notice::Neighbour { address: about, mac, heard })
             }
-            1 | 2 => Some(Notice::Wanted { address, asked: event.kind == 2 }),
-            3 => Some(Notice::Used { address }),
-            4 => Some(Notice::Conflict { address, mac: MacAddress(bytes.take()?) }),
+            1 | 2 => Some(Notice::Wanted { address: about, asked: event.kind == 2 }),
+            3 => Some(Notice::Used { address: about }),
+            4 => Some(Notice::Conflict { address: about, mac: MacAddress(bytes.take()?) }),
             5 | 6 => {
-                let word = |bytes: &mut Reader<'_>| bytes.take().map(u16::from_be_bytes);
-                let (identifier, sequence) = (word(&mut bytes)?, word(&mut bytes)?);
-                let length = word(&mut bytes)?;
+                let (identifier, sequence) = (bytes.half()?, bytes.half()?);
+                let length = bytes.half()?;
                 let [hops] = bytes.take()?;
                 let answer = if event.kind == 5 {
                     Answer::Reply
                 } else {
                     let [kind, code] = bytes.take()?;
-                    let mtu_bytes = word(&mut bytes)?;
-                    Answer::Error(PingError { kind, code, mtu_bytes, about: bytes.address()? })
+                    let mtu_bytes = bytes.half()?;
+                    Answer::Error(PingError { kind, code, mtu_bytes, about: address(&mut bytes)? })
                 };
-                Some(Notice::Ping { identifier, sequence, from: address, answer, hops, bytes: length })
+                Some(Notice::Ping { identifier, sequence, from: about, answer, hops, bytes: length })
             }
             _ => None,
         }

@@ -1,7 +1,8 @@
 //! Bytes of packets that may lie in several segments.
 
-use quiver_core::Packet;
 use quiver_core::buffer::BufferCache;
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, Packet};
 use quiver_wire::checksum::Sum;
 
 /// Add `length` bytes of the packet from `offset` on to `sum`; `None` when they are not all there.
@@ -21,7 +22,7 @@ pub fn add_to_sum(mut sum: Sum, packet: &Packet, mut offset: usize, mut length: 
 
 /// Append `length` bytes of `from`, from `offset` on, to `to`; false when the pool is empty.
 #[must_use]
-pub fn append_range(
+fn append_range(
     from: &Packet,
     mut offset: usize,
     mut length: usize,
@@ -38,4 +39,29 @@ pub fn append_range(
         length -= taken;
     }
     length == 0
+}
+
+/// A fragment of `packet` that goes where it goes: `header` in front of `length` of its bytes, from `offset` on.
+/// `None` without buffers.
+pub fn fragment(
+    cx: &mut Context<'_>,
+    packet: &Packet,
+    header: &[u8],
+    offset: usize,
+    length: usize,
+) -> Option<Packet> {
+    let mut fragment = cx.buffers.packet()?;
+    let is_whole = fragment.append(header, cx.buffers)
+        && append_range(packet, offset, length, &mut fragment, cx.buffers);
+    if !is_whole {
+        cx.buffers.free(fragment);
+        return None;
+    }
+    fragment.rx = packet.rx;
+    fragment.index = packet.index;
+    fragment.hash = packet.hash;
+    if packet.has(PacketFlags::OWN) {
+        fragment.set(PacketFlags::OWN);
+    }
+    Some(fragment)
 }

@@ -2,12 +2,9 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_core::event::Event;
+use quiver_core::event::{Event, EventReader, EventWriter};
 use quiver_core::{Context, InterfaceId};
 use quiver_wire::icmp6::nd::PrefixInformation;
-
-/// Bytes of a notice at most.
-const NOTICE_BYTES_MAX: usize = 48;
 
 /// What a router says of itself, without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,39 +47,9 @@ pub enum Notice {
     },
 }
 
-/// The bytes of a notice, without allocation.
-struct Bytes {
-    bytes: [u8; NOTICE_BYTES_MAX],
-    length: usize,
-}
-
-impl Bytes {
-    fn put(&mut self, bytes: &[u8]) {
-        let end = self.length + bytes.len();
-        if let Some(room) = self.bytes.get_mut(self.length..end) {
-            room.copy_from_slice(bytes);
-            self.length = end;
-        }
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn word(&mut self) -> Option<u32> {
-        self.take().map(u32::from_be_bytes)
-    }
-}
-
 impl Notice {
-    fn bytes(&self) -> (u8, Bytes) {
-        let mut out = Bytes { bytes: [0; NOTICE_BYTES_MAX], length: 0 };
+    fn bytes(&self) -> (u8, EventWriter) {
+        let mut out = EventWriter::new();
         let kind = match self {
             Notice::Solicitation { from } => {
                 out.put(&from.octets());
@@ -110,7 +77,7 @@ impl Notice {
     /// Tell the control thread about `interface`.
     pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) {
         let (kind, out) = self.bytes();
-        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, &out.bytes[..out.length]));
+        cx.notify(Event::new(cx.node, interface, cx.now_ns, kind, out.bytes()));
     }
 
     /// What an event of one of our nodes says.
@@ -119,7 +86,7 @@ impl Notice {
     }
 
     fn from_bytes(kind: u8, bytes: &[u8]) -> Option<Notice> {
-        let mut bytes = Reader(bytes);
+        let mut bytes = EventReader(bytes);
         let from = Ipv6Addr::from_octets(bytes.take()?);
         match kind {
             0 => Some(Notice::Solicitation { from }),
@@ -171,7 +138,7 @@ mod tests {
             Notice::Prefix { from, says: prefix },
         ] {
             let (kind, out) = notice.bytes();
-            assert_eq!(Notice::from_bytes(kind, &out.bytes[..out.length]), Some(notice));
+            assert_eq!(Notice::from_bytes(kind, out.bytes()), Some(notice));
         }
     }
 }

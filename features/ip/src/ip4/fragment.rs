@@ -1,13 +1,12 @@
 //! `ip4-frag`: one packet becomes several that fit the MTU of their way out (RFC 791 §3.2).
 
 use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
 use quiver_wire::{Header, Ip4Header};
 
 use crate::offload::complete_checksum;
-use crate::segments::append_range;
+use crate::segments::fragment;
 use crate::tables::IpTables;
 
 /// Bytes of the longest IPv4 header.
@@ -95,19 +94,9 @@ impl Fragment {
     ) -> Result<(), FragmentDrop> {
         let mut header = [0; HEADER_BYTES_MAX];
         let length = repr.emit(&mut header).map_err(|_| FragmentDrop::Truncated)?;
-        let mut fragment = cx.buffers.packet().ok_or(FragmentDrop::NoBuffer)?;
-        let whole = fragment.append(header.get(..length).unwrap_or_default(), cx.buffers)
-            && append_range(packet, offset, repr.payload_len, &mut fragment, cx.buffers);
-        if !whole {
-            cx.buffers.free(fragment);
-            return Err(FragmentDrop::NoBuffer);
-        }
-        fragment.rx = packet.rx;
-        fragment.index = packet.index;
-        fragment.hash = packet.hash;
-        if packet.has(PacketFlags::OWN) {
-            fragment.set(PacketFlags::OWN);
-        }
+        let header = header.get(..length).unwrap_or_default();
+        let fragment =
+            fragment(cx, packet, header, offset, repr.payload_len).ok_or(FragmentDrop::NoBuffer)?;
         cx.count(FragmentDrop::Made, 1);
         cx.emit(fragment, self.rewrite);
         Ok(())

@@ -4,13 +4,12 @@
 use std::hash::{BuildHasher, Hasher};
 
 use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use crate::offload::complete_checksum;
-use crate::segments::append_range;
+use crate::segments::fragment;
 use crate::tables::IpTables;
 
 /// Bytes of a fragment header.
@@ -154,19 +153,9 @@ impl Fragment {
         at: usize,
         length: usize,
     ) -> Result<(), Ip6FragmentDrop> {
-        let mut fragment = cx.buffers.packet().ok_or(Ip6FragmentDrop::NoBuffer)?;
         let headers = front.bytes.get(..front.length).unwrap_or_default();
         let from = front.unfragmentable() + at;
-        let whole = fragment.append(headers, cx.buffers)
-            && append_range(packet, from, length, &mut fragment, cx.buffers);
-        if !whole {
-            cx.buffers.free(fragment);
-            return Err(Ip6FragmentDrop::NoBuffer);
-        }
-        fragment.rx = packet.rx;
-        fragment.index = packet.index;
-        fragment.hash = packet.hash;
-        fragment.set(PacketFlags::OWN);
+        let fragment = fragment(cx, packet, headers, from, length).ok_or(Ip6FragmentDrop::NoBuffer)?;
         cx.count(Ip6FragmentDrop::Made, 1);
         cx.emit(fragment, self.rewrite);
         Ok(())
