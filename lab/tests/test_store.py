@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 from quiver_lab import cli
 from quiver_lab.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
 from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment
+from quiver_lab.experiment import of_builds, parse_experiment
 from quiver_lab.histograms import curve, encode
 from quiver_lab.results import Results
 from quiver_lab.standing import different_hosts, interleaved, of_results, unmatched
 from quiver_lab.store.folder import QueryError, Store
 from quiver_lab.store.rows import TABLES, rows
+from quiver_lab.yaml_reading import YamlError
 from test_experiments import TEXT
 
 runner = CliRunner()
@@ -184,3 +185,41 @@ def test_results_without_an_experiment_make_no_bundle(results: Results, tmp_path
     bare = results.model_copy(update={"experiment": ""})
     with pytest.raises(BundleError, match="do not say which experiment"):
         export(bare, "", tmp_path / "b.zip")
+
+
+def test_compare_takes_two_results_or_an_experiment_of_two_cells(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results.write(tmp_path / "a" / "results.json")
+    two = runner.invoke(cli.app, ["compare", "a", "a/results.json"])
+    assert two.exit_code == 0, two.output
+    assert "measured in two runs" in two.output
+    path = tmp_path / "b.yaml"
+    text = TEXT.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "")
+    path.write_text(text.replace("frame: min", "frame: min\nscenario: ip4base"))
+    turns = runner.invoke(cli.app, ["compare", "b.yaml", "--rounds", "6", "--out", "out"])
+    assert turns.exit_code == 0, turns.output
+    assert len(Results.read(tmp_path / "out" / "results.json").scenarios) == 24
+    path.write_text(TEXT)
+    assert "has two cells, and this experiment has 4" in " ".join(
+        runner.invoke(cli.app, ["compare", "b.yaml"]).output.split()
+    )
+    assert runner.invoke(cli.app, ["compare", "a", "--build", "."]).exit_code == 2
+    assert runner.invoke(cli.app, ["compare", "nothing", "else", "here"]).exit_code == 2
+
+
+def test_two_builds_become_the_two_cells_of_an_experiment(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "quiverd").write_text("")
+    text = "question: Is it slower?\ntitle: A switch  # and a remark\nforwarder: quiver\nscenario: l2xcbase\n"
+    made = of_builds(text, "a.yaml", {name: tmp_path / name for name in ("old", "new")}, 12)
+    read = parse_experiment(made, "a.yaml")
+    assert "# and a remark" in made
+    assert [cell.title for cell in read.cells] == ["old", "new"]
+    assert read.repetitions == 12
+    with pytest.raises(YamlError, match=r"a\.yaml:3: forwarder: builds are of quiver"):
+        of_builds(text.replace("quiver", "linux"), "a.yaml", {"old": tmp_path}, None)
+    with pytest.raises(YamlError, match="there is no quiverd in"):
+        parse_experiment(of_builds(text, "a.yaml", {"old": tmp_path}, None), "a.yaml")

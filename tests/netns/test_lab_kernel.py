@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from quiver_lab.campaign import run_experiment
 from quiver_lab.experiment import parse_experiment
+from quiver_lab.forwarders.linux_namespace import remove_abandoned
 from quiver_lab.histograms import curve
 from rich.console import Console
 
@@ -53,3 +55,17 @@ def test_a_kernel_that_cannot_be_configured_leaves_no_namespace(
     results = run_experiment(parse_experiment(text, "kernel.yaml"), tmp_path / "out", Console(quiet=True))
     assert [run.status for run in results.scenarios] == ["failed"]
     assert "quiver-lab-" not in namespaces()
+
+
+def test_what_a_killed_lab_left_is_removed() -> None:
+    with subprocess.Popen(["true"]) as dead:
+        dead.wait()
+    left, mine = f"quiver-lab-{dead.pid}-dut", f"quiver-lab-{os.getpid()}-tg"
+    for name in (left, mine):
+        subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        assert left in remove_abandoned()
+        assert left not in namespaces()
+        assert mine in namespaces()
+    finally:
+        subprocess.run(["ip", "netns", "del", mine], check=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -19,6 +20,9 @@ from quiver_lab.processes import ProcessError, find_binary
 
 INTERFACES = ("dut0", "dut1")
 GENERATOR_INTERFACES = ("tg0", "tg1")
+NAMESPACES = Path("/run/netns")
+OURS = re.compile(r"quiver-lab-(\d+)-(?:dut|tg)")
+"""A namespace's name says which lab made it."""
 QUEUE_FRAMES = 4_096
 MTU_BYTES = 9_000
 COMMAND_TIMEOUT_S = 120.0
@@ -58,6 +62,7 @@ class LinuxNamespace:
             raise NotInstalledError("forwarding by the Linux kernel (root is needed)", "iproute2")
         if shutil.which("ip") is None:
             raise NotInstalledError("ip", "iproute2")
+        remove_abandoned()
         try:
             self._make()
             self._configure()
@@ -155,6 +160,18 @@ class LinuxNamespace:
         for namespace in (self._generator, self._router):
             with suppress(ProcessError):
                 _run(["ip", "netns", "del", namespace])
+
+
+def remove_abandoned(folder: Path = NAMESPACES) -> list[str]:
+    """Remove namespaces of labs that were killed before they could do it; the names of those that went."""
+    gone = []
+    for path in sorted(folder.glob("quiver-lab-*")):
+        found = OURS.fullmatch(path.name)
+        if found and not Path(f"/proc/{found[1]}").exists():
+            with suppress(ProcessError):
+                _run(["ip", "netns", "del", path.name])
+                gone.append(path.name)
+    return gone
 
 
 def _run(command: Sequence[str]) -> str:
