@@ -176,3 +176,14 @@ def test_searches_that_not_every_run_has_are_drawn_too() -> None:
     for key in ("latency-curve", "blocked", "soak"):
         assert figure_png(found[key].spec, key).startswith(b"\x89PNG\r\n")
         assert len(figure_csv(found[key].spec).splitlines()) > 2
+
+
+def test_a_finding_of_a_marked_run_says_so(results: Results) -> None:
+    assert "(but " not in render(results)
+    changed = results.model_copy(deep=True)
+    for run in changed.scenarios:
+        run.marks = [Mark(kind="host-disturbed", about="others")]
+    page = render(changed)
+    assert "(but host-disturbed)" in page
+    assert "” over that of “" in render(results)
+    assert "” over that of “" not in page

@@ -9,7 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, primary_metric
+from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, kinds_about, primary_metric
 from quiver_lab.marks import notes
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.paper_tables import all_paper_tables
@@ -163,29 +163,39 @@ def _findings(scenarios: list[ScenarioResult], repeated: list[CellRuns]) -> list
     found = _ratio_finding(repeated)
     best = max((s for s in scenarios if s.pdr_pps), key=lambda s: s.pdr_pps or 0.0, default=None)
     if best:
-        found.append(Finding(mpps(best.pdr_pps, 1), "Mpps", f"highest PDR: {best.title}"))
+        about = f"highest PDR: {best.title}{_but([best], 'pdr')}"
+        found.append(Finding(mpps(best.pdr_pps, 1), "Mpps", about))
     cheapest = min(
         ((sum(c for _, c in figures.clocks_of(s.telemetry)), s) for s in scenarios if s.telemetry),
         key=lambda pair: pair[0],
         default=None,
     )
     if cheapest and cheapest[0] > 0:
-        found.append(Finding(f"{cheapest[0]:.0f}", "clocks", f"per packet, all nodes: {cheapest[1].title}"))
+        about = f"per packet, all nodes: {cheapest[1].title}{_but([cheapest[1]], 'clocks')}"
+        found.append(Finding(f"{cheapest[0]:.0f}", "clocks", about))
     for path, family in (("ip4", "IPv4"), ("ip6", "IPv6")):
         of_path = [s for s in scenarios if s.scenario.get("path") == path]
         one = next((s for s in of_path if s.routes <= 2), None)
-        full = next((s for s in of_path if s.routes > 1000), None)
-        if (kept := _ratio(full, one)) is not None and full is not None:
-            found.append(
-                Finding(
-                    f"{100 * kept:.0f}", "%", f"of one route's {family} rate kept with {full.routes:,} routes"
-                )
-            )
-    rows = [row for s in scenarios for row in s.latency if row.percent_of_pdr == 50 and row.latency]
-    if rows:
-        median = min(row.latency.p50_ns for row in rows if row.latency)
-        found.append(Finding(micros(median), "µs", "lowest median latency at 50 % of PDR"))
+        full = next((s for s in of_path if s.routes > 1000 and one and _same_forwarder(s, one)), None)
+        if (kept := _ratio(full, one)) is not None and full is not None and one is not None:
+            about = f"of one route's {family} rate kept with {full.routes:,} routes{_but([full, one], 'mrr')}"
+            found.append(Finding(f"{100 * kept:.0f}", "%", about))
+    halves = [(half.p50_ns, s) for s in scenarios if (half := s.latency_at(50))]
+    if halves:
+        median, fastest = min(halves, key=lambda pair: pair[0])
+        about = f"lowest median latency at 50 % of PDR{_but([fastest], 'p50')}"
+        found.append(Finding(micros(median), "µs", about))
     return found
+
+
+def _same_forwarder(one: ScenarioResult, other: ScenarioResult) -> bool:
+    return bool(one.scenario.get("forwarder") == other.scenario.get("forwarder"))
+
+
+def _but(runs: list[ScenarioResult], metric: str) -> str:
+    """What must be said beside a figure that marked runs gave."""
+    kinds = sorted({kind for run in runs for kind in kinds_about(run, metric)})
+    return f" (but {', '.join(kinds)})" if kinds else ""
 
 
 def _goals(scenarios: list[ScenarioResult]) -> dict[str, float] | None:
