@@ -83,6 +83,8 @@ pub struct Side<F> {
     listed: Vec<u32>,
     /// Transactions that are neither successful nor failed.
     open: u64,
+    /// Of these, those to which nothing has come back.
+    unanswered: u64,
     /// How long transactions took.
     pub times: Times,
 }
@@ -123,6 +125,7 @@ impl<F: Flow> Side<F> {
             secret: Secret::new(!seed),
             listed: Vec::with_capacity(LISTED_MAX),
             open: 0,
+            unanswered: 0,
             times: Times::new(),
         }
     }
@@ -150,6 +153,12 @@ impl<F: Flow> Side<F> {
     /// Transactions that still fit into the table.
     pub fn room(&self) -> u64 {
         (self.table.capacity() - self.table.len()) as u64
+    }
+
+    /// Transactions whose packets are on their way: all that are open, or where they rest, those that wait
+    /// for their first answer.
+    pub fn under_way(&self) -> u64 {
+        if self.program.hold > 0 { self.unanswered } else { self.open }
     }
 
     /// Packets that a client sends when it begins.
@@ -187,6 +196,7 @@ impl<F: Flow> Side<F> {
         self.table.entry(slot).flow = flow;
         self.table.wheel.arm(slot, look);
         self.open += 1;
+        self.unanswered += 1;
         self.counters.transactions.started.add(1);
         self.counters.transactions.open_max.max(self.open);
     }
@@ -242,7 +252,9 @@ impl<F: Flow> Side<F> {
     /// The client has begun another transaction with the same addresses and ports.
     #[cold]
     fn drop_for_another(&mut self, slot: u32) {
-        if !self.table.entry(slot).flow.is_over() {
+        let flow = &self.table.entry(slot).flow;
+        if !flow.is_over() {
+            self.unanswered -= u64::from(!flow.is_connected());
             self.counters.transactions.fail(Failure::ClosedEarly);
             self.open -= 1;
         }
@@ -310,6 +322,7 @@ impl<F: Flow> Side<F> {
         let was_connected = entry.flow.is_connected();
         let ending = entry.flow.input(&mut io, packet);
         if !was_connected && entry.flow.is_connected() {
+            self.unanswered -= 1;
             self.counters.transactions.connected.add(1);
             self.times.connected.saturating_record(now_ns - entry.flow.started_ns());
         }
@@ -358,6 +371,7 @@ impl<F: Flow> Side<F> {
         }
         self.counters.transactions.end(judged);
         self.open -= 1;
+        self.unanswered -= u64::from(!entry.flow.is_connected());
         if ending == Ending::Complete && entry.flow.linger(&io) {
             let look = entry.flow.next_look(&io);
             self.table.wheel.arm(slot, look);

@@ -24,8 +24,11 @@ const PACKETS_PER_PASS: u64 = 128;
 const EXPIRED_PER_PASS: usize = 256;
 /// After a delay, what was missed is begun at this part of the rate above the rate.
 const CATCH_UP: f64 = 1.125;
-/// What one pass may add to that, nanoseconds: ordinary passes are shorter.
-const PASS_NS_MAX: u64 = 1_000_000;
+/// As fast as possible, so many transactions may be under way at first, and after a full ring.
+const UNDER_WAY_FIRST: f64 = 64.0;
+const UNDER_WAY_MIN: f64 = 8.0;
+/// With each pass that met no full ring there may be this part more.
+const UNDER_WAY_GROWTH: f64 = 1.0 / 64.0;
 /// Bytes of the longest packet in several buffers that is looked at.
 const PACKET_BYTES_MAX: usize = 1 << 16;
 
@@ -93,6 +96,10 @@ pub struct Performance<F> {
     /// Transactions that the rate allows to begin now, and when that was.
     credit: f64,
     turned_ns: u64,
+    /// As fast as possible: transactions that may be under way, and what the ports had refused when that was
+    /// looked at last.
+    under_way_max: f64,
+    refused: u64,
     scratch: Vec<u8>,
 }
 
@@ -180,25 +187,42 @@ impl<F: Flow> Performance<F> {
             begun: 0,
             credit: 0.0,
             turned_ns: 0,
+            under_way_max: UNDER_WAY_FIRST,
+            refused: 0,
             scratch: Vec::with_capacity(PACKET_BYTES_MAX),
         }
     }
 
-    /// Begin the transactions that are due.
-    fn begin_due(&mut self, cx: &mut Context<'_>, now_ns: u64) {
-        let (Some(schedule), Some((clients, plan))) = (&self.schedule, &mut self.clients) else { return };
+    /// How many may begin now, of those that are due.
+    fn may_begin(&mut self, cx: &Context<'_>, now_ns: u64) -> u64 {
+        let (Some(schedule), Some((clients, _))) = (&self.schedule, &self.clients) else { return 0 };
         let due = schedule.due(now_ns).saturating_sub(self.begun);
-        let passed_ns = now_ns.saturating_sub(self.turned_ns).min(PASS_NS_MAX);
+        let passed_ns = now_ns.saturating_sub(self.turned_ns);
         self.turned_ns = now_ns;
-        let packets = u64::from(clients.side.packets_at_once());
-        let most = (PACKETS_PER_PASS / packets).max(1);
-        let count = if schedule.rate_cps.is_infinite() {
-            due.min(clients.side.room()).min(most)
-        } else {
+        let most = (PACKETS_PER_PASS / u64::from(clients.side.packets_at_once())).max(1);
+        if schedule.rate_cps.is_finite() {
             let more = schedule.rate_cps * CATCH_UP * passed_ns as f64 / 1e9;
             self.credit = (self.credit + more).min(most as f64);
-            due.min(self.credit.max(0.0) as u64)
-        };
+            return due.min(self.credit as u64);
+        }
+        let under_way = clients.side.under_way();
+        let servers = self.servers.as_ref().map(|servers| servers.interface);
+        let refused = [Some(clients.interface), servers].into_iter().flatten();
+        let refused = refused.map(|port| cx.interface_counters(port).tx_errors.get()).sum();
+        if refused > self.refused {
+            self.under_way_max = (self.under_way_max / 2.0).max(UNDER_WAY_MIN);
+        } else if under_way as f64 + 1.0 >= self.under_way_max {
+            self.under_way_max *= 1.0 + UNDER_WAY_GROWTH;
+        }
+        self.refused = refused;
+        let room = (self.under_way_max as u64).saturating_sub(under_way);
+        due.min(clients.side.room()).min(most).min(room)
+    }
+
+    /// Begin the transactions that are due.
+    fn begin_due(&mut self, cx: &mut Context<'_>, now_ns: u64) {
+        let count = self.may_begin(cx, now_ns);
+        let Some((clients, plan)) = &mut self.clients else { return };
         if count == 0 {
             return;
         }
