@@ -93,6 +93,12 @@ impl<S: Surroundings> Station<S> {
     /// loaded already goes, unless this one cannot be read.
     pub fn load(&mut self, profile: Profile) -> Result<(), Refusal> {
         self.check_idle("a profile is loaded")?;
+        if let Some(stateful) = &profile.stateful {
+            let line = stateful.referenced.line() as u32;
+            return Err(Refusal::new("stateful: transactions are not measured here")
+                .in_file(profile.path.display().to_string(), line)
+                .remedy("`quiver-tg run` measures them"));
+        }
         // The sockets and devices of the one before are needed again.
         self.loaded = None;
         self.sampler = Sampler::default();

@@ -1,6 +1,4 @@
-//! Stateful traffic: transactions between clients on one port and servers on another (or real ones), over
-//! UDP and TCP, each begun, carried on and ended as its packets come. docs/decisions/stateful-traffic.md
-//! says why the machines are our own.
+#![doc = include_str!("README.md")]
 
 mod check;
 pub mod counters;

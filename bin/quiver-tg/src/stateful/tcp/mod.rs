@@ -11,6 +11,8 @@ mod gaps;
 mod input;
 mod output;
 mod rto;
+#[cfg(test)]
+mod tests;
 
 use super::flow::{Expiry, Flow};
 use super::frame::{Content, Segment};
