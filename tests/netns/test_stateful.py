@@ -109,7 +109,6 @@ def test_what_is_lost_on_the_way_to_a_linux_server_is_sent_again(
     assert (counts["attempted"], counts["successful"]) == (40, 40), report
     packets = report["clients"]["packets"]
     assert packets["retransmitted"] > 0, packets
-    assert packets["out_of_order"] > 0, packets
 
 
 def test_connections_alone_are_closed_by_linux_too(pair: tuple[Namespace, Namespace], tmp_path: Path) -> None:
