@@ -132,9 +132,9 @@ def test_a_server_that_does_not_listen_refuses(pair: tuple[Namespace, Namespace]
     tg, _ = pair
     servers = {"first": HOST_IP4, "port": 7001}
     for kind, failure in (("tcp", "refused"), ("udp", "unreachable")):
-        report = transact(
-            tg, tmp_path, profile(kind=kind, clients=clients(), servers=servers, rate_cps=100, limit=20)
-        )
+        made = profile(kind=kind, clients=clients(), servers=servers, rate_cps=100, limit=20)
+        made["stateful"]["timeout_s"] = 5
+        report = transact(tg, tmp_path, made)
         counts = report["clients"]["transactions"]
         # Linux says how unreachable it is now and then only.
         assert counts["failures"][failure] > 0, report

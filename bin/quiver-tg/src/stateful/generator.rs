@@ -31,6 +31,8 @@ use crate::request::{Measure, Rate};
 const LOOK_NS: u64 = 20_000_000;
 /// How long next hops may take to answer, nanoseconds.
 const HOPS_NS_MAX: u64 = 5_000_000_000;
+/// How long the other side may take to learn of us when it was asked for its address, nanoseconds.
+const LEARN_NS: u64 = 200_000_000;
 /// From the order to the first transaction.
 const START_DELAY_NS: u64 = 300_000;
 /// How much longer than asked for it may begin transactions that a delay held up: a part of the
@@ -315,6 +317,10 @@ impl<S: Surroundings> StatefulGenerator<S> {
             if self.engine.now_ns() > hops_until || self.surroundings.is_interrupted() {
                 bail!("{} next hops do not answer", seen.live.unknown_hops.get());
             }
+            self.surroundings.wait(&mut self.engine, LOOK_NS);
+        }
+        let learnt_ns = self.engine.now_ns() + LEARN_NS;
+        while self.engine.now_ns() < learnt_ns && !self.surroundings.is_interrupted() {
             self.surroundings.wait(&mut self.engine, LOOK_NS);
         }
         let schedule = self.schedule(request);

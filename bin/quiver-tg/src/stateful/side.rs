@@ -161,6 +161,12 @@ impl<F: Flow> Side<F> {
         if self.program.hold > 0 { self.unanswered } else { self.open }
     }
 
+    /// Does a transaction that is not over have this key?
+    pub fn is_in_use(&mut self, key: &Key) -> bool {
+        let slot = self.table.find(key, self.table.hash(key));
+        slot.is_some_and(|slot| !self.table.entry(slot).flow.is_over())
+    }
+
     /// Packets that a client sends when it begins.
     pub fn packets_at_once(&self) -> u32 {
         if F::FIRST_IS_INPUT { self.program.request } else { 1 }

@@ -14,6 +14,7 @@ use super::flow::Flow;
 use super::io::Line;
 use super::next_hop::NextHop;
 use super::plan::Plan;
+use super::program::Failure;
 use super::schedule::Schedule;
 use super::side::{Side, Times};
 use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
@@ -27,8 +28,12 @@ const CATCH_UP: f64 = 1.125;
 /// As fast as possible, so many transactions may be under way at first, and after a full ring.
 const UNDER_WAY_FIRST: f64 = 64.0;
 const UNDER_WAY_MIN: f64 = 8.0;
-/// With each pass that met no full ring there may be this part more.
-const UNDER_WAY_GROWTH: f64 = 1.0 / 64.0;
+/// With each pass in which nothing was lost there may be this part more.
+const UNDER_WAY_GROWTH: f64 = 1.0 / 1024.0;
+/// Between two times that there may only be half as many, nanoseconds: what is on its way is lost together.
+const HALF_AGAIN_NS: u64 = 5_000_000;
+/// As fast as possible, so many sessions that are in use are passed over in one pass.
+const SESSIONS_PASSED_MAX: u32 = 64;
 /// Bytes of the longest packet in several buffers that is looked at.
 const PACKET_BYTES_MAX: usize = 1 << 16;
 
@@ -96,10 +101,11 @@ pub struct Performance<F> {
     /// Transactions that the rate allows to begin now, and when that was.
     credit: f64,
     turned_ns: u64,
-    /// As fast as possible: transactions that may be under way, and what the ports had refused when that was
-    /// looked at last.
+    /// As fast as possible: transactions that may be under way, what had been lost when that was looked at
+    /// last, and when there may be fewer again.
     under_way_max: f64,
-    refused: u64,
+    lost: u64,
+    half_again_ns: u64,
     scratch: Vec<u8>,
 }
 
@@ -188,7 +194,8 @@ impl<F: Flow> Performance<F> {
             credit: 0.0,
             turned_ns: 0,
             under_way_max: UNDER_WAY_FIRST,
-            refused: 0,
+            lost: 0,
+            half_again_ns: 0,
             scratch: Vec::with_capacity(PACKET_BYTES_MAX),
         }
     }
@@ -206,17 +213,28 @@ impl<F: Flow> Performance<F> {
             return due.min(self.credit as u64);
         }
         let under_way = clients.side.under_way();
-        let servers = self.servers.as_ref().map(|servers| servers.interface);
-        let refused = [Some(clients.interface), servers].into_iter().flatten();
-        let refused = refused.map(|port| cx.interface_counters(port).tx_errors.get()).sum();
-        if refused > self.refused {
+        let lost = self.lost_by(cx);
+        if lost > self.lost && now_ns >= self.half_again_ns {
             self.under_way_max = (self.under_way_max / 2.0).max(UNDER_WAY_MIN);
-        } else if under_way as f64 + 1.0 >= self.under_way_max {
+            self.half_again_ns = now_ns + HALF_AGAIN_NS;
+        } else if lost == self.lost && under_way as f64 + 1.0 >= self.under_way_max {
             self.under_way_max *= 1.0 + UNDER_WAY_GROWTH;
         }
-        self.refused = refused;
+        self.lost = lost;
         let room = (self.under_way_max as u64).saturating_sub(under_way);
         due.min(clients.side.room()).min(most).min(room)
+    }
+
+    /// What rings have refused, and what was missed for so long that it was sent again or given up.
+    fn lost_by(&self, cx: &Context<'_>) -> u64 {
+        let clients = self.clients.as_ref().map(|(clients, _)| clients);
+        let of = |player: &Player<F>| {
+            let counters = player.side.counters();
+            let late = counters.packets.timer_ran_out.get();
+            let given_up = counters.transactions.failed[Failure::Timeout as usize].get();
+            cx.interface_counters(player.interface).tx_errors.get() + late + given_up
+        };
+        clients.into_iter().chain(&self.servers).map(of).sum()
     }
 
     /// Begin the transactions that are due.
@@ -228,8 +246,14 @@ impl<F: Flow> Performance<F> {
         }
         self.credit -= count as f64;
         let mut wire = Wire { cx, output: clients.output };
+        let is_flat_out = self.schedule.is_some_and(|schedule| schedule.rate_cps.is_infinite());
+        let mut passed = if is_flat_out { SESSIONS_PASSED_MAX } else { 0 };
         for _ in 0..count {
-            let key = plan.next_key();
+            let mut key = plan.next_key();
+            while passed > 0 && clients.side.is_in_use(&key) {
+                key = plan.next_key();
+                passed -= 1;
+            }
             let to = clients.hop.as_ref().and_then(|hop| hop.of(key.far()));
             let to = to.or(clients.side.gateway).unwrap_or(MacAddress::BROADCAST);
             clients.side.begin(now_ns, key, to, &mut wire);
