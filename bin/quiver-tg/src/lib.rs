@@ -2,6 +2,7 @@
 
 pub mod bound;
 pub mod capture;
+pub mod check;
 pub mod control;
 pub mod drivers;
 pub mod faults;
@@ -16,6 +17,7 @@ pub mod outcome;
 pub mod pacing;
 pub mod plan;
 pub mod profile;
+pub mod ready;
 pub mod receiver;
 pub mod reception;
 pub mod report;

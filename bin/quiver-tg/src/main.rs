@@ -6,15 +6,23 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use quiver_tg::control::{Places, default_socket};
 use quiver_tg::request::{Measure, Rate};
-use quiver_tg::{run, self_test, serve, top};
+use quiver_tg::{check, ready, run, self_test, serve, top};
 use tracing_subscriber::filter::LevelFilter;
+
+const EXAMPLES: &str = "Examples:
+  quiver-tg run profile.yaml --rate 1Mpps --duration 10s     measure once; a table
+  quiver-tg top                                              watch it, in another terminal
+  quiver-tg ctl rate 2Mpps                                   change it while it runs
+  quiver-tg profile show u2 > u2.yaml                        64 B, many flows, one direction
+  quiver-tg check u2.yaml                                    what that would send
+  quiver-tg serve --tcp 127.0.0.1:7000                       do what programs ask for";
 
 /// Sends packets through a router and says what became of them.
 #[derive(Parser)]
-#[command(name = "quiver-tg", version, max_term_width = 100)]
+#[command(name = "quiver-tg", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -103,6 +111,21 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
+    /// Say what a profile would send, without making its ports
+    Check {
+        /// The profile: ports and streams
+        profile: PathBuf,
+    },
+    /// Ready profiles: the eight load tests, and the traffic of every forwarding mode
+    Profile {
+        #[command(subcommand)]
+        command: ProfileCommand,
+    },
+    /// Print the completion of a shell: `quiver-tg completion bash > /etc/bash_completion.d/quiver-tg`
+    Completion {
+        /// Which
+        shell: clap_complete::Shell,
+    },
     /// Measure the generator itself on this machine
     SelfTest {
         /// Core to run on; the first that may be used when not given
@@ -121,6 +144,38 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Subcommand)]
+enum ProfileCommand {
+    /// List them and their parameters
+    List,
+    /// Print one, to be run or changed: `quiver-tg profile show u2 > u2.yaml`
+    Show {
+        /// Its name
+        name: String,
+        /// memif:SOCKET, af_packet:ONE,OTHER or tap:ONE,OTHER [default: memif.sock of the router's
+        /// runtime folder]
+        #[arg(long)]
+        ports: Option<String>,
+        /// A parameter, as key=value; may be repeated
+        #[arg(long, value_name = "KEY=VALUE")]
+        param: Vec<String>,
+    },
+}
+
+/// Does what `profile` asks for.
+fn profile(command: ProfileCommand) -> anyhow::Result<()> {
+    match command {
+        ProfileCommand::List => print!("{}", ready::list()),
+        ProfileCommand::Show { name, ports, param } => {
+            let folder = quiver_control::paths::runtime_dir();
+            let ports = ports.unwrap_or_else(|| format!("memif:{}", folder.join("memif.sock").display()));
+            let ready = ready::by_name(&name).map_err(anyhow::Error::msg)?;
+            print!("{}", ready.profile(&ports, &param).map_err(anyhow::Error::msg)?);
+        }
+    }
+    Ok(())
 }
 
 /// A time with its unit, in seconds.
@@ -167,6 +222,15 @@ fn main() -> ExitCode {
         }),
         Command::Ctl { socket, json, command } => {
             top::control(&socket.unwrap_or_else(default_socket), &command.join(" "), json)
+        }
+        Command::Check { profile } => quiver_tg::profile::Profile::read(&profile)
+            .map_err(anyhow::Error::from)
+            .and_then(|profile| check::describe(&profile))
+            .map(|text| print!("{text}")),
+        Command::Profile { command } => profile(command),
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "quiver-tg", &mut std::io::stdout());
+            Ok(())
         }
         Command::SelfTest { core, peer_core, frame, duration, json } => {
             self_test::self_test(&self_test::Wishes { core, peer_core, frame, duration_s: duration, json })

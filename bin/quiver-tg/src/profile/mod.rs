@@ -21,7 +21,7 @@ use serde_saphyr::{Location, Spanned};
 pub use addresses::{Address, Addresses};
 pub use field::{Field, Order, RUN_VALUES_MAX, Values};
 pub use layers::{Layer, Layers};
-pub use layout::{Ends, Layout};
+pub use layout::{Ends, Layout, Part};
 pub use port::{AfPacket, Memif, MemifRole, Port, Tap};
 pub use quantity::StreamRate;
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};

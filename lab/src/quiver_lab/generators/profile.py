@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self, SupportsBytes
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from quiver_lab.processes import ProcessError, find_binary
+from quiver_lab.yaml_reading import parse_yaml, read_yaml
 
 PROFILE_VERSION = 1
 
@@ -39,12 +44,28 @@ class Tap(ProfilePart):
     name: str
 
 
+class ServiceTag(ProfilePart):
+    """An outer tag of IEEE 802.1ad."""
+
+    dot1ad: int = Field(ge=1, le=4094)
+
+
 class Port(ProfilePart):
     """One port; exactly one of the kinds. Its number is its place in the list."""
 
     memif: Memif | None = None
     af_packet: AfPacket | None = None
     tap: Tap | None = None
+    mac: str | None = None
+    ip4: tuple[str, ...] = ()
+    """Addresses, prefixes and ranges that it answers ARP and pings for."""
+    ip6: tuple[str, ...] = ()
+    gateway: str | None = None
+    """Asked for its MAC address, where headers do not say one."""
+    gateway_mac: str | None = None
+    vlan: int | tuple[int | ServiceTag, ...] | None = None
+    line_rate: str | float | None = None
+    faults: dict[str, float] | None = None
 
 
 class Run(ProfilePart):
@@ -113,13 +134,42 @@ class FrameShare(ProfilePart):
 
 
 class Stream(ProfilePart):
-    """What goes from one port to another."""
+    """What goes from one port to another. Without layers: UDP between the ports' addresses."""
 
     from_port: int = Field(alias="from")
     to: int
+    name: str | None = None
     weight: float = 1.0
-    frame: int | Literal["imix"] | tuple[FrameShare, ...]
-    layers: Layers
+    rate: str | float | None = None
+    """A rate of its own, whatever the total: frames a second, or `40%`, `10Gbps`, `10GbpsL2`, `max`."""
+    frame: int | str | tuple[FrameShare, ...] | dict[str, Any] | None = None
+    layers: Layers | dict[str, Any] | tuple[str | dict[str, Any], ...] | None = None
+    """Headers as models, or as the file has them: a map, or a list where one kind comes twice."""
+    flows: dict[str, Any] | None = None
+    packets: tuple[str, ...] = ()
+    """Packets as hexadecimal digits in place of layers."""
+    pcap: dict[str, Any] | None = None
+    stamp: bool = True
+    pacing: str | dict[str, int] | None = None
+    bursts: dict[str, Any] | None = None
+    after: str | None = None
+    delay: str | float | None = None
+    loops: int | None = None
+
+    @classmethod
+    def of_packets(
+        cls, packets: SupportsBytes | Iterable[SupportsBytes], from_port: int, to: int, **more: Any
+    ) -> Self:
+        """Packets that something else made, scapy for one, sent in turn as they are but for the stamp at
+        their end."""
+        # A packet of scapy's is iterable, too: over what it leaves open.
+        several = [packets] if isinstance(packets, SupportsBytes) else list(packets)
+        return cls(
+            from_port=from_port,
+            to=to,
+            packets=tuple(bytes(packet).hex() for packet in several),
+            **more,
+        )
 
 
 class Profile(ProfilePart):
@@ -129,8 +179,30 @@ class Profile(ProfilePart):
     cores: tuple[int, ...] = ()
     link_timeout_s: float = 10.0
     burst: int | None = None
+    self_test: bool | None = None
     ports: tuple[Port, ...]
-    streams: tuple[Stream, ...]
+    streams: tuple[Stream, ...] = ()
+    captures: tuple[dict[str, Any], ...] | None = None
+    stateful: dict[str, Any] | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A profile as a file has it."""
+        return read_yaml(path, cls)
+
+    @classmethod
+    def ready(
+        cls, name: str, ports: str | None = None, binary: Path | None = None, **parameters: str | int
+    ) -> Self:
+        """A ready profile (`quiver-tg profile list` names them): `Profile.ready("u2", flows=1000)`."""
+        words: list[str | Path] = [binary or find_binary("quiver-tg"), "profile", "show", name]
+        words += ["--ports", ports] if ports else []
+        for key, value in parameters.items():
+            words += ["--param", f"{key}={value}"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ProcessError(done.stderr.strip())
+        return parse_yaml(done.stdout, cls, name)
 
     def write(self, path: Path) -> None:
         """Write the file that quiver-tg reads."""

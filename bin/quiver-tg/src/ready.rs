@@ -1,0 +1,388 @@
+//! Ready profiles: the eight load tests of the operator's article (seed 002) and the traffic of every
+//! forwarding mode of the CSIT report (seed 004 §1.5.2), from one schema and one table.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use crate::profile::Profile;
+
+/// What the frames are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Traffic {
+    /// From station to station; nothing is looked up, or both MAC addresses.
+    Stations,
+    /// UDP over IPv4 with source and destination out of /16 networks: flows as a tester makes them.
+    Flows4,
+    /// IPv4 to consecutive /32 routes.
+    Routes4,
+    /// IPv6 to consecutive /128 routes.
+    Routes6,
+    /// MPLS with one label.
+    Label,
+    /// IPv6 to be encapsulated one way; the other way as it comes encapsulated, with so many segments in
+    /// a routing header (none: the segment is the destination).
+    Segments(u8),
+}
+
+/// One profile of the table; parameters change what stands here.
+pub struct Ready {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub what: &'static str,
+    traffic: Traffic,
+    /// Bytes without FCS; the smallest that holds the headers when there is none.
+    frame: Option<u64>,
+    directions: u64,
+    /// Flows, stations or routes in each direction.
+    flows: u64,
+    order: &'static str,
+}
+
+const fn ready(
+    name: &'static str,
+    what: &'static str,
+    traffic: Traffic,
+    frame: u64,
+    directions: u64,
+    flows: u64,
+) -> Ready {
+    let frame = if frame == 0 { None } else { Some(frame) };
+    Ready { name, what, traffic, frame, directions, flows, order: "sequential" }
+}
+
+const fn random(ready: Ready) -> Ready {
+    Ready { order: "random", ..ready }
+}
+
+/// Flows of the load tests that spread over queues.
+const MANY: u64 = 10_000;
+
+/// All of them.
+pub const READY: &[Ready] = &[
+    random(ready("u1", "1514 B, one direction", Traffic::Flows4, 1514, 1, MANY)),
+    random(ready("u2", "64 B, many flows, one direction", Traffic::Flows4, 64, 1, MANY)),
+    ready("u3", "64 B, one flow, one direction", Traffic::Flows4, 64, 1, 1),
+    ready("u4", "64 B, MPLS, one direction", Traffic::Label, 64, 1, 1),
+    random(ready("b1", "1514 B, both directions", Traffic::Flows4, 1514, 2, MANY)),
+    random(ready("b2", "64 B, many flows, both directions", Traffic::Flows4, 64, 2, MANY)),
+    ready("b3", "64 B, one flow, both directions", Traffic::Flows4, 64, 2, 1),
+    ready("b4", "64 B, MPLS, both directions", Traffic::Label, 64, 2, 1),
+    ready("l2patch", "layer 2 patch: one station on each side", Traffic::Stations, 64, 2, 1),
+    ready("l2xc", "layer 2 cross-connect: one station on each side", Traffic::Stations, 64, 2, 1),
+    ready("l2bdbase", "bridge: 254 stations on each side", Traffic::Stations, 64, 2, 254),
+    ready("l2bdscale10k", "bridge: 5,000 stations on each side", Traffic::Stations, 64, 2, 5_000),
+    ready("l2bdscale100k", "bridge: 50,000 stations on each side", Traffic::Stations, 64, 2, 50_000),
+    ready("l2bdscale1m", "bridge: 500,000 stations on each side", Traffic::Stations, 64, 2, 500_000),
+    ready("ip4base", "IPv4: 254 routes in each direction", Traffic::Routes4, 64, 2, 254),
+    ready("ip4scale20k", "IPv4: 10,000 routes in each direction", Traffic::Routes4, 64, 2, 10_000),
+    ready("ip4scale200k", "IPv4: 100,000 routes in each direction", Traffic::Routes4, 64, 2, 100_000),
+    ready("ip4scale2m", "IPv4: 1,000,000 routes in each direction", Traffic::Routes4, 64, 2, 1_000_000),
+    ready("ip6base", "IPv6: 254 routes in each direction", Traffic::Routes6, 0, 2, 254),
+    ready("ip6scale20k", "IPv6: 10,000 routes in each direction", Traffic::Routes6, 0, 2, 10_000),
+    ready("ip6scale200k", "IPv6: 100,000 routes in each direction", Traffic::Routes6, 0, 2, 100_000),
+    ready("ip6scale2m", "IPv6: 1,000,000 routes in each direction", Traffic::Routes6, 0, 2, 1_000_000),
+    ready(
+        "srv6enc1sid",
+        "SRv6: encapsulation; End without a routing header",
+        Traffic::Segments(0),
+        0,
+        2,
+        253,
+    ),
+    ready("srv6enc2sids", "SRv6: encapsulation; End and End.DX6", Traffic::Segments(2), 0, 2, 253),
+    ready("srv6enc2sids-nodecaps", "SRv6: encapsulation; End alone", Traffic::Segments(2), 0, 2, 253),
+    ready("srv6proxy-dyn", "SRv6: encapsulation; End.AD", Traffic::Segments(2), 0, 2, 253),
+    ready("srv6proxy-masq", "SRv6: encapsulation; End.AM", Traffic::Segments(2), 0, 2, 253),
+    ready("srv6proxy-stat", "SRv6: encapsulation; End.AS", Traffic::Segments(2), 0, 2, 253),
+];
+
+/// What can be changed about each, and what it is.
+pub const PARAMETERS: &[(&str, &str)] = &[
+    ("frame", "bytes without FCS, or imix"),
+    ("flows", "flows, stations or routes in each direction"),
+    ("directions", "1 or 2"),
+    ("order", "sequential, random or zipf"),
+    ("vlan", "a tag of all frames, 1 to 4094"),
+    ("label", "the label of MPLS frames"),
+];
+
+/// A profile as it is printed.
+#[derive(Clone, Debug, PartialEq)]
+struct Shape {
+    frame: Option<Json>,
+    flows: u64,
+    directions: u64,
+    order: String,
+    vlan: Option<u64>,
+    label: u64,
+}
+
+/// The one of this name.
+pub fn by_name(name: &str) -> Result<&'static Ready, String> {
+    READY.iter().find(|ready| ready.name == name).ok_or_else(|| {
+        let names: Vec<&str> = READY.iter().map(|ready| ready.name).collect();
+        format!("no ready profile `{name}`; there are {}", names.join(", "))
+    })
+}
+
+impl Ready {
+    /// The profile's text. `ports` is `memif:SOCKET`, `af_packet:ONE,OTHER` or `tap:ONE,OTHER`;
+    /// `parameters` are `key=value`.
+    pub fn profile(&self, ports: &str, parameters: &[String]) -> Result<String, String> {
+        let shape = self.shape(parameters)?;
+        let ports = self.ports(ports, &shape)?;
+        let streams: Vec<Json> = (0..shape.directions).map(|from| self.stream(from, &shape)).collect();
+        let mut text = format!("# {}: {}\n", self.name, self.what);
+        for need in self.needs(&shape) {
+            let _ = writeln!(text, "# {need}");
+        }
+        for (key, list) in [("ports", ports), ("streams", streams)] {
+            let _ = writeln!(text, "{key}:");
+            for item in list {
+                let _ = writeln!(text, "  - {item}");
+            }
+        }
+        // What is printed can be run.
+        Profile::parse(&text, Path::new(self.name)).map_err(|error| error.to_string())?;
+        Ok(text)
+    }
+
+    fn shape(&self, parameters: &[String]) -> Result<Shape, String> {
+        let mut shape = Shape {
+            frame: self.frame.map(Json::from),
+            flows: self.flows,
+            directions: self.directions,
+            order: self.order.to_owned(),
+            vlan: None,
+            label: 16,
+        };
+        for parameter in parameters {
+            let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let number = |least: u64, most: u64| match value.parse::<u64>() {
+                Ok(number) if (least..=most).contains(&number) => Ok(number),
+                _ => Err(format!("{key}: `{value}` is no number from {least} to {most}")),
+            };
+            match key {
+                "frame" if value == "imix" => shape.frame = Some(json!("imix")),
+                "frame" => shape.frame = Some(json!(number(60, 9216)?)),
+                "flows" => shape.flows = number(1, 1 << 24)?,
+                "directions" => shape.directions = number(1, 2)?,
+                "order" if matches!(value, "sequential" | "random" | "zipf") => {
+                    shape.order = value.to_owned()
+                }
+                "order" => return Err(format!("order: `{value}` is none of sequential, random and zipf")),
+                "vlan" => shape.vlan = Some(number(1, 4094)?),
+                "label" => shape.label = number(16, (1 << 20) - 1)?,
+                _ => {
+                    let known: Vec<&str> = PARAMETERS.iter().map(|(name, _)| *name).collect();
+                    return Err(format!("no parameter `{key}`; there are {}", known.join(", ")));
+                }
+            }
+        }
+        Ok(shape)
+    }
+
+    fn is_switched(&self) -> bool {
+        self.traffic == Traffic::Stations
+    }
+
+    fn ports(&self, text: &str, shape: &Shape) -> Result<Vec<Json>, String> {
+        let wrong =
+            || format!("ports `{text}` are none of memif:SOCKET, af_packet:ONE,OTHER and tap:ONE,OTHER");
+        let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
+        let devices: Vec<Json> = match kind {
+            "memif" if !rest.is_empty() => (0..2).map(|id| json!({"socket": rest, "id": id})).collect(),
+            "af_packet" | "tap" => {
+                let key = if kind == "tap" { "name" } else { "interface" };
+                let (one, other) = rest.split_once(',').ok_or_else(wrong)?;
+                [one, other].iter().map(|name| json!({ key: name })).collect()
+            }
+            _ => return Err(wrong()),
+        };
+        let port = |(number, device): (usize, Json)| {
+            let mut port = json!({ kind: device });
+            port["mac"] = json!(format!("02:00:00:00:{number:02x}:01"));
+            if !self.is_switched() {
+                port["ip4"] = json!([format!("198.18.{number}.2")]);
+                port["ip6"] = json!([format!("2001:2:0:{number}::2")]);
+                port["gateway"] = match self.traffic {
+                    Traffic::Routes6 | Traffic::Segments(_) => json!(format!("2001:2:0:{number}::1")),
+                    _ => json!(format!("198.18.{number}.1")),
+                };
+            }
+            if let Some(vlan) = shape.vlan {
+                port["vlan"] = json!(vlan);
+            }
+            port
+        };
+        Ok(devices.into_iter().enumerate().map(port).collect())
+    }
+
+    fn stream(&self, from: u64, shape: &Shape) -> Json {
+        let to = 1 - from;
+        let mut stream = json!({"name": format!("{}:{from}-{to}", self.name), "from": from, "to": to});
+        if let Some(frame) = &shape.frame {
+            stream["frame"] = frame.clone();
+        }
+        let run = |first: &str| match shape.flows {
+            1 => json!(first),
+            count => json!({"first": first, "count": count}),
+        };
+        let is_many = shape.flows > 1;
+        let way = |of: [&'static str; 2]| of[from as usize];
+        match self.traffic {
+            Traffic::Stations => {
+                let macs = ["02:10:00:00:00:00", "02:20:00:00:00:00"];
+                let ethernet = json!({"src": run(macs[from as usize]), "dst": run(macs[to as usize])});
+                let (source, destination) = (format!("198.18.{from}.2"), format!("198.18.{to}.2"));
+                stream["layers"] =
+                    json!({"ethernet": ethernet, "ip4": {"src": source, "dst": destination}, "udp": {}});
+                if is_many {
+                    stream["flows"] = json!({"fields": "lockstep", "order": shape.order});
+                }
+            }
+            Traffic::Flows4 => {
+                let (source, destination) = (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
+                stream["layers"] = json!({"ip4": {"src": run(source), "dst": run(destination)}, "udp": {}});
+                if is_many {
+                    stream["flows"] = json!({"fields": "lockstep", "order": shape.order});
+                }
+            }
+            Traffic::Label => {
+                let (source, destination) = (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
+                let ip4 = json!({"src": source, "dst": destination});
+                stream["layers"] = json!([{"mpls": {"label": shape.label}}, {"ip4": ip4}, {"udp": {}}]);
+            }
+            Traffic::Routes4 => {
+                let destination = ordered(run(way(["20.0.0.0", "10.0.0.0"])), shape);
+                stream["layers"] = json!({"ip4": {"dst": destination}, "udp": {}});
+            }
+            Traffic::Routes6 => {
+                let destination = ordered(run(way(["2001:2:0:b000::", "2001:2:0:a000::"])), shape);
+                stream["layers"] = json!({"ip6": {"dst": destination}, "udp": {}});
+            }
+            Traffic::Segments(_) if from == 0 => {
+                let destination = ordered(run("2001:2:0:b000::"), shape);
+                stream["layers"] = json!({"ip6": {"dst": destination}, "udp": {}});
+            }
+            Traffic::Segments(segments) => {
+                let inner = json!({"ip6": {"src": "2001:2:0:b000::1", "dst": ordered(run("2001:2:0:a000::"), shape)}});
+                let mut layers = vec![json!({"ip6": {"dst": SEGMENTS[0]}}), inner, json!({"udp": {}})];
+                if segments > 0 {
+                    layers.insert(1, json!({"srh": {"segments": SEGMENTS[..usize::from(segments)]}}));
+                }
+                stream["layers"] = Json::Array(layers);
+            }
+        }
+        stream
+    }
+
+    /// What a router needs for it, in its own words, on the interfaces MEMIF0 and MEMIF1.
+    fn needs(&self, shape: &Shape) -> Vec<String> {
+        let Shape { flows, label, .. } = shape;
+        match self.traffic {
+            Traffic::Stations => vec!["needs a patch, a cross-connect or a bridge of both ports".to_owned()],
+            Traffic::Flows4 => vec![
+                "needs: ip route add 48.0.0.0/8 via 198.18.1.2 memif0/1".to_owned(),
+                "       ip route add 16.0.0.0/8 via 198.18.0.2 memif0/0".to_owned(),
+            ],
+            Traffic::Label => vec![
+                format!(
+                    "needs: mpls local-label add {label} eos via 198.18.1.2 memif0/1 out-labels {}",
+                    label + 1
+                ),
+                "       and set interface mpls memif0/0 enable; the other way likewise".to_owned(),
+            ],
+            Traffic::Routes4 => vec![
+                format!("needs: ip route add 20.0.0.0/32 via 198.18.1.2 memif0/1 count {flows}"),
+                format!("       ip route add 10.0.0.0/32 via 198.18.0.2 memif0/0 count {flows}"),
+            ],
+            Traffic::Routes6 => vec![
+                format!("needs: ip route add 2001:2:0:b000::/128 via 2001:2:0:1::2 memif0/1 count {flows}"),
+                format!("       ip route add 2001:2:0:a000::/128 via 2001:2:0::2 memif0/0 count {flows}"),
+            ],
+            Traffic::Segments(_) => vec![
+                "needs: a policy that steers 2001:2:0:b000::/64, and a local SID for".to_owned(),
+                format!("       {}, which port 1 sends to", SEGMENTS[0]),
+            ],
+        }
+    }
+}
+
+/// The segments of encapsulated traffic, in the order of travel.
+const SEGMENTS: [&str; 2] = ["2001:2:0:e000::1", "2001:2:0:e000::2"];
+
+/// A run in the order that was asked for.
+fn ordered(mut run: Json, shape: &Shape) -> Json {
+    if run.is_object() {
+        run["order"] = json!(shape.order);
+    }
+    run
+}
+
+/// The table, as text.
+pub fn list() -> String {
+    let mut text = String::new();
+    for ready in READY {
+        let _ = writeln!(text, "{:<24}{}", ready.name, ready.what);
+    }
+    text.push_str("\nParameters (--param key=value):\n");
+    for (name, what) in PARAMETERS {
+        let _ = writeln!(text, "{name:<24}{what}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ready_profile_is_a_profile_over_any_kind_of_port() {
+        for ready in READY {
+            for ports in ["memif:/run/quiver/memif.sock", "af_packet:e0,e1", "tap:t0,t1"] {
+                let text = ready.profile(ports, &[]).unwrap_or_else(|why| panic!("{}: {why}", ready.name));
+                let profile = Profile::parse(&text, Path::new("x")).expect("a profile");
+                assert_eq!(profile.streams.len() as u64, ready.directions, "{text}");
+                assert_eq!(profile.ports.len(), 2);
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_change_what_is_sent() {
+        let all = ["frame=imix", "flows=7", "directions=1", "order=zipf", "vlan=100"].map(str::to_owned);
+        let text = by_name("ip4base").expect("ready").profile("tap:a,b", &all).expect("a profile");
+        let profile = Profile::parse(&text, Path::new("x")).expect("a profile");
+        assert_eq!(profile.streams.len(), 1);
+        assert!(text.contains("\"count\":7,\"order\":\"zipf\"") && text.contains("\"vlan\":100"), "{text}");
+        assert!(profile.streams[0].value.sizes.genome().is_some());
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_with_what_is() {
+        assert!(by_name("u9").err().expect("no profile").contains("u1, u2"));
+        let u1 = by_name("u1").expect("ready");
+        let refused = |ports: &str, parameter: &str| {
+            u1.profile(ports, &[parameter.to_owned()]).expect_err("must be refused")
+        };
+        assert!(refused("tap:a,b", "speed=1").contains("there are frame, flows"));
+        assert!(refused("tap:a,b", "flows=0").contains("1 to 16777216"));
+        assert!(refused("tap:a,b", "order=best").contains("sequential, random and zipf"));
+        assert!(refused("tap:a", "flows=1").contains("tap:ONE,OTHER"));
+        assert!(refused("veth", "flows=1").contains("memif:SOCKET"));
+    }
+
+    #[test]
+    fn the_eight_load_tests_are_there_in_both_directions() {
+        for number in 1..=4 {
+            let of = |kind: char| by_name(&format!("{kind}{number}")).expect("ready");
+            assert_eq!((of('u').directions, of('b').directions), (1, 2));
+            assert_eq!(of('u').traffic, of('b').traffic);
+            assert_eq!(of('u').frame, of('b').frame);
+        }
+    }
+}
