@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from quiver_lab.compare.delay import compare_latency
+from quiver_lab.compare.generators import compare_generators
 from quiver_lab.compare.peers import compare_peers
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Say
@@ -42,6 +43,7 @@ COMPARISONS: dict[str, Callable[[Wishes, Say], Comparison]] = {
     "peers": lambda w, say: compare_peers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
     "latency": lambda w, say: compare_latency(w.rounds, w.turn_s, w.ring_size or LATENCY_RING, say),
     "workers": lambda w, say: compare_workers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
+    "generators": lambda w, say: compare_generators(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
     "scale": lambda w, say: compare_scale(w.rounds, w.turn_s, w.ring_size or RATE_RING, w.prefixes, say),
 }
 
