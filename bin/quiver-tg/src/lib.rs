@@ -31,6 +31,7 @@ pub mod spread;
 pub mod stamp;
 pub mod stateful;
 pub mod table;
+pub mod timing;
 pub mod top;
 pub mod traffic;
 pub mod transmission;

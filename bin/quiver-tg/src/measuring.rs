@@ -9,7 +9,7 @@ use quiver_core::InterfaceId;
 
 use crate::bound;
 use crate::generator::{Generator, Onlooker, Surroundings, WORKER};
-use crate::ordering::{Ordering as Orders, rate_of, timed_every};
+use crate::ordering::{Ordering as Orders, rate_of};
 use crate::outcome::Outcome;
 use crate::reception::{Live, Reception, Wanted};
 use crate::report::Report;
@@ -121,7 +121,11 @@ impl<S: Surroundings> Generator<S> {
         let wanted: Vec<Wanted> = (0..self.streams.len())
             .map(|stream| Wanted {
                 to: self.streams[stream].to,
-                timed_every: timed_every(rate_of(&self.sendings, request.rate, stream)),
+                timed_every: self.sendings[stream].timing.every(rate_of(
+                    &self.sendings,
+                    request.rate,
+                    stream,
+                )),
                 live: live[stream].clone(),
             })
             .collect();

@@ -8,8 +8,9 @@ use crate::plan::{Plan, Rounds};
 use crate::profile::{Bursts, Pacing, Profile, Stream};
 use crate::reception::Live;
 use crate::request::{Measure, RATE_PPS_MAX, Rate};
+use crate::timing::Timing;
 use crate::traffic::Source;
-use crate::transmission::{ENDLESS, Leg, SAMPLE_ALL_PPS_MAX, SAMPLE_FAST, Transmission};
+use crate::transmission::{ENDLESS, Leg, Transmission};
 
 /// Frames of a burst at a constant rate unless the profile says otherwise.
 const BURST_PACED: usize = 64;
@@ -25,6 +26,8 @@ pub struct Sending {
     pub weight: f64,
     /// Its own rate.
     pub rate: Option<Rate>,
+    /// Which of its frames are timed.
+    pub timing: Timing,
     pacing: Pacing,
     bursts: Option<Bursts>,
     delay_ns: u64,
@@ -52,6 +55,7 @@ impl Sending {
             from: stream.from,
             weight: stream.weight,
             rate,
+            timing: if stream.latency { Timing::Every } else { profile.latency },
             pacing: stream.pacing,
             bursts,
             delay_ns: (stream.delay * 1e9) as u64,
@@ -90,14 +94,6 @@ pub fn rate_of(sendings: &[Sending], rate: Rate, stream: usize) -> Rate {
 /// The weights of all streams that share the rate of the whole.
 fn shared(sendings: &[Sending]) -> f64 {
     sendings.iter().filter(|sending| sending.rate.is_none()).map(|sending| sending.weight).sum()
-}
-
-/// Every so manieth frame of a stream is timed.
-pub fn timed_every(rate: Rate) -> u64 {
-    match rate {
-        Rate::Pps(rate) if rate <= SAMPLE_ALL_PPS_MAX => 1,
-        _ => SAMPLE_FAST,
-    }
 }
 
 /// Makes what the ports have to send.
@@ -200,7 +196,7 @@ impl Ordering<'_> {
         };
         let pacer = self.pacer(sending, own_pps, stream);
         let live = self.live[stream].clone();
-        let (weight, sample) = (sending.weight, timed_every(rate));
+        let (weight, sample) = (sending.weight, sending.timing.every(rate));
         Leg {
             is_flat_out,
             warmup,

@@ -89,7 +89,7 @@ pub struct Leg {
     pub short: u64,
     /// How far behind their schedule frames left.
     pub departures: Departures,
-    /// Every so manieth frame is timed, a power of two.
+    /// Every so manieth frame is timed, a power of two; 0 = none.
     pub sample: u64,
     /// Its share of what the port sends flat out, beside those of its other streams.
     pub weight: f64,
@@ -290,10 +290,7 @@ impl Leg {
         }
         // Its time counts from now on, no number of frames.
         self.planned = ENDLESS;
-        self.sample = match speed {
-            Speed::Pps(rate) if rate <= SAMPLE_ALL_PPS_MAX => 1,
-            _ => SAMPLE_FAST,
-        };
+        // Which of its frames are timed stays: pairs of RFC 3393 are so many numbers apart.
     }
 
     fn pause(&mut self, now_ns: u64) {

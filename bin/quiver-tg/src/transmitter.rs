@@ -254,9 +254,10 @@ impl Order<'_> {
         // Numbers count from 0 in the warm-up and from 0 again behind it.
         let first = if self.batch.is_counted { self.leg.counted } else { self.leg.made };
         let blank = Stamp { measurement: self.measurement, stream: self.leg.stream, sequence: 0, sent_ns: 0 };
+        let sample = self.leg.sample;
         for sequence in first..first + self.batch.frames {
             let Some(mut packet) = cx.buffers.packet() else { return sequence - first };
-            let is_timed = sequence & (self.leg.sample - 1) == 0;
+            let is_timed = sample != 0 && sequence & (sample.wrapping_sub(1)) == 0;
             let sent_ns = if is_timed { time_for_stamp(self.clock.now_ns()) } else { 0 };
             let stamp = Stamp { sequence, sent_ns, ..blank }.encode();
             if !write(&mut packet, &stamp, data_bytes, cx.buffers) {

@@ -252,3 +252,39 @@ fn a_question_for_a_played_address_is_answered_while_measuring_and_costs_no_fram
     assert_eq!((report.offered, report.lost, report.foreign), (10_000, 50, 55));
     assert_eq!(answers.load(std::sync::atomic::Ordering::Relaxed), 55);
 }
+
+#[test]
+fn every_frame_is_timed_or_some_or_none_as_the_profile_says() {
+    for (word, every) in [("every", 1), ("sampled", 16), ("off", 0)] {
+        let streams = format!("{ONE_WAY}latency: {word}\n");
+        let mut generator = generator(&streams, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
+        let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(1e6), 0.02) };
+        let report = generator.measure(&request, &mut Nobody).expect("report");
+        assert_eq!((report.received, report.lost), (20_000, 0));
+        let timed = report.latency_ns.map_or(0, |latency| latency.count);
+        assert_eq!(timed, if every == 0 { 0 } else { 20_000 / every }, "{word}");
+        // Pairs are of timed frames sent one after the other.
+        assert_eq!(report.ipdv_ns.map_or(0, |ipdv| ipdv.count), timed.saturating_sub(1), "{word}");
+    }
+}
+
+#[test]
+fn a_latency_stream_goes_beside_the_load_and_is_in_none_of_its_counts() {
+    let streams = format!(
+        "{ONE_WAY}  - {{from: 0, to: 1, latency: true, frame: 64, layers: {{ethernet: {{dst: \"02:00:00:00:00:02\"}}}}}}\nlatency: off\n"
+    );
+    // Every tenth frame of the load is lost, none of the other stream.
+    let fault = |_: usize, number: u64, bytes: &mut Vec<u8>| {
+        if bytes.len() != 64 && number % 10 == 0 { vec![] } else { vec![(1, 5_000)] }
+    };
+    let mut generator = generator(&streams, NO_LIMIT, Box::new(fault));
+    let report = measure(&mut generator, Rate::Pps(10_000.0));
+    assert_eq!((report.intended, report.offered), (10_000, 10_000));
+    assert!(report.lost > 0);
+    let beside = report.latency_streams.expect("latency streams");
+    assert_eq!((beside.offered, beside.received, beside.lost), (9_000, 9_000, 0));
+    // 9 kpps, as in CSIT: all of them timed, and nothing of the load.
+    assert_eq!(report.latency_ns.expect("latency").count, 9_000);
+    assert!(report.per_stream[0].latency_ns.is_none());
+    assert_eq!(report.per_direction[0].offered, 10_000);
+}

@@ -86,6 +86,9 @@ pub struct Profile {
     /// Transactions, in the place of streams.
     #[serde(default)]
     pub stateful: Option<Spanned<crate::stateful::Stateful>>,
+    /// Which frames of the load are timed.
+    #[serde(default)]
+    pub latency: crate::timing::Timing,
     /// The generator measures itself with these streams before it opens the ports.
     #[serde(default = "tests_itself")]
     pub self_test: bool,

@@ -17,7 +17,7 @@ use quiver_core::memory::PageSize;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec};
 use quiver_tg::generator::{Generator, Surroundings};
 use quiver_tg::profile::{Port, Profile};
-use quiver_tg::report::{Report, StreamReport};
+use quiver_tg::report::{Kind, Report, StreamReport};
 
 /// What becomes of one frame: copies, each to a port after a delay.
 pub type Fate = Vec<(usize, u64)>;
@@ -224,10 +224,11 @@ pub fn check_counts(report: &Report) {
     for port in &report.per_port {
         assert!(port.is_balanced(), "{port:?}");
     }
-    let sum = |of: fn(&StreamReport) -> u64| report.per_stream.iter().map(of).sum::<u64>();
+    let load = || report.per_stream.iter().filter(|s| s.kind == Kind::Load);
+    let sum = |of: fn(&StreamReport) -> u64| load().map(of).sum::<u64>();
     assert_eq!((report.offered, report.received), (sum(|s| s.offered), sum(|s| s.received)));
     let at_ports = report.per_port.iter().map(|p| p.received).sum::<u64>();
-    assert_eq!(report.received, at_ports);
+    assert_eq!(report.received + report.latency_streams.map_or(0, |l| l.received), at_ports);
 }
 
 /// One stream each way, 64 B.
