@@ -169,22 +169,56 @@ impl Step {
                 }
             }
             Step::Check { into, base, terms, zero_is_ffff } => {
-                let mut sums = [*base; CHUNK];
-                for term in terms.iter() {
-                    let Some(column) = columns.get(term.column) else { continue };
-                    for (sum, value) in sums.iter_mut().zip(column) {
-                        *sum += under_checksum(*value, term.shift);
-                    }
-                }
                 let zero = if *zero_is_ffff { 0xffff } else { 0 };
-                let Some(into) = columns.get_mut(*into) else { return };
-                for (into, sum) in into.iter_mut().zip(sums) {
-                    let checksum = checksum_of(sum);
-                    *into = if checksum == 0 { zero } else { checksum };
+                let sums = match terms.len() {
+                    1 => check::<1>(*base, terms, zero, columns),
+                    2 => check::<2>(*base, terms, zero, columns),
+                    3 => check::<3>(*base, terms, zero, columns),
+                    4 => check::<4>(*base, terms, zero, columns),
+                    _ => check_many(*base, terms, zero, columns),
+                };
+                if let Some(into) = columns.get_mut(*into) {
+                    *into = sums;
                 }
             }
         }
     }
+}
+
+#[inline(always)]
+fn finished(sum: u64, zero: u64) -> u64 {
+    match checksum_of(sum) {
+        0 => zero,
+        checksum => checksum,
+    }
+}
+
+/// Checksums over `N` columns, in one go.
+fn check<const N: usize>(base: u64, terms: &[Term], zero: u64, columns: &[Column]) -> Column {
+    let mut from = [&[0; CHUNK]; N];
+    let mut shifts = [0; N];
+    for (place, term) in terms.iter().take(N).enumerate() {
+        shifts[place] = term.shift;
+        if let Some(column) = columns.get(term.column) {
+            from[place] = column;
+        }
+    }
+    std::array::from_fn(|frame| {
+        let parts = (0..N).map(|place| under_checksum(from[place][frame], shifts[place]));
+        finished(base + parts.sum::<u64>(), zero)
+    })
+}
+
+/// Checksums over any number of columns, one after the other.
+fn check_many(base: u64, terms: &[Term], zero: u64, columns: &[Column]) -> Column {
+    let mut sums = [base; CHUNK];
+    for term in terms {
+        let Some(column) = columns.get(term.column) else { continue };
+        for (sum, value) in sums.iter_mut().zip(column) {
+            *sum += under_checksum(*value, term.shift);
+        }
+    }
+    sums.map(|sum| finished(sum, zero))
 }
 
 /// Where a column's bits go in a window.
@@ -208,7 +242,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Put its words together, in the order in which they lie in the frame.
+    /// Put its words together, as numbers.
     #[inline]
     pub fn fill(&self, words: &mut Column, columns: &[Column]) {
         *words = [self.base; CHUNK];
@@ -221,7 +255,6 @@ impl Window {
                 words.iter_mut().zip(column).for_each(|(word, value)| *word |= value >> (count & 63));
             }
         }
-        words.iter_mut().for_each(|word| *word = word.to_be());
     }
 }
 
