@@ -262,7 +262,7 @@ fn every_frame_is_timed_or_some_or_none_as_the_profile_says() {
         let report = generator.measure(&request, &mut Nobody).expect("report");
         assert_eq!((report.received, report.lost), (20_000, 0));
         let timed = report.latency_ns.map_or(0, |latency| latency.count);
-        assert_eq!(timed, if every == 0 { 0 } else { 20_000 / every }, "{word}");
+        assert_eq!(timed, 20_000u64.checked_div(every).unwrap_or(0), "{word}");
         // Pairs are of timed frames sent one after the other.
         assert_eq!(report.ipdv_ns.map_or(0, |ipdv| ipdv.count), timed.saturating_sub(1), "{word}");
     }
@@ -275,7 +275,7 @@ fn a_latency_stream_goes_beside_the_load_and_is_in_none_of_its_counts() {
     );
     // Every tenth frame of the load is lost, none of the other stream.
     let fault = |_: usize, number: u64, bytes: &mut Vec<u8>| {
-        if bytes.len() != 64 && number % 10 == 0 { vec![] } else { vec![(1, 5_000)] }
+        if bytes.len() != 64 && number.is_multiple_of(10) { vec![] } else { vec![(1, 5_000)] }
     };
     let mut generator = generator(&streams, NO_LIMIT, Box::new(fault));
     let report = measure(&mut generator, Rate::Pps(10_000.0));
