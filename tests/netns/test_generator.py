@@ -120,6 +120,16 @@ def test_five_lines_load_the_router_and_both_count_the_same(
         assert Result.model_validate(kept) == result == generator.results()[-1] == generator.result()
 
 
+def test_it_shares_the_routers_runtime_folder(
+    router: Router, five_lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUIVER_RUNTIME_DIR", str(router.folder))
+    words = ["run", str(five_lines), "--rate", str(RATE), "--duration", "500ms", "--core", "0", "--json"]
+    told = parse_json(tg(*words).stdout)
+    assert told["received"] > 0
+    assert told["offered"] == told["received"] + told["lost"]
+
+
 def test_it_is_watched_and_changed_while_it_sends(router: Router, five_lines: Path, tmp_path: Path) -> None:
     place = tmp_path / "tg.sock"
     with serving(five_lines, place), Generator(at=place) as generator:

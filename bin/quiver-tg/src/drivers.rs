@@ -24,8 +24,8 @@ const BUFFERS_PER_FAULTS: usize = 2 * HELD_FRAMES_MAX + RING_FRAMES;
 /// The drivers, and whether the program should end.
 #[derive(Default)]
 pub struct Drivers {
-    /// Sockets by number, from 1 on.
-    sockets: Vec<(PathBuf, MemifRole)>,
+    /// Sockets, what they are used as, and their numbers.
+    sockets: Vec<(PathBuf, MemifRole, u32)>,
     /// Set by a signal or the end of the input.
     pub quit: Rc<Cell<bool>>,
 }
@@ -55,19 +55,30 @@ impl Drivers {
         Drivers { quit, ..Drivers::default() }
     }
 
-    fn make_memif(&mut self, engine: &mut Engine, memif: &Memif, input: &str) -> anyhow::Result<InterfaceId> {
-        let known = self.sockets.iter().position(|(path, role)| *path == memif.socket && *role == memif.role);
-        let number = match known {
-            Some(place) => place,
+    /// The number of a port's socket.
+    fn socket(&mut self, engine: &mut Engine, memif: &Memif) -> anyhow::Result<u32> {
+        let known = self.sockets.iter().find(|(path, role, _)| *path == memif.socket && *role == memif.role);
+        if let Some((_, _, number)) = known {
+            return Ok(*number);
+        }
+        let taken = self.sockets.iter().any(|(path, ..)| *path == memif.socket);
+        let path = if taken { other_spelling(&memif.socket) } else { memif.socket.clone() };
+        let text = path.to_str().context("the socket's path is not UTF-8")?;
+        // The driver has one of its own, which is the router's when both have the same runtime folder.
+        let number = match quiver_memif::socket_of_path(engine, text)? {
+            Some(number) => number,
             None => {
-                let taken = self.sockets.iter().any(|(path, _)| *path == memif.socket);
-                let path = if taken { other_spelling(&memif.socket) } else { memif.socket.clone() };
-                let text = path.to_str().context("the socket's path is not UTF-8")?;
-                quiver_memif::add_socket(engine, self.sockets.len() as u32 + 1, text)?;
-                self.sockets.push((memif.socket.clone(), memif.role));
-                self.sockets.len() - 1
+                let number = self.sockets.len() as u32 + 1;
+                quiver_memif::add_socket(engine, number, text)?;
+                number
             }
         };
+        self.sockets.push((memif.socket.clone(), memif.role, number));
+        Ok(number)
+    }
+
+    fn make_memif(&mut self, engine: &mut Engine, memif: &Memif, input: &str) -> anyhow::Result<InterfaceId> {
+        let number = self.socket(engine, memif)?;
         let role = match memif.role {
             MemifRole::Master => Role::Master,
             MemifRole::Slave => Role::Slave,
@@ -79,7 +90,7 @@ impl Drivers {
             rx_queues: queues,
             tx_queues: queues,
             input: Some(input.to_owned()),
-            ..MemifConfig::new(number as u32 + 1, memif.id, role)
+            ..MemifConfig::new(number, memif.id, role)
         };
         Ok(quiver_memif::create(engine, config)?)
     }

@@ -77,6 +77,14 @@ pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), Me
     })
 }
 
+/// The number of the socket that has this path.
+pub fn socket_of_path(engine: &mut Engine, path: &str) -> Result<Option<u32>, MemifError> {
+    start(engine)?;
+    Ok(engine.with::<Memif, _>(|_, memif| {
+        memif.sockets.iter().find(|(_, socket)| socket.path == path).map(|(number, _)| *number)
+    }))
+}
+
 /// Forget a socket that no interface uses.
 pub fn delete_socket(engine: &mut Engine, number: u32) -> Result<(), MemifError> {
     start(engine)?;

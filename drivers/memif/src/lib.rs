@@ -38,7 +38,7 @@ pub use config::{
 };
 pub use driver::{
     INPUT_NODE, SOCKET_FILE_DEFAULT, add_socket, create, declare, delete, delete_socket, disconnect_reason,
-    is_connected,
+    is_connected, socket_of_path,
 };
 pub use reasons::MemifReason;
 
