@@ -226,7 +226,8 @@ fn what_is_not_json_rpc_gets_the_error_that_the_standard_says() {
     let router = Running::start("rpc", Limits { message_bytes_max: 8192, ..Limits::default() });
     let mut api = router.api();
     let mut code = |text: &str| {
-        writeln!(api.get_mut(), "{text}").unwrap();
+        // What is too long may be refused, and the connection closed, before all of it is written.
+        let _ = writeln!(api.get_mut(), "{text}");
         receive(&mut api)["error"]["code"].clone()
     };
     assert_eq!(code("\u{7f}ELF"), -32700);
