@@ -160,6 +160,8 @@ def test_it_is_watched_and_changed_while_it_sends(router: Router, five_lines: Pa
         assert picture["ports"][0]["link"] == "up"
         result = generator.stop()
         assert result.offered == result.received + result.lost
+        # It had no duration: what is told is about the time until the stop.
+        assert result.duration_s < 3600
         assert generator.statistics().state == "idle"
 
 

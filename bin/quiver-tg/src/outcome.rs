@@ -83,13 +83,14 @@ impl Outcome {
         self.received.get(facts.to)?.streams.get(stream)?.arrivals.as_ref()
     }
 
-    /// Seconds from the first counted frame to the end of the last one's interval.
-    fn duration_s(&self) -> f64 {
+    /// Seconds from the first counted frame to the end of the last one's interval; those of the request
+    /// where there are too few to say.
+    fn duration_s(&self, requested_s: f64) -> f64 {
         let of_port = |t: &Transmission| {
             let frames = t.legs.iter().map(|leg| leg.counted).max().unwrap_or(0);
             let between_s = t.last_ns.saturating_sub(t.first_ns) as f64 / 1e9;
             match frames {
-                0 | 1 => (t.end_ns - t.counted_from_ns) as f64 / 1e9,
+                0 | 1 => requested_s,
                 _ if t.is_flat_out => between_s,
                 _ => between_s * frames as f64 / (frames - 1) as f64,
             }
@@ -235,7 +236,7 @@ impl Outcome {
 
     /// Add everything up.
     pub fn report(&self, request: &Measure, streams: &[StreamFacts]) -> Report {
-        let (whole, duration_s) = (request.histograms, self.duration_s());
+        let (whole, duration_s) = (request.histograms, self.duration_s(request.duration_s));
         let each: Vec<StreamReport> = streams
             .iter()
             .enumerate()
