@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use quiver_core::interface::InterfaceRow;
 use quiver_core::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId, NodeId};
 
@@ -32,11 +33,15 @@ struct Taken {
     routed: NodeId,
 }
 
+/// Why an interface must stay what it is, in the eyes of a feature.
+pub type Stays = fn(&Engine, InterfaceId) -> Result<(), Refusal>;
+
 /// The interfaces that do not route, and those that another feature has for itself.
 #[derive(Default)]
 pub struct Modes {
     taken: BTreeMap<InterfaceId, Taken>,
     held: BTreeMap<InterfaceId, Held>,
+    asked: Vec<Stays>,
 }
 
 /// An interface all of whose frames are another's: a member of a bond. It has no mode and no parts of its own.
@@ -46,6 +51,26 @@ pub struct Held {
     pub what: String,
     /// How that is ended, as a command.
     pub remedy: String,
+    /// What it was before, and is again at the end.
+    pub own: Own,
+}
+
+/// What an interface is by itself, and its holder may change while it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Its MAC address.
+    pub mac: [u8; 6],
+    /// Its largest layer 3 packet, bytes.
+    pub mtu_bytes: u32,
+    /// Does it take frames for others?
+    pub promiscuous: bool,
+}
+
+impl Own {
+    /// What an interface is now.
+    pub fn of(row: &InterfaceRow) -> Own {
+        Own { mac: row.mac, mtu_bytes: row.mtu_bytes, promiscuous: row.promiscuous }
+    }
 }
 
 impl Modes {
@@ -53,18 +78,39 @@ impl Modes {
     pub fn of(&self, id: InterfaceId) -> Option<&LayerTwo> {
         self.taken.get(&id).map(|taken| &taken.layer_two)
     }
+
+    /// What an interface that another has is by itself.
+    pub fn own(&self, id: InterfaceId) -> Option<Own> {
+        self.held.get(&id).map(|held| held.own)
+    }
 }
 
-/// Let a feature have an interface for itself, or no more.
-pub fn hold(engine: &mut Engine, id: InterfaceId, held: Option<Held>) {
-    let Some(modes) = engine.get_mut::<Modes>() else { return };
-    match held {
-        Some(held) => modes.held.insert(id, held),
-        None => modes.held.remove(&id),
-    };
+/// Ask a feature before an interface becomes another's.
+pub fn ask_before_hold(engine: &mut Engine, stays: Stays) {
+    if let Some(modes) = engine.get_mut::<Modes>() {
+        modes.asked.push(stays);
+    }
 }
 
-/// Why an interface can be given no mode and no parts, if it is another's.
+/// Why an interface cannot become another's, if a feature says so.
+pub fn check_hold(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
+    let asked = engine.get::<Modes>().map_or(&[][..], |modes| &modes.asked);
+    asked.iter().try_for_each(|stays| stays(engine, id))
+}
+
+/// Let a feature have an interface for itself.
+pub fn hold(engine: &mut Engine, id: InterfaceId, held: Held) {
+    if let Some(modes) = engine.get_mut::<Modes>() {
+        modes.held.insert(id, held);
+    }
+}
+
+/// A feature has an interface for itself no more. What it was before, if it was held.
+pub fn let_go(engine: &mut Engine, id: InterfaceId) -> Option<Own> {
+    engine.get_mut::<Modes>()?.held.remove(&id).map(|held| held.own)
+}
+
+/// Why an interface can be given no mode, no address and no parts, if it is another's.
 pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     let Some(held) = engine.get::<Modes>().and_then(|modes| modes.held.get(&id)) else { return Ok(()) };
     let name = engine.interface_name(id);
@@ -113,6 +159,6 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     if change == InterfaceChange::Deleted {
         // It exists still, and whoever has it must let go; what it refuses then has no meaning.
         let _ = leave(engine, id);
-        hold(engine, id, None);
+        let_go(engine, id);
     }
 }

@@ -19,6 +19,10 @@ pub mod order {
     pub const RESOURCES: u32 = 100;
     /// Creation of interfaces.
     pub const INTERFACES: u32 = 200;
+    /// What interfaces are by themselves that become another's, as members of bonds.
+    pub const HELD: u32 = 225;
+    /// Members join when all interfaces are there, before anything is said of their holder.
+    pub const MEMBERS: u32 = 250;
     /// Tables and bridge domains.
     pub const TABLES: u32 = 300;
     /// Which table or bridge an interface is in, its MTU, addresses and state.

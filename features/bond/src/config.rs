@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
-use quiver_control::modes::{self, Held};
+use quiver_control::modes::{self, Held, Own};
 use quiver_core::device::{Device, TxQueue};
 use quiver_core::epoch::Epochs;
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
@@ -23,14 +23,6 @@ pub const BOND_NUMBER_MAX: u32 = 16_383;
 /// The largest layer 3 packet of a bond until it is set, bytes.
 const MTU_BYTES: u32 = 1500;
 
-/// What an interface was before it joined a bond, and is again when it leaves.
-#[derive(Clone, Copy, Debug)]
-pub struct Before {
-    mac: [u8; 6],
-    mtu_bytes: u32,
-    promiscuous: bool,
-}
-
 /// A member of a bond.
 #[derive(Clone, Debug)]
 pub struct Member {
@@ -42,7 +34,6 @@ pub struct Member {
     pub long_timeout: bool,
     /// Active-backup: members of more weight are preferred.
     pub weight: u32,
-    before: Before,
 }
 
 /// A bond.
@@ -224,7 +215,7 @@ pub(crate) fn known(engine: &mut Engine, id: InterfaceId) -> Result<&mut Bond, R
 }
 
 /// Why an interface cannot join a bond, if it cannot.
-fn check_joins(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Result<Before, Refusal> {
+fn check_joins(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Result<Own, Refusal> {
     let name = engine.interface_name(id);
     let members = known(engine, bond)?.members.len();
     if let Some(other) = bonds(engine)?.bond_of(id) {
@@ -253,7 +244,9 @@ fn check_joins(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Resul
         return Err(Refusal::new(format!("{name} gives what it receives to {input}"))
             .remedy(format!("`set interface l3 {name}`, if it is in a bridge or cross-connect")));
     }
-    Ok(Before { mac: row.mac, mtu_bytes: row.mtu_bytes, promiscuous: row.promiscuous })
+    let own = Own::of(row);
+    modes::check_hold(engine, id)?;
+    Ok(own)
 }
 
 /// Let an interface join a bond. When anything is refused, all is as before.
@@ -264,18 +257,18 @@ pub fn add_member(
     passive: bool,
     long_timeout: bool,
 ) -> Result<(), Refusal> {
-    let before = check_joins(engine, bond, id)?;
+    let own = check_joins(engine, bond, id)?;
     let joined = known(engine, bond)?;
     let takes_mac = joined.members.is_empty() && joined.hw_addr.is_none();
-    joined.members.push(Member { id, passive, long_timeout, weight: 0, before });
+    joined.members.push(Member { id, passive, long_timeout, weight: 0 });
     if let Some(aggregator) = &mut joined.aggregator {
         aggregator.add(port_number(id), PortWish { active: !passive, short_timeout: !long_timeout });
     }
     let (what, remedy) =
         (format!("a member of {}", engine.interface_name(bond)), "bond del IF, or do it on the bond");
-    modes::hold(engine, id, Some(Held { what, remedy: remedy.to_owned() }));
-    let own = if takes_mac { engine.set_mac(bond, before.mac) } else { Ok(()) };
-    let done = own.and_then(|()| follow_bond(engine, bond, id));
+    modes::hold(engine, id, Held { what, remedy: remedy.to_owned(), own });
+    let taken = if takes_mac { engine.set_mac(bond, own.mac) } else { Ok(()) };
+    let done = taken.and_then(|()| follow_bond(engine, bond, id));
     // What the member receives is the bond's only once workers know of it.
     refresh(engine, bond);
     let done = done.and_then(|()| engine.set_feature(id, "device-input", "bond-input", true));
@@ -307,30 +300,30 @@ pub fn remove_member(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
         Refusal::new(format!("{name} is no member of a bond")).remedy("`show bond details` lists members")
     })?;
     // First the others take over what the bond sends, then the member receives for itself.
-    let before = forget_member(engine, bond, id);
+    let own = forget_member(engine, bond, id);
     engine.set_feature(id, "device-input", "bond-input", false).map_err(|e| told(engine, id, e))?;
-    if let Some(before) = before {
+    if let Some(own) = own {
         let restored = engine
-            .set_mac(id, before.mac)
-            .and_then(|()| engine.set_mtu(id, before.mtu_bytes))
-            .and_then(|()| engine.set_promiscuous(id, before.promiscuous));
+            .set_mac(id, own.mac)
+            .and_then(|()| engine.set_mtu(id, own.mtu_bytes))
+            .and_then(|()| engine.set_promiscuous(id, own.promiscuous));
         restored.map_err(|error| told(engine, id, error))?;
     }
     Ok(())
 }
 
-/// Take a member out of its bond's lists.
-pub(crate) fn forget_member(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Option<Before> {
+/// Take a member out of its bond's lists. What it was before it joined.
+pub(crate) fn forget_member(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Option<Own> {
     let of = engine.get_mut::<Bonds>()?.bond_mut(bond)?;
     let place = of.members.iter().position(|member| member.id == id)?;
-    let before = of.members.remove(place).before;
+    of.members.remove(place);
     let last = of.aggregator.as_mut().and_then(|aggregator| aggregator.remove(port_number(id)));
     if let Some(pdu) = last {
         send(engine, id, &pdu);
     }
-    modes::hold(engine, id, None);
+    let own = modes::let_go(engine, id);
     refresh(engine, bond);
-    Some(before)
+    own
 }
 
 /// A bond's interface is gone.

@@ -23,9 +23,6 @@ pub use crate::config::Bonds;
 pub use crate::hash::VLAN_TAGS_MAX;
 pub use crate::mode::{Balance, Mode};
 
-/// Members join when all interfaces are there, before anything is said of the bond itself.
-const MEMBERS_ORDER: u32 = order::INTERFACES + 50;
-
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("bond", "Bonds: several links as one interface, LACP");
@@ -40,7 +37,7 @@ pub fn register(registry: &mut Registry) {
         after: &[],
     });
     registry.running_config(order::INTERFACES, commands::write_bonds);
-    registry.running_config(MEMBERS_ORDER, commands::write_members);
+    registry.running_config(order::MEMBERS, commands::write_members);
     registry.on_start(move |engine| {
         engine.insert(bonds);
         engine.on_interface_change(refresh::follow_interface);

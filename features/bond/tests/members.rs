@@ -328,6 +328,48 @@ fn the_running_config_makes_the_same_bonds_again() {
 }
 
 #[test]
+fn the_running_config_says_what_members_are_by_themselves() {
+    let mut one = router("xor", 0);
+    one.cli("set interface mac address m1 02:fe:00:00:00:11");
+    one.cli("set interface mtu packet 1400 m1");
+    one.cli("bond add BondEthernet0 m0");
+    one.cli("bond add BondEthernet0 m1");
+    one.cli("set interface mtu packet 9000 BondEthernet0");
+    let config = one.cli("show running-config");
+    let set = |line: &&str| line.starts_with("set interface m") && !line.contains("Bond");
+    let own: Vec<&str> = config.lines().filter(set).collect();
+    assert_eq!(own, ["set interface mac address m1 02:fe:00:00:00:11", "set interface mtu packet 1400 m1"]);
+    let mut other = Router::new(&[quiver_bond::register, quiver_ethernet::register]);
+    other.script("config", &config).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(other.cli("show running-config"), config);
+    other.cli("bond del m1");
+    assert_eq!(mac(&mut other, "m1"), [2, 0xfe, 0, 0, 0, 0x11]);
+}
+
+#[test]
+fn a_member_neither_routes_nor_is_changed_by_itself() {
+    let mut router = Router::new(&[quiver_bond::register, quiver_ethernet::register, quiver_ip::register]);
+    router.interface("m0");
+    router.interface("m1");
+    router.cli("create bond mode xor");
+    router.cli("set interface ip address m1 192.0.2.1/24");
+    assert!(router.refused("bond add BondEthernet0 m1").contains("m1 has addresses"));
+    router.cli("bond add BondEthernet0 m0");
+    let before = router.cli("show running-config");
+    for line in [
+        "set interface ip address m0 192.0.2.2/24",
+        "enable ip6 interface m0",
+        "set interface mac address m0 02:fe:00:00:00:11",
+        "set interface mtu packet 1400 m0",
+        "set interface promiscuous on m0",
+    ] {
+        let refusal = router.refused(line);
+        assert!(refusal.contains("m0 is a member of BondEthernet0"), "{line}: {refusal}");
+    }
+    assert_eq!(router.cli("show running-config"), before);
+}
+
+#[test]
 fn a_trace_reads_as_sentences() {
     let mut router = router("xor", 1);
     router.cli("trace add test-input 10");

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use quiver_control::{IpPrefix, Refusal};
+use quiver_control::{IpPrefix, Refusal, modes};
 use quiver_core::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib, FibError, InterfaceInfo};
@@ -127,7 +127,18 @@ pub(crate) fn check_routes(engine: &Engine, id: InterfaceId) -> Result<(), Refus
         return Err(Refusal::new(format!("{name} cannot route: its frames have not all the same tags"))
             .remedy("create the sub-interface with exact-match, and one VLAN in each tag"));
     }
-    Ok(())
+    modes::check_free(engine, id)
+}
+
+/// Refuse what would make an interface another's while it routes: it would receive nothing more.
+pub(crate) fn stays(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
+    let ip = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id));
+    if !ip.is_some_and(|ip| ip.has_own() || ip.enabled6 || ip.unnumbered.is_some()) {
+        return Ok(());
+    }
+    let name = engine.interface_name(id);
+    Err(Refusal::new(format!("{name} has addresses, for which it would receive nothing more"))
+        .remedy(format!("`show interface address {name}`; take them away, and give them to the bond")))
 }
 
 /// Give an interface an address.

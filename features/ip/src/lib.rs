@@ -38,7 +38,7 @@ mod way;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, modes, order};
 use quiver_tables::fib::Fib;
 
 pub use crate::commands::limits::startup;
@@ -90,6 +90,7 @@ pub fn register(registry: &mut Registry) {
         engine.insert(fib);
         engine.insert(IpState::new(tables, pings, limits, held));
         engine.on_interface_change(addresses::follow_interface);
+        modes::ask_before_hold(engine, addresses::stays);
         neighbours::start(engine);
     });
 }

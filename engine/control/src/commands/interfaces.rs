@@ -13,6 +13,7 @@ use super::{by_name, mac_text, refuse_interface};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
+use crate::modes::{self, Modes, Own};
 use crate::output::Output;
 use crate::registry::Registry;
 use crate::running::{ConfigWriter, order};
@@ -79,6 +80,7 @@ pub(super) fn register(registry: &mut Registry) {
             },
         ),
     );
+    registry.running_config(order::HELD, write_held);
     registry.running_config(order::INTERFACE_SETTINGS, write_config);
     registry.on_start(|engine| {
         engine.insert(AsCreated::default());
@@ -103,6 +105,7 @@ fn set_state(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
+    modes::check_free(engine, id)?;
     for (protocol, least, why) in PROTOCOL_MTUS {
         if args.has(protocol) {
             let mtu: u16 = args.get("mtu")?;
@@ -132,44 +135,62 @@ fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             .refuse("mac", format!("{} cannot be the address of an interface", mac_text(mac)))
             .remedy("the lowest bit of the first byte is 0, and not all bytes are"));
     }
+    modes::check_free(engine, id)?;
     engine.set_mac(id, mac).map_err(|error| refuse_interface(engine, args, id, error))?;
     Ok(Output::none())
 }
 
 fn set_promiscuous(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
+    modes::check_free(engine, id)?;
     let on = args.get::<&str>("state")? == "on";
     engine.set_promiscuous(id, on).map_err(|error| refuse_interface(engine, args, id, error))?;
     Ok(Output::none())
 }
 
+/// What an interface that another has is by itself; said before it becomes the other's.
+fn write_held(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(modes) = engine.get::<Modes>() else { return };
+    for interface in by_name(engine) {
+        if let Some(own) = modes.own(interface.id) {
+            write_own(engine, interface, own, config);
+        }
+    }
+}
+
 fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for interface in by_name(engine) {
-        let (name, row) = (&interface.name, interface.row());
-        let created = engine.get::<AsCreated>().and_then(|c| c.0.get(&interface.id)).copied();
-        let (mac, mtu) = created.unwrap_or((row.mac, row.mtu_bytes));
-        // What a sub-interface has not of its own it has from its parent.
-        let own_mtu = match row.is_sub_interface() {
-            true => interface.own_mtu_bytes(),
-            false => Some(row.mtu_bytes).filter(|now| *now != mtu),
-        };
-        if row.mac != mac && !row.is_sub_interface() {
-            config.command(format_args!("set interface mac address {name} {}", mac_text(row.mac)));
-        }
-        if let Some(mtu) = own_mtu {
-            config.command(format_args!("set interface mtu packet {mtu} {name}"));
-        }
-        for (protocol, ..) in PROTOCOL_MTUS {
-            if let Some(mtu) = interface.protocol_mtu_bytes(protocol) {
-                config.command(format_args!("set interface mtu {protocol} {mtu} {name}"));
-            }
-        }
-        if row.promiscuous {
-            config.command(format_args!("set interface promiscuous on {name}"));
+        if engine.get::<Modes>().is_none_or(|modes| modes.own(interface.id).is_none()) {
+            write_own(engine, interface, Own::of(interface.row()), config);
         }
         if interface.admin_up {
-            config.command(format_args!("set interface state {name} up"));
+            config.command(format_args!("set interface state {} up", interface.name));
         }
+    }
+}
+
+fn write_own(engine: &Engine, interface: &Interface, own: Own, config: &mut ConfigWriter) {
+    let (name, row) = (&interface.name, interface.row());
+    let created = engine.get::<AsCreated>().and_then(|c| c.0.get(&interface.id)).copied();
+    let (mac, mtu) = created.unwrap_or((own.mac, own.mtu_bytes));
+    // What a sub-interface has not of its own it has from its parent.
+    let own_mtu = match row.is_sub_interface() {
+        true => interface.own_mtu_bytes(),
+        false => Some(own.mtu_bytes).filter(|now| *now != mtu),
+    };
+    if own.mac != mac && !row.is_sub_interface() {
+        config.command(format_args!("set interface mac address {name} {}", mac_text(own.mac)));
+    }
+    if let Some(mtu) = own_mtu {
+        config.command(format_args!("set interface mtu packet {mtu} {name}"));
+    }
+    for (protocol, ..) in PROTOCOL_MTUS {
+        if let Some(mtu) = interface.protocol_mtu_bytes(protocol) {
+            config.command(format_args!("set interface mtu {protocol} {mtu} {name}"));
+        }
+    }
+    if own.promiscuous {
+        config.command(format_args!("set interface promiscuous on {name}"));
     }
 }
 
