@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod pacing;
 pub mod plan;
 pub mod profile;
+pub mod rates;
 pub mod ready;
 pub mod receiver;
 pub mod reception;

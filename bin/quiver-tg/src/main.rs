@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use quiver_tg::control::{Places, default_socket};
-use quiver_tg::request::{Measure, Rate};
+use quiver_tg::profile::StreamRate;
 use quiver_tg::{check, ready, run, self_test, serve, top};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -34,9 +34,10 @@ enum Command {
     Run {
         /// The profile: ports and streams
         profile: PathBuf,
-        /// Frames a second, all streams together (20000, 500kpps, 1.5Mpps), or max
-        #[arg(long, default_value = "max")]
-        rate: Rate,
+        /// How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), 10GbpsL2 (with
+        /// FCS), 40% (of the ports' line_rate), or max
+        #[arg(long, default_value = "max", value_parser = StreamRate::read)]
+        rate: StreamRate,
         /// How long, with a unit (500ms, 10s, 2m)
         #[arg(long, default_value = "10s", value_parser = seconds)]
         duration: f64,
@@ -111,10 +112,17 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Say what a profile would send, without making its ports
+    /// Say what a profile would send, without making its ports: streams, and their first frames header by
+    /// header; what varies is marked
     Check {
         /// The profile: ports and streams
         profile: PathBuf,
+        /// Frames of each stream to show
+        #[arg(short = 'n', long, default_value_t = check::SHOWN)]
+        frames: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Ready profiles: the eight load tests, and the traffic of every forwarding mode
     Profile {
@@ -203,10 +211,10 @@ fn main() -> ExitCode {
         .init();
     let done = match arguments.command {
         Command::Run { profile, rate, duration, warmup, drain, core, json, histograms, socket } => {
-            let request =
-                Measure { warmup_s: warmup, drain_s: drain, histograms, ..Measure::new(rate, duration) };
+            let (duration_s, warmup_s, drain_s) = (duration, warmup, drain);
+            let wishes = run::Wishes { rate, duration_s, warmup_s, drain_s, core, json, histograms };
             let places = Places { socket: socket.or_else(|| Some(default_socket())), ..Places::default() };
-            run::run(&profile, core, &request, &places, json)
+            run::run(&profile, &wishes, &places)
         }
         Command::Serve { profile, core, socket, tcp, stdio } => {
             let is_alone = tcp.is_none() && !stdio;
@@ -223,10 +231,7 @@ fn main() -> ExitCode {
         Command::Ctl { socket, json, command } => {
             top::control(&socket.unwrap_or_else(default_socket), &command.join(" "), json)
         }
-        Command::Check { profile } => quiver_tg::profile::Profile::read(&profile)
-            .map_err(anyhow::Error::from)
-            .and_then(|profile| check::describe(&profile))
-            .map(|text| print!("{text}")),
+        Command::Check { profile, frames, json } => check::print(&profile, frames, json),
         Command::Profile { command } => profile(command),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "quiver-tg", &mut std::io::stdout());

@@ -11,6 +11,8 @@ use crate::bound;
 use crate::generator::{Generator, Onlooker, Surroundings, WORKER};
 use crate::ordering::{Ordering as Orders, rate_of};
 use crate::outcome::Outcome;
+use crate::profile::StreamRate;
+use crate::rates;
 use crate::reception::{Live, Reception, Wanted};
 use crate::report::Report;
 use crate::request::{Measure, Rate};
@@ -146,6 +148,11 @@ impl<S: Surroundings> Generator<S> {
         Ok(())
     }
 
+    /// A rate as people write it in frames a second: of one stream, or of all that share the whole.
+    pub fn rate_in_frames(&self, rate: StreamRate, stream: Option<usize>) -> Result<Rate, String> {
+        rates::in_frames(&self.sendings, rate, stream)
+    }
+
     /// Change the rate of one stream, or of all together, while it is sent. Nothing is left out.
     pub fn set_rate(&mut self, stream: Option<usize>, rate: Rate) -> anyhow::Result<()> {
         for number in self.chosen(stream)? {
@@ -187,7 +194,7 @@ impl<S: Surroundings> Generator<S> {
     fn chosen(&self, stream: Option<usize>) -> anyhow::Result<std::ops::Range<usize>> {
         let count = self.streams.len();
         match stream {
-            Some(stream) if stream >= count => bail!("no stream {stream}; there are 0 to {}", count - 1),
+            Some(stream) if stream >= count => bail!(rates::no_stream(stream, count)),
             Some(stream) => Ok(stream..stream + 1),
             None => Ok(0..count),
         }

@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use crate::pacing::{Gaps, Pacer, Recorded, Schedule};
 use crate::plan::{Plan, Rounds};
+use crate::profile::quantity::RATE_PPS_MAX;
 use crate::profile::{Bursts, Pacing, Profile, Stream};
 use crate::reception::Live;
-use crate::request::{Measure, RATE_PPS_MAX, Rate};
+use crate::request::{Measure, Rate};
 use crate::timing::Timing;
 use crate::traffic::Source;
 use crate::transmission::{ENDLESS, Leg, Transmission};
@@ -26,6 +27,10 @@ pub struct Sending {
     pub weight: f64,
     /// Its own rate.
     pub rate: Option<Rate>,
+    /// Bytes of a frame on average, without FCS.
+    pub frame_bytes: f64,
+    /// Bits a second of the line that the sending port stands for, if it says so.
+    pub line_rate_bps: Option<f64>,
     /// Which of its frames are timed.
     pub timing: Timing,
     pacing: Pacing,
@@ -55,6 +60,8 @@ impl Sending {
             from: stream.from,
             weight: stream.weight,
             rate,
+            frame_bytes: mean_bytes,
+            line_rate_bps: line_rate,
             timing: if stream.latency { Timing::Every } else { profile.latency },
             pacing: stream.pacing,
             bursts,

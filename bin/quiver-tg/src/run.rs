@@ -8,36 +8,69 @@ use anyhow::{anyhow, bail};
 
 use crate::control::{Host, Measured, Outcome, Places, read};
 use crate::live::LiveTable;
-use crate::request::Measure;
+use crate::profile::StreamRate;
+use crate::request::{Measure, Rate};
 use crate::table::render;
 
 /// How often the live table is drawn.
 const DRAW_EVERY: Duration = Duration::from_secs(1);
 
+/// What to measure.
+pub struct Wishes {
+    /// How fast.
+    pub rate: StreamRate,
+    /// How long counted frames are sent, seconds.
+    pub duration_s: f64,
+    /// How long frames are sent before that, seconds.
+    pub warmup_s: f64,
+    /// How long to wait for late frames, seconds.
+    pub drain_s: f64,
+    /// Core of the generator, instead of the profile's.
+    pub core: Option<usize>,
+    /// Print JSON.
+    pub json: bool,
+    /// With the histograms of times.
+    pub histograms: bool,
+}
+
+impl Wishes {
+    fn request(&self, rate: Rate) -> Measure {
+        let usual = Measure::new(rate, self.duration_s);
+        Measure { warmup_s: self.warmup_s, drain_s: self.drain_s, histograms: self.histograms, ..usual }
+    }
+
+    /// The rate where no frame is needed to tell it.
+    fn rate_without_frames(&self) -> Option<Rate> {
+        match self.rate {
+            StreamRate::Pps(rate) => Some(Rate::Pps(rate)),
+            StreamRate::Max => Some(Rate::Max),
+            StreamRate::L1(_) | StreamRate::L2(_) | StreamRate::Percent(_) => None,
+        }
+    }
+}
+
 /// Measure once. `top` and other programs reach it at `places` meanwhile.
-pub fn run(
-    profile: &Path,
-    core: Option<usize>,
-    request: &Measure,
-    places: &Places,
-    json: bool,
-) -> anyhow::Result<()> {
-    request.check().map_err(anyhow::Error::msg)?;
+pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<()> {
+    let simple = wishes.rate_without_frames();
+    wishes.request(simple.unwrap_or(Rate::Max)).check().map_err(anyhow::Error::msg)?;
     let mut profile = read(profile).map_err(|refusal| anyhow!("{refusal}"))?;
-    if let Some(core) = core {
+    if let Some(core) = wishes.core {
         profile.cores = vec![core];
     }
     if profile.stateful.is_some() {
-        return crate::stateful::run::run(&profile, request, json);
+        let rate = simple.ok_or_else(|| anyhow!("--rate of transactions is a number a second, like 100k"))?;
+        return crate::stateful::run::run(&profile, &wishes.request(rate), wishes.json);
     }
     let mut host = Host::new()?;
     if let Err(error) = host.listen(places) {
         eprintln!("quiver-tg: {error:#}; `top` cannot reach this run");
     }
     host.load(profile)?;
-    let number = host.station.start(request).map_err(|refusal| anyhow!("{refusal}"))?;
+    let rate = host.station.rate(wishes.rate, None).map_err(|refusal| anyhow!("{refusal}"))?;
+    let number = host.station.start(&wishes.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
     let measured = watch(&mut host, number)?;
-    let text = if json { serde_json::to_string_pretty(&measured)? + "\n" } else { render(&measured.report) };
+    let text =
+        if wishes.json { serde_json::to_string_pretty(&measured)? + "\n" } else { render(&measured.report) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

@@ -5,7 +5,7 @@ mod wire;
 use quiver_control::{Collected, Commands, Execution, Started, Step};
 use quiver_tg::control::{Station, commands};
 use serde_json::{Value as Json, json};
-use wire::{BOTH_WAYS, Bench, cross, profile, unlinked};
+use wire::{BOTH_WAYS, Bench, cross, profile, profile_with, unlinked};
 
 type Bench2 = Station<Bench>;
 
@@ -117,6 +117,33 @@ fn the_rate_of_all_or_of_one_stream_changes_without_a_loss() {
 }
 
 #[test]
+fn a_rate_may_be_in_bits_and_in_per_cent_of_a_line() {
+    let mut desk = Desk::loaded();
+    // Frames of 64 B are 88 B on a wire and 68 B with FCS.
+    for (rate, frames) in [("7.04Mbps", 10_000), ("5.44MbpsL2", 10_000), ("20k", 20_000)] {
+        let report = desk.say(&format!("measure rate {rate} duration 1")).expect(rate);
+        assert_eq!((&report["offered"], &report["lost"]), (&json!(frames), &json!(0)), "{rate}");
+    }
+    let refused = desk.say("start rate 50%").expect_err("no line rate is stated");
+    assert!(refused.contains("`line_rate` of port 0"), "{refused}");
+    desk.station.load(profile_with(BOTH_WAYS, ", line_rate: 7.04M")).expect("a profile");
+    assert!(desk.station.links().expect("links"));
+    desk.say("start rate 10kpps").expect("started");
+    desk.pass(0.1);
+    desk.say("rate 50% stream 1").expect("changed");
+    let seen = desk.say("show statistics").expect("statistics");
+    let rates = [0, 1].map(|n| seen["streams"][n]["rate_pps"].as_f64().expect("a rate").round());
+    assert_eq!(rates, [5e3, 5e3]);
+    desk.say("rate 352kbps stream 0").expect("changed");
+    let seen = desk.say("show statistics").expect("statistics");
+    assert_eq!(seen["streams"][0]["rate_pps"].as_f64().expect("a rate").round(), 500.0);
+    let refused = desk.say("rate 50% stream 0").expect_err("port 0 states none");
+    assert!(refused.contains("line_rate"), "{refused}");
+    assert!(desk.say("rate 400%").expect_err("too much").contains("none of"));
+    desk.say("stop").expect("a report");
+}
+
+#[test]
 fn what_pauses_sends_nothing_and_goes_on() {
     let mut desk = Desk::loaded();
     desk.say("start rate 10kpps duration 3").expect("started");
@@ -161,7 +188,7 @@ fn what_cannot_be_now_is_refused_with_what_could_be() {
     assert!(inline.starts_with("inline:1: ") && inline.contains("stream"), "{inline}");
     let mut desk = Desk::loaded();
     assert!(refused(&mut desk, "start rate fast").contains("500kpps"));
-    assert!(refused(&mut desk, "start rate 1e12").contains("neither"));
+    assert!(refused(&mut desk, "start rate 1e12").contains("none of"));
     assert!(refused(&mut desk, "start rate 1 duration 0.1").contains("no frame"));
     assert!(refused(&mut desk, "stop").contains("nothing is measured now"));
     assert!(refused(&mut desk, "pause").contains("nothing is measured now"));

@@ -8,7 +8,8 @@ use super::job::{Changing, Linking, To, Waiting, numbered};
 use super::shows;
 use super::station::{Station, UNTIL_STOPPED_S, parse, read};
 use crate::generator::Surroundings;
-use crate::request::{Measure, Rate};
+use crate::profile::StreamRate;
+use crate::request::{Measure, WARMUP_S};
 
 /// All of them.
 pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
@@ -67,8 +68,8 @@ fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>
         .details("Without a duration it sends until `stop`, a day at most.")
         .example("start rate 1Mpps duration 10")
         .run(|station: &mut Station<S>, args| {
-            let number = station.start(&request(args, UNTIL_STOPPED_S)?)?;
-            Ok(numbered("has begun", number))
+            let request = request(station, args, UNTIL_STOPPED_S)?;
+            Ok(numbered("has begun", station.start(&request)?))
         }),
     );
     commands.add(
@@ -79,7 +80,8 @@ fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>
         .details("10 s unless a duration is given. It is stopped when its client leaves.")
         .example("measure rate 500kpps duration 2")
         .run_or_begin(|station: &mut Station<S>, args| {
-            let number = station.start(&request(args, DURATION_S)?)?;
+            let request = request(station, args, DURATION_S)?;
+            let number = station.start(&request)?;
             let (waiting, wanted) = Waiting::owning(number);
             station.only_for = Some(wanted);
             Ok(Work::Begun(Box::new(waiting)))
@@ -112,17 +114,21 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .group("Measurement")
             .help("Change how fast is sent, from now on, without a gap")
             .details(
-                "All streams together keep their shares; with a number, one stream has this rate. While the \
-                 warm-up lasts it waits for its end.",
+                "All streams together keep their shares; with a number, one stream has this rate. Bits a second \
+                 and per cent are those of a profile's rates; in per cent all together are as fast as the \
+                 line allows that has most to carry. While the warm-up lasts it waits for its end.",
             )
-            .word("rate", "Frames a second (20000, 500kpps, 1.5Mpps), or max")
+            .word("rate", RATE_WORDS)
             .word("stream", "The stream's number in the profile")
             .example("rate 2Mpps")
             .example("rate 100kpps stream 1")
+            .example("rate 2.5Gbps")
+            .example("rate 40%")
             .begin(|station: &mut Station<S>, args| {
-                let rate = args.get::<&str>("rate")?.parse().map_err(|why: String| Refusal::new(why))?;
+                let (rate, stream) = (read_rate(args.get("rate")?)?, args.optional("stream")?);
                 station.measuring()?;
-                Ok(Box::new(Changing { stream: args.optional("stream")?, to: To::Rate(rate) }))
+                let rate = station.rate(rate, stream)?;
+                Ok(Box::new(Changing { stream, to: To::Rate(rate) }))
             }),
     );
     for (is_paused, syntax, help) in [
@@ -146,13 +152,14 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
 
 /// A measurement without a duration of its own, seconds.
 const DURATION_S: f64 = 10.0;
-/// Sent before what counts, unless something else is asked for, seconds.
-const WARMUP_S: f64 = 0.05;
+/// What a rate may be.
+const RATE_WORDS: &str = "How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), \
+                          10GbpsL2 (with FCS), 40% (of the ports' line_rate), or max";
 
 fn with_words<S>(command: Command<S>) -> Command<S> {
     command
         .group("Measurement")
-        .word("rate", "Frames a second, all streams together (20000, 500kpps, 1.5Mpps), or max")
+        .word("rate", RATE_WORDS)
         .word("duration", "How long counted frames are sent, seconds")
         .word("warmup", "How long frames are sent before that without counting, seconds")
         .word("drain", "How long late frames are waited for, again after each that comes, seconds")
@@ -160,11 +167,17 @@ fn with_words<S>(command: Command<S>) -> Command<S> {
         .word("histograms", "The result has the histograms of times, too")
 }
 
-fn request(args: &Args<'_>, duration_s: f64) -> Result<Measure, Refusal> {
-    let rate = match args.optional::<&str>("rate")? {
-        Some(text) => text.parse().map_err(|why: String| Refusal::new(why))?,
-        None => Rate::Max,
-    };
+fn read_rate(text: &str) -> Result<StreamRate, Refusal> {
+    StreamRate::read(text).map_err(Refusal::new)
+}
+
+fn request<S: Surroundings>(
+    station: &mut Station<S>,
+    args: &Args<'_>,
+    duration_s: f64,
+) -> Result<Measure, Refusal> {
+    let rate = args.optional::<&str>("rate")?.map_or(Ok(StreamRate::Max), read_rate)?;
+    let rate = station.rate(rate, None)?;
     let usual = Measure::new(rate, args.or("duration", duration_s)?);
     let request = Measure {
         warmup_s: args.or("warmup", WARMUP_S)?,

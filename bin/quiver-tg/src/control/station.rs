@@ -11,9 +11,9 @@ use super::job::Wanted;
 use super::sampler::{Rates, Sampler};
 use crate::generator::{Generator, Surroundings};
 use crate::measuring::{Look, Turn};
-use crate::profile::{Profile, ProfileError};
+use crate::profile::{Profile, ProfileError, StreamRate};
 use crate::report::Report;
-use crate::request::Measure;
+use crate::request::{Measure, Rate};
 
 /// Results that are kept.
 pub const RESULTS_MAX: usize = 64;
@@ -132,6 +132,11 @@ impl<S: Surroundings> Station<S> {
                 Err(refusal)
             }
         }
+    }
+
+    /// A rate in frames a second: of one stream of the profile, or of all that share the rate of the whole.
+    pub fn rate(&mut self, rate: StreamRate, stream: Option<usize>) -> Result<Rate, Refusal> {
+        self.loaded()?.generator.rate_in_frames(rate, stream).map_err(Refusal::new)
     }
 
     /// Begin to measure; the measurement's number.

@@ -33,6 +33,18 @@ pub enum Order {
     Zipf,
 }
 
+impl Order {
+    /// As a profile says it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Order::Sequential => "sequential",
+            Order::Decrement => "decrement",
+            Order::Random => "random",
+            Order::Zipf => "zipf",
+        }
+    }
+}
+
 /// In which order, and where chance comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turn {

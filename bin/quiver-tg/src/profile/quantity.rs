@@ -89,6 +89,26 @@ impl StreamRate {
     }
 }
 
+impl fmt::Display for StreamRate {
+    /// As [`read`](Self::read) reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self {
+            StreamRate::Pps(value) => (*value, "pps"),
+            StreamRate::L1(value) => (*value, "bps"),
+            StreamRate::L2(value) => (*value, "bpsL2"),
+            StreamRate::Percent(value) => return write!(f, "{value}%"),
+            StreamRate::Max => return f.write_str("max"),
+        };
+        let (factor, letter) = match value {
+            _ if value >= 1e9 => (1e9, "G"),
+            _ if value >= 1e6 => (1e6, "M"),
+            _ if value >= 1e3 => (1e3, "k"),
+            _ => (1.0, ""),
+        };
+        write!(f, "{}{letter}{unit}", value / factor)
+    }
+}
+
 /// A number with k, M or G behind it.
 fn scaled(text: &str) -> Option<f64> {
     let (number, factor) = match text.as_bytes().last()? {
@@ -225,6 +245,13 @@ mod tests {
             assert!(StreamRate::read(text).is_err(), "{text}");
         }
         assert!(StreamRate::Percent(50.0).pps(64.0, None).expect_err("no line").contains("line_rate"));
+    }
+
+    #[test]
+    fn rates_are_written_as_they_are_read() {
+        for text in ["1.5Mpps", "20kpps", "10Gbps", "5.25GbpsL2", "40%", "max", "7pps"] {
+            assert_eq!(StreamRate::read(text).map(|rate| rate.to_string()), Ok(text.to_owned()));
+        }
     }
 
     #[test]

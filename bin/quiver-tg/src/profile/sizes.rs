@@ -154,6 +154,7 @@ impl Sizes {
     /// The sequence of sizes as RFC 6985 writes it; `None` when it is drawn at random.
     pub fn genome(&self) -> Option<String> {
         match self {
+            Sizes::Turn(turn) if turn.is_empty() => None, // packets as they are
             Sizes::Turn(turn) => genome::write(turn),
             Sizes::Random { .. } => None,
         }

@@ -1,5 +1,6 @@
 //! A stream: what goes from one port to another, how fast, when.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use quiver_wire::MacAddress;
@@ -119,6 +120,16 @@ pub enum Pacing {
     BurstsOf(u32),
 }
 
+impl fmt::Display for Pacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pacing::Constant => f.write_str("constant"),
+            Pacing::Poisson => f.write_str("poisson"),
+            Pacing::BurstsOf(frames) => write!(f, "bursts of {frames}"),
+        }
+    }
+}
+
 /// So many frames, and again.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -142,6 +153,16 @@ pub enum Together {
     Product,
     /// The first values of all, then the second of all.
     Lockstep,
+}
+
+impl Together {
+    /// As a profile says it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Together::Product => "product",
+            Together::Lockstep => "lockstep",
+        }
+    }
 }
 
 /// Fields that vary together: a frame belongs to a flow, and the flow's number says every field.
