@@ -68,6 +68,7 @@ def marks(result: ScenarioResult) -> list[Mark]:
     if result.pdr_finder:
         found += _of_pdr_finder(result.pdr_finder)
     found += _of_further_searches(result)
+    found += _of_disturbed_trials(result)
     return found if result.forwarder == "simulated" else found + _of_host(result)
 
 
@@ -162,12 +163,44 @@ def _of_soak(found: PlrResult, mrr_pps: float | None) -> list[Mark]:
     return [Mark(kind=kind, about=f"soak: {about}", metrics=["soak"]) for kind, about in told]
 
 
+METRICS_OF_PHASE = {
+    "MRR": ["mrr"],
+    "clocks": ["clocks"],
+    "NDR, PDR": NDR_PDR,
+    "PDR finder": FINDER,
+    "latency": ["p50", "p99"],
+    "RFC 2544 throughput": ["throughput"],
+    "back-to-back frames": ["back_to_back"],
+    "soak": ["soak"],
+}
+"""The figures that a phase's trials are about."""
+LOSS_DECIDES = ("NDR, PDR", "PDR finder", "RFC 2544 throughput", "back-to-back frames")
+
+
+def _metrics_of(phase: str) -> list[str]:
+    return METRICS_OF_PHASE.get(phase, ["blocked"] if phase.startswith("reconfiguration") else [phase])
+
+
+def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
+    """A disturbed trial that counts sets its figure apart. Where loss decides and it lost nothing it does
+    no harm: what passed in spite of the host passes without it."""
+    counted: dict[str, int] = {}
+    for record in result.trials:
+        harmless = record.phase in LOSS_DECIDES and record.trial.loss_ratio == 0.0
+        if record.disturbed and not record.set_apart and not harmless:
+            counted[record.phase] = counted.get(record.phase, 0) + 1
+    return [
+        Mark(
+            kind="host-disturbed",
+            about=f"{phase}: the host disturbed trials that count, after as many repetitions as are allowed",
+            metrics=_metrics_of(phase),
+        )
+        for phase in counted
+    ]
+
+
 def _of_host(result: ScenarioResult) -> list[Mark]:
     found = []
-    disturbed = sum(record.disturbed for record in result.trials)
-    if disturbed:
-        about = "the hypervisor took CPU time during trials (they are marked in the results file)"
-        found.append(Mark(kind="host-disturbed", about=about))
     if result.busy_before > BUSY_BEFORE_MAX:
         about = "other programs used the CPUs before the scenario began"
         found.append(Mark(kind="host-disturbed", about=about))

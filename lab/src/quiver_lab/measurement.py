@@ -53,6 +53,16 @@ class DirectionCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Stalls:
+    """Times in which a core did not run the thread that polls on it, by that thread's own clock: the
+    hypervisor or another program had the core. What was lost meanwhile is not in it."""
+
+    count: int = 0
+    total_s: float = 0.0
+    longest_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """What one trial measured. Counts are frames, summed over both directions."""
 
@@ -78,6 +88,8 @@ class Trial:
     directions: tuple[DirectionCounts, ...] = ()
     change: ChangeTiming | None = None
     """The change in its middle, where one was asked for."""
+    stalls: Stalls | None = None
+    """Of the generator's core, where the generator tells."""
 
     @property
     def loss_ratio(self) -> float:
@@ -194,6 +206,11 @@ class ConfigurableMeasurer(Protocol):
         """Make the configuration so; returns when traffic may begin."""
 
 
+class NoMoreTrialsError(Exception):
+    """Thrown into a plan at the trial that it waits for: there are no more. A plan that can ends with the
+    bounds it has."""
+
+
 class UnsupportedRequestError(RuntimeError):
     """A search asked for something that this measurer cannot do."""
 
@@ -231,6 +248,30 @@ def perform(request: Request, measurer: Measurer) -> Trial:
                 request.duration_s, request.load, request.change, request.change_at_s
             )
     raise UnsupportedRequestError(f"no measurer does a {type(request).__name__}")
+
+
+def replay(plan: Plan[ResultT], told: Sequence[tuple[float, Trial]]) -> tuple[ResultT, bool]:
+    """What a plan would have found with these trials, each with the duration that was asked for, in their
+    order. Where it asks for what was never measured it must end with what it has; the second value then is
+    False. For plans of trials at loads alone."""
+    left = list(told)
+    whole = True
+    try:
+        request = next(plan)
+        while True:
+            assert isinstance(request, TrialRequest)
+            asked = (request.duration_s, request.load)
+            at = next((n for n, (duration_s, t) in enumerate(left) if (duration_s, t.load) == asked), None)
+            if at is None:
+                whole = False
+                request = plan.throw(NoMoreTrialsError())
+                continue
+            request = plan.send(left.pop(at)[1])
+    except StopIteration as end:
+        result: ResultT = end.value
+        return result, whole
+    finally:
+        plan.close()
 
 
 def drive(plan: Plan[ResultT], measurer: Measurer, done: Sequence[Trial] = ()) -> ResultT:

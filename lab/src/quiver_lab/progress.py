@@ -202,6 +202,14 @@ def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: flo
     for note in notes(results):
         line = f"[yellow]{note.kind[0]}[/yellow] {note.kind}: {note.about} ({note.where})"
         console.print(line, highlight=False)
+    told = [result.disturbed_trials for result in results if result.disturbed_trials]
+    if told:
+        console.print(
+            f"host     {sum(one.disturbed for one in told)} of {sum(len(r.trials) for r in results)} trials "
+            f"disturbed; {sum(one.repeated for one in told)} of them measured again "
+            f"({seconds(sum(one.extra_s for one in told))} more), the others count",
+            highlight=False,
+        )
     for result in results:
         if result.error:
             console.print(

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from quiver_lab import __version__
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.host import HostFacts
-from quiver_lab.measurement import Latency, Trial
+from quiver_lab.measurement import Latency, Stalls, Trial
 from quiver_lab.search.back_to_back import BackToBack
 from quiver_lab.search.latency import LatencyAtLoad
 from quiver_lab.search.loss_curve import LossCurveResult
@@ -50,6 +50,12 @@ class TrialRecord(Record):
     """The duration that was asked for; the generator's own may differ a little."""
     steal_share: float
     disturbed: bool
+    why: list[str] = Field(default_factory=list)
+    """What disturbed it, by clocks and counters that do not know what was lost."""
+    set_apart: bool = False
+    """It was disturbed, measured again, and told to no search."""
+    forwarder_stalls: Stalls | None = None
+    """Of the forwarder's workers, by their own clock, where they tell."""
     trial: Trial
 
 
@@ -60,6 +66,33 @@ class Mark(Record):
     about: str
     metrics: list[str] = Field(default_factory=list)
     """The figures that it is about, as `aggregate.METRICS` calls them; none: all of the run."""
+
+
+class WithoutRepeating(Record):
+    """What a figure would have been, had no trial been repeated."""
+
+    metric: Literal["mrr", "ndr", "pdr", "pdr_finder"]
+    lower_pps: float | None
+    upper_pps: float | None
+    """MRR's mean stands in both."""
+    whole: bool
+    """False: the search would have gone on at loads that were never measured; it knew this much there."""
+
+
+class DisturbedTrials(Record):
+    """How the host disturbed a run, and what was done about it."""
+
+    trials: int
+    """All that were measured."""
+    disturbed: int
+    repeated: int
+    """Of these, set apart: measured again, and told to no search."""
+    counted: int
+    """Of these, told to a search all the same, because no repetition was allowed any more."""
+    extra_s: float
+    """Trial time of those set apart."""
+    without_repeating: list[WithoutRepeating] = Field(default_factory=list)
+    """Only figures of which a trial was repeated."""
 
 
 class Telemetry(Record):
@@ -117,6 +150,8 @@ class ScenarioResult(Record):
     """PLRsearch."""
     reconfigurations: list[Reconfiguration] = Field(default_factory=list)
     telemetry: Telemetry | None = None
+    disturbed_trials: DisturbedTrials | None = None
+    """Nothing: the host disturbed no trial."""
     trials: list[TrialRecord] = Field(default_factory=list)
     marks: list[Mark] = Field(default_factory=list)
 

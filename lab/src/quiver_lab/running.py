@@ -4,117 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
+from quiver_lab.disturbance import Bridge, HostWatch, Repeats
 from quiver_lab.experiment import Planned, single
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.further_phases import FurtherPhases
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
-from quiver_lab.host import CpuTimes, Disturbance, busy_share, cpu_mhz
+from quiver_lab.host import busy_share, cpu_mhz
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.marks import marks
-from quiver_lab.measurement import (
-    BurstRequest,
-    ChangeRequest,
-    Load,
-    Measurer,
-    Trial,
-    TrialRequest,
-    UnsupportedRequestError,
-    drive,
-    perform,
-)
+from quiver_lab.measurement import Measurer, UnsupportedRequestError, drive
 from quiver_lab.processes import ProcessError
+from quiver_lab.recording import Observer, Recorder, Silent, of_finder, of_mrr, of_ndr_pdr
 from quiver_lab.results import ScenarioResult, Telemetry, TrialRecord
 from quiver_lab.scenario import Scenario, SimulatedForwarder
 from quiver_lab.search.latency import csit_loads, latency_at, latency_under_load
 from quiver_lab.search.mrr import maximum_receive_rate
-from quiver_lab.search.ndrpdr import find_ndr_pdr
+from quiver_lab.search.ndrpdr import ndr_pdr
 from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
 from quiver_lab.session import Session, open_session
+
+__all__ = ["Observer", "Recorder", "Silent", "run_cell", "run_scenario"]
 
 HEADROOM = 1.25
 """Searches look this far above the maximum receive rate."""
 MIN_LOAD_SHARE = 0.01
 """The lowest load that MLRsearch tries, as a share of the maximum receive rate."""
 IMIX_MEAN_BYTES = {"ip4": (7 * 64 + 4 * 570 + 1518) / 12, "ip6": (7 * 78 + 4 * 570 + 1518) / 12}
-
-
-class Observer(Protocol):
-    """Who watches a run: a progress bar, or nobody."""
-
-    def phase(self, name: str) -> None:
-        """A new part of the scenario begins."""
-
-    def trial(self, record: TrialRecord) -> None:
-        """A trial is done."""
-
-
-class Silent:
-    """Watches nothing."""
-
-    def phase(self, name: str) -> None:
-        """Nothing."""
-
-    def trial(self, record: TrialRecord) -> None:
-        """Nothing."""
-
-
-@dataclass
-class Recorder:
-    """A measurer around a measurer: keeps every trial, with what the host did meanwhile."""
-
-    inner: Measurer
-    observer: Observer
-    phase: str = ""
-    records: list[TrialRecord] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
-    earlier: list[TrialRecord] = field(default_factory=list)
-    """Trials of a run that was interrupted, in their order. A search that asks for the same again is
-    given them; at the first difference the rest is forgotten."""
-    resumed: int = 0
-
-    def measure(self, duration_s: float, load: Load) -> Trial:
-        """A trial, recorded."""
-        return self._recorded(TrialRequest(duration_s, load), duration_s)
-
-    def burst(self, frames: int, load: Load, quiet_s: float) -> Trial:
-        """A burst, recorded."""
-        asked_s = 0.0 if load == "max" else frames / load
-        return self._recorded(BurstRequest(frames, load, quiet_s), asked_s)
-
-    def measure_change(self, duration_s: float, load: Load, change: str, change_at_s: float) -> Trial:
-        """A trial with a change in its middle, recorded."""
-        return self._recorded(ChangeRequest(duration_s, load, change, change_at_s), duration_s)
-
-    def _recorded(self, request: TrialRequest | BurstRequest | ChangeRequest, duration_s: float) -> Trial:
-        """Give what was measured before, or measure; record."""
-        load = request.load
-        if self.earlier:
-            record = self.earlier.pop(0)
-            if (record.phase, record.asked_s, record.trial.load) == (self.phase, duration_s, load):
-                self.records.append(record)
-                self.resumed += 1
-                self.began = time.monotonic() - record.at_s - record.trial.duration_s
-                return record.trial
-            self.earlier.clear()
-        at_s = time.monotonic() - self.began
-        before = CpuTimes.now()
-        trial = perform(request, self.inner)
-        disturbance = Disturbance.between(before, CpuTimes.now())
-        record = TrialRecord(
-            phase=self.phase,
-            at_s=at_s,
-            asked_s=duration_s,
-            steal_share=disturbance.steal_share,
-            disturbed=disturbance.disturbed,
-            trial=trial,
-        )
-        self.records.append(record)
-        self.observer.trial(record)
-        return trial
 
 
 class NothingForwardedError(RuntimeError):
@@ -173,12 +90,13 @@ def run_cell(
             result.forwarder_version = session.forwarder_version
             result.cores, result.commands = session.cores, list(session.commands)
             result.generator, result.generator_version = session.generator, session.generator_version
-            measurer = _changing(scenario, session)
-            recorder = Recorder(measurer, observer, records=result.trials, earlier=list(earlier))
+            recorder = _recorder(scenario, session, observer, result)
+            recorder.earlier = list(earlier)
             try:
                 _searches(scenario, session, recorder, result)
             finally:
                 result.resumed_trials = recorder.resumed
+                result.disturbed_trials = recorder.disturbed_trials()
     except FAILURES as error:
         result.status, result.error = "failed", str(error) or repr(error)
     except KeyboardInterrupt:
@@ -190,6 +108,20 @@ def run_cell(
         result.mhz = (before_mhz, after_mhz) if before_mhz and after_mhz else None
         result.marks = marks(result)
     return result
+
+
+def _recorder(scenario: Scenario, session: Session, observer: Observer, result: ScenarioResult) -> Recorder:
+    """Around the session's measurer: what the host does meanwhile, and how often a trial is repeated."""
+    bridge = Bridge(session.ring_frames, scenario.traffic.directions)
+    simulated = isinstance(scenario.forwarder, SimulatedForwarder)
+    rules = scenario.search.disturbed
+    return Recorder(
+        _changing(scenario, session),
+        observer,
+        HostWatch(bridge, session.forwarder, simulated=simulated),
+        Repeats(rules.repeats, rules.extra_share),
+        records=result.trials,
+    )
 
 
 def _of_repetition(scenario: Scenario, repetition: int) -> Scenario:
@@ -222,7 +154,9 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         recorder.observer.phase(phase)
 
     begin("MRR")
-    result.mrr = mrr = drive(maximum_receive_rate(search.mrr.trials, search.mrr.duration_s), recorder)
+    flat_out = search.mrr
+    result.mrr = mrr = drive(maximum_receive_rate(flat_out.trials, flat_out.duration_s), recorder)
+    recorder.compare_without(maximum_receive_rate(flat_out.trials, flat_out.duration_s), of_mrr)
     if mrr.max_pps <= 0.0:
         raise NothingForwardedError(_nothing_came_back(session))
     if search.telemetry is not None and session.forwarder is not None:
@@ -234,16 +168,14 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         )
     if search.ndrpdr is not None:
         begin("NDR, PDR")
-        result.ndrpdr = find_ndr_pdr(
-            recorder,
-            search.ndrpdr.settings(),
-            min_load_pps=mrr.max_pps * MIN_LOAD_SHARE,
-            max_load_pps=mrr.max_pps * HEADROOM,
-        )
+        limits = mrr.max_pps * MIN_LOAD_SHARE, mrr.max_pps * HEADROOM
+        result.ndrpdr = drive(ndr_pdr(search.ndrpdr.settings(), *limits), recorder)
+        recorder.compare_without(ndr_pdr(search.ndrpdr.settings(), *limits), of_ndr_pdr)
     if search.pdr_finder is not None:
         begin("PDR finder")
         result.line_packet_rate_pps = rate = _line_packet_rate(scenario, mrr.max_pps)
         result.pdr_finder = drive(find_pdr(rate, search.pdr_finder.settings()), recorder)
+        recorder.compare_without(find_pdr(rate, search.pdr_finder.settings()), of_finder)
     if search.latency is not None and (pdr := _known_pdr(result)):
         begin("latency")
         wanted = search.latency

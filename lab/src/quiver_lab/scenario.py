@@ -78,6 +78,9 @@ class SimulatedForwarder(Part):
     noise: float = Field(default=0.0, ge=0, lt=0.5)
     stalls_per_s: float = Field(default=0.0, ge=0)
     stall_s: float = Field(default=0.0, ge=0)
+    host_stalls_per_s: float = Field(default=0.0, ge=0)
+    """How often the host takes the generator's core, which it tells and which costs frames."""
+    host_stall_s: float = Field(default=0.0, ge=0)
     jitter: float = Field(default=0.0, ge=0, lt=0.5)
     """Wandering of the capacity within a trial, as a share of it."""
     buffer_frames: int = Field(default=2_048, ge=0)
@@ -251,6 +254,15 @@ class TelemetrySettings(Part):
     duration_s: float = Field(default=1.0, gt=0, le=60)
 
 
+class DisturbedSettings(Part):
+    """What is done about trials that the host disturbed, by evidence that does not know their loss."""
+
+    repeats: int = Field(default=2, ge=0, le=20)
+    """Such a trial is measured again at most so often; 0: it counts as it is, and the run is marked."""
+    extra_share: float = Field(default=0.5, ge=0, le=10)
+    """All repetitions together take at most this share of the time of the trials that count."""
+
+
 class Searches(Part):
     """What is asked; a search that is left out is not run."""
 
@@ -267,6 +279,7 @@ class Searches(Part):
     reconfiguration: ReconfigurationPart | None = None
     warmup_s: float = Field(default=0.05, ge=0, le=10)
     """Traffic before each trial that is not counted."""
+    disturbed: DisturbedSettings = DisturbedSettings()
 
 
 def _scale(table: Table) -> int:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from quiver_lab.disturbance import RING_FRAMES
 from quiver_lab.forwarders import Forwarder
 from quiver_lab.forwarders.linux_namespace import LinuxNamespace
 from quiver_lab.forwarders.quiver import Quiver
@@ -37,6 +38,8 @@ class Session:
     generator_version: str
     cores: Cores | None = None
     commands: tuple[str, ...] = ()
+    ring_frames: int = RING_FRAMES
+    """What the rings between generator and forwarder hold, each way."""
 
 
 def simulation(settings: SimulatedForwarder) -> Simulation:
@@ -46,6 +49,8 @@ def simulation(settings: SimulatedForwarder) -> Simulation:
         noise=settings.noise,
         stalls_per_s=settings.stalls_per_s,
         stall_s=settings.stall_s,
+        host_stalls_per_s=settings.host_stalls_per_s,
+        host_stall_s=settings.host_stall_s,
         buffer_frames=settings.buffer_frames,
         hysteresis_frames=settings.hysteresis_frames,
         blocked_s=settings.blocked_s,
@@ -83,7 +88,8 @@ def session_folder() -> Iterator[Path]:
 def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Session]:
     """Start everything, lend the session, stop everything, remove its files."""
     if isinstance(scenario.forwarder, SimulatedForwarder):
-        yield Session(simulation(scenario.forwarder), None, "", "simulated", "")
+        simulated = simulation(scenario.forwarder)
+        yield Session(simulated, None, "", "simulated", "", ring_frames=scenario.forwarder.buffer_frames)
         return
     with ExitStack() as stack:
         directory = stack.enter_context(session_folder())
@@ -109,6 +115,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             generator.version,
             cores,
             plan.forwarder.commands,
+            scenario.link.ring_size,
         )
 
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from quiver_lab.measurement import ChangeTiming, Latency, Load, Setup, Trial
+from quiver_lab.measurement import ChangeTiming, Latency, Load, Setup, Stalls, Trial
 
 LOADS_MAX_PPS = 1e12
 NORMAL_APPROXIMATION_MIN = 1e6
@@ -71,6 +71,9 @@ class SimulatedForwarder:
     stalls_per_s: float = 0.0
     stall_s: float = 0.0
     """How long the forwarder stands still at a stall."""
+    host_stalls_per_s: float = 0.0
+    """How often the host takes the generator's core away: the generator knows, and sends too fast after."""
+    host_stall_s: float = 0.0
     buffer_frames: int = 2048
     """Frames that wait out a stall in the rings, or are held of a burst, before any is lost."""
     generator_max_pps: float = 50e6
@@ -168,8 +171,10 @@ class SimulatedForwarder:
             cold_s * cold.loss_ratio(offered_pps) + (duration_s - cold_s) * curve.loss_ratio(offered_pps)
         ) / duration_s
         lost = self._count(offered * ratio)
-        for _ in range(self._stalls(duration_s)):
+        for _ in range(self._arrivals(self.stalls_per_s, duration_s)):
             lost += max(0, round(offered_pps * self.stall_s) - self.buffer_frames)
+        away = self._arrivals(self.host_stalls_per_s, duration_s)
+        lost += away * max(0, round(offered_pps * self.host_stall_s) - self.buffer_frames)
         if self._overloaded:
             lost += self.hysteresis_frames
         return self._trial(
@@ -179,7 +184,11 @@ class SimulatedForwarder:
             offered=offered,
             lost=min(lost, offered),
             utilisation=offered_pps / capacity,
+            stalls=self._stalls(away),
         )
+
+    def _stalls(self, count: int) -> Stalls:
+        return Stalls(count, count * self.host_stall_s, self.host_stall_s if count else 0.0)
 
     def _count(self, expected: float) -> int:
         """Frames lost of an expected number: the number itself, or Poisson where the capacity is unsteady."""
@@ -205,6 +214,7 @@ class SimulatedForwarder:
         offered: int,
         lost: int,
         utilisation: float,
+        stalls: Stalls | None = None,
     ) -> Trial:
         limited = offered < 0.995 * intended
         return Trial(
@@ -217,10 +227,13 @@ class SimulatedForwarder:
             limited_by_generator=limited,
             limit="transmit" if limited else None,
             latency=self._latency(utilisation, offered),
+            stalls=stalls,
         )
 
     def _flat_out(self, duration_s: float, capacity: float) -> Trial:
-        offered = round(min(capacity, self.generator_max_pps) * duration_s)
+        away = self._arrivals(self.host_stalls_per_s, duration_s)
+        sending_s = max(0.0, duration_s - away * self.host_stall_s)
+        offered = round(min(capacity, self.generator_max_pps) * sending_s)
         received = round(offered * (1.0 - self.curve.floor))
         limited = self.generator_max_pps < capacity
         return Trial(
@@ -233,15 +246,16 @@ class SimulatedForwarder:
             limited_by_generator=limited,
             limit="transmit" if limited else None,
             latency=self._latency(1.0, offered),
+            stalls=self._stalls(away),
         )
 
-    def _stalls(self, duration_s: float) -> int:
-        """How many stalls fall into a trial (Poisson, by waiting times)."""
-        if self.stalls_per_s <= 0.0:
+    def _arrivals(self, per_s: float, duration_s: float) -> int:
+        """How many of what happens so often fall into a trial (Poisson, by waiting times)."""
+        if per_s <= 0.0:
             return 0
-        count, at = 0, self._random.expovariate(self.stalls_per_s)
+        count, at = 0, self._random.expovariate(per_s)
         while at < duration_s:
-            count, at = count + 1, at + self._random.expovariate(self.stalls_per_s)
+            count, at = count + 1, at + self._random.expovariate(per_s)
         return count
 
     def _latency(self, utilisation: float, offered: int) -> Latency:

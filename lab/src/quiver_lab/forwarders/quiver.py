@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.measurement import Stalls
 from quiver_lab.processes import (
     ProcessError,
     find_binary,
@@ -29,6 +30,8 @@ READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
 API_SOCKET = "api.sock"
 WORKER_THREADS = "quiver_wk"
+LONG_PASS_US = 200.0
+"""A pass over full vectors of two ports takes less, every look-up in it missing the caches included."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -76,8 +79,16 @@ class _Node(_Reply):
     """None or 0 for a node that had no packet."""
 
 
+class _LongPasses(_Reply):
+    from_us: float
+    count: int
+
+
 class _Thread(_Reply):
+    name: str = ""
     elapsed_s: float = 0.0
+    long_passes: tuple[_LongPasses, ...] = ()
+    """Passes of the worker that took from so long to twice as long."""
     nodes: tuple[_Node, ...]
 
 
@@ -168,6 +179,27 @@ class Quiver:
             for thread in runtime.threads
             for node in thread.nodes
             if node.name == name and thread.elapsed_s > 0
+        )
+
+    def forget_stalls(self) -> None:
+        """`clear runtime`."""
+        self.cli("clear runtime")
+
+    def stalls(self) -> Stalls:
+        """Passes of its workers that took so long that they did not run all the time: a class of passes
+        from t to 2 t counts as 1.5 t."""
+        runtime = _understood(_Runtime, "show runtime json", self.cli("show runtime json"))
+        found = [
+            (passes.count, 1.5e-6 * passes.from_us)
+            for thread in runtime.threads
+            if thread.name.startswith(WORKER_THREADS)
+            for passes in thread.long_passes
+            if passes.count and passes.from_us >= LONG_PASS_US
+        ]
+        return Stalls(
+            sum(count for count, _ in found),
+            sum(count * each_s for count, each_s in found),
+            max((each_s for _, each_s in found), default=0.0),
         )
 
     def preemptions(self) -> int:

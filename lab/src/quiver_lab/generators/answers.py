@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from quiver_lab.measurement import DirectionCounts, Latency, Load, Trial
+from quiver_lab.measurement import DirectionCounts, Latency, Load, Stalls, Trial
 
 
 class GeneratorError(RuntimeError):
@@ -51,6 +51,18 @@ class DirectionAnswer(Answer):
         return DirectionCounts(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
+class StallsAnswer(Answer):
+    """Times in which the generator's core did not run it."""
+
+    count: int = Field(default=0, ge=0)
+    total_s: float = Field(default=0.0, ge=0)
+    longest_s: float = Field(default=0.0, ge=0)
+
+    def stalls(self) -> Stalls:
+        """The same for the seam."""
+        return Stalls(self.count, self.total_s, self.longest_s)
+
+
 class Result(Answer):
     """One measurement. bin/quiver-tg/README.md says what each count is."""
 
@@ -68,6 +80,16 @@ class Result(Answer):
     received_pps: float = 0.0
     latency_ns: LatencyAnswer | None = None
     per_direction: tuple[DirectionAnswer, ...] = ()
+    held_up_s: float = Field(default=0.0, ge=0)
+    """How long its pacing was held up, all together."""
+    host_stalls: StallsAnswer | None = None
+    """What held it up, by its own clock; older ones do not say."""
+
+    def stalls(self) -> Stalls:
+        """How long it did not run."""
+        if self.host_stalls is not None:
+            return self.host_stalls.stalls()
+        return Stalls(int(self.held_up_s > 0.0), self.held_up_s, self.held_up_s)
 
     def trial(self, load: Load) -> Trial:
         """The same for the seam; counts that contradict each other are refused."""
@@ -89,6 +111,7 @@ class Result(Answer):
             limit=self.limit,
             latency=self.latency_ns.latency() if self.latency_ns else None,
             directions=tuple(one.counts() for one in self.per_direction),
+            stalls=self.stalls(),
         )
 
 

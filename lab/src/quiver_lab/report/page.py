@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 
@@ -14,7 +15,7 @@ from quiver_lab.marks import notes
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.paper_tables import all_paper_tables
 from quiver_lab.report.style import Spec
-from quiver_lab.results import Results, ScenarioResult
+from quiver_lab.results import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
 from quiver_lab.words import micros, mpps, percent, seconds
 
 
@@ -144,6 +145,38 @@ def _in_words(series: Series) -> tuple[str, str, str]:
     return value, f"± {100 * summary.relative_ci95:.2f} %", series.note
 
 
+@dataclass(frozen=True, slots=True)
+class DisturbedRow:
+    """What the host did to a run."""
+
+    title: str
+    told: DisturbedTrials
+    without: tuple[str, ...]
+
+
+def disturbed_rows(runs: Sequence[ScenarioResult]) -> list[DisturbedRow]:
+    """Runs of which a trial was disturbed."""
+    found = []
+    for run in runs:
+        if (told := run.disturbed_trials) is not None:
+            again = f" #{run.repetition}" if run.repetition > 1 else ""
+            without = tuple(in_words(run, one) for one in told.without_repeating)
+            found.append(DisturbedRow(run.title + again, told, without))
+    return found
+
+
+def in_words(run: ScenarioResult, without: WithoutRepeating) -> str:
+    """A figure as it would have been, and as it is."""
+    metric = METRICS[without.metric]
+    value = metric.get(run)
+    lower, upper = without.lower_pps, without.upper_pps
+    if without.whole or (lower is not None and upper is not None):
+        shown = mpps(lower) if lower == upper else f"{mpps(lower)} to {mpps(upper)}"
+    else:
+        shown = f"at most {mpps(upper)}" if lower is None else f"at least {mpps(lower)}"
+    return f"{metric.title} {shown} ({mpps(value)})"
+
+
 def _ratio_finding(found: list[CellRuns]) -> list[Finding]:
     """The fastest cell over the slowest, when there are several and both count."""
     whole = (key for key in RATES if all(cell.series(key).value for cell in found))
@@ -242,6 +275,7 @@ def render(results: Results) -> str:
         runs=results.scenarios,
         typical=typical,
         paper_tables=all_paper_tables(found) if repeated or results.factors else [],
+        disturbed=disturbed_rows(results.scenarios),
         missing=results.missing(),
         notes=notes(results.scenarios),
         figures=shown,

@@ -106,7 +106,7 @@ def offered_and_received(result: ScenarioResult) -> list[tuple[float, float, flo
     count together."""
     by_load: dict[float, list[Trial]] = {}
     for record in result.trials:
-        if (load := _load_mpps(record)) is not None:
+        if (load := _load_mpps(record)) is not None and not record.set_apart:
             by_load.setdefault(load, []).append(record.trial)
     points = []
     for load, trials in sorted(by_load.items()):
@@ -201,14 +201,23 @@ def _points(result: ScenarioResult, phase: str, suffix: str, view: View) -> Spec
         "yaxis": f"y{suffix}",
         "customdata": [list(row) for row in hover],
         "marker": {
-            "symbol": SYMBOLS[phase],
+            "symbol": [SYMBOLS[phase] + ("-open" if record.set_apart else "") for record in records],
             "size": 8,
-            "color": [_colour(record.trial) for record in records],
-            "line": {"color": "#fff", "width": 1},
+            "color": [QUIET if record.set_apart else _colour(record.trial) for record in records],
+            "line": {"color": [QUIET if record.set_apart else "#fff" for record in records], "width": 1},
         },
+        "text": [_aside(record) for record in records],
         "hovertemplate": f"<b>{phase}</b><br>offered %{{customdata[0]:.3f}} Mpps for "
-        "%{customdata[2]:.2f} s<br>lost %{customdata[1]:.4f} %<extra></extra>",
+        "%{customdata[2]:.2f} s<br>lost %{customdata[1]:.4f} %%{text}<extra></extra>",
     }
+
+
+def _aside(record: TrialRecord) -> str:
+    """What a trial that the host disturbed is told of."""
+    if not record.disturbed:
+        return ""
+    fate = "measured again" if record.set_apart else "counts all the same"
+    return f"<br>{'; '.join(record.why)}: {fate}"
 
 
 def _colour(trial: Trial) -> str:
@@ -220,7 +229,9 @@ def _colour(trial: Trial) -> str:
 def _legend() -> list[Spec]:
     """Entries for the shapes and for the colours, apart from the points, which have both."""
     shapes = [(name, symbol, QUIET) for name, symbol in SYMBOLS.items()]
+    apart = ("disturbed by the host, measured again", "circle-open", QUIET)
     colours = [("nothing lost", GOOD), ("at most 0.5 %", PARTIAL), ("more", BAD)]
+    entries = [*shapes, *((name, "square", colour) for name, colour in colours), apart]
     return [
         {
             "type": "scatter",
@@ -231,7 +242,7 @@ def _legend() -> list[Spec]:
             "marker": {"symbol": symbol, "color": colour, "size": 9},
             "hoverinfo": "skip",
         }
-        for name, symbol, colour in [*shapes, *((name, "square", colour) for name, colour in colours)]
+        for name, symbol, colour in entries
     ]
 
 

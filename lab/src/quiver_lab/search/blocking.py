@@ -11,11 +11,19 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Generic
 
-from quiver_lab.measurement import Load, Measurer, ResultT, Trial, TrialPlan, TrialRequest
+from quiver_lab.measurement import (
+    Load,
+    Measurer,
+    NoMoreTrialsError,
+    ResultT,
+    Trial,
+    TrialPlan,
+    TrialRequest,
+)
 
 
 class SearchAbandonedError(Exception):
-    """The plan was closed before the library came to its end."""
+    """The library gets no more trials: the plan was closed, or whoever drives it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ class _Rendezvous(Generic[ResultT]):
 
 
 def plan_of(blocking: Callable[[Measurer], ResultT]) -> TrialPlan[ResultT]:
-    """The plan of a search that is written as a function of its measurer."""
+    """The plan of a search that is written as a function of its measurer. The function may answer
+    `SearchAbandonedError` with what it has."""
     rendezvous: _Rendezvous[ResultT] = _Rendezvous()
     thread = threading.Thread(target=rendezvous.run, args=(blocking,), name="search", daemon=True)
     thread.start()
@@ -58,7 +67,11 @@ def plan_of(blocking: Callable[[Measurer], ResultT]) -> TrialPlan[ResultT]:
         while True:
             match rendezvous.said.get():
                 case TrialRequest() as request:
-                    rendezvous.replies.put((yield request))
+                    try:
+                        trial: Trial | None = yield request
+                    except NoMoreTrialsError:
+                        trial = None
+                    rendezvous.replies.put(trial)
                 case _Failed(error):
                     raise error
                 case _Ended(result):

@@ -18,7 +18,7 @@ from MLRsearch import (
 )
 
 from quiver_lab.measurement import Measurer, TrialPlan
-from quiver_lab.search.blocking import plan_of
+from quiver_lab.search.blocking import SearchAbandonedError, plan_of
 from quiver_lab.search.evolution import BoundsStep
 
 WIDTH_ROUNDING = 1e-6
@@ -194,7 +194,7 @@ def find_rates(
         finished = True
         try:
             controller.search(bridge, debug=lambda _line: None)
-        except RuntimeError:
+        except (RuntimeError, SearchAbandonedError):
             if controller.database is None or controller.scaling is None:
                 raise
             finished = False

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from quiver_lab.measurement import Trial, TrialPlan, TrialRequest
+from quiver_lab.measurement import NoMoreTrialsError, Trial, TrialPlan, TrialRequest
 from quiver_lab.search.evolution import BoundsStep
 from quiver_lab.statistics.summary import Summary, summarize
 
@@ -121,7 +121,7 @@ def _deliver(
 
 
 def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialPlan[PdrInterval]:
-    """Algorithm 1, as a generator of trials."""
+    """Algorithm 1, as a generator of trials. Without more trials it gives the window that it has."""
     lower = line_packet_rate_pps * settings.min_percent / 100.0
     upper = line_packet_rate_pps * settings.max_percent / 100.0
     accuracy = line_packet_rate_pps * settings.accuracy_percent / 100.0
@@ -131,7 +131,10 @@ def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialP
     lower_measured = upper_measured = limited = False
     while abs(upper - lower) > accuracy:
         load_pps = (lower + upper) / 2.0
-        verdict, trials = yield from _deliver(load_pps, settings)
+        try:
+            verdict, trials = yield from _deliver(load_pps, settings)
+        except NoMoreTrialsError:
+            break
         rates.append(verdict)
         trials_done += len(trials)
         time_s += sum(trial.duration_s for trial in trials)

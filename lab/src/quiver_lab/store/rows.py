@@ -26,7 +26,8 @@ TABLES: dict[str, dict[str, str]] = {
         "kernel": "VARCHAR", "path": "VARCHAR", "frame": "VARCHAR", "workers": "INTEGER", "routes": "BIGINT",
         "factors": "VARCHAR", "status": "VARCHAR", "error": "VARCHAR", "took_s": "DOUBLE",
         "busy_before": "DOUBLE", "ndr_upper_pps": "DOUBLE", "pdr_upper_pps": "DOUBLE",
-        "mrr_stdev_pps": "DOUBLE", "marks": "VARCHAR", **dict.fromkeys(METRICS, "DOUBLE"),
+        "mrr_stdev_pps": "DOUBLE", "trials_disturbed": "INTEGER", "trials_repeated": "INTEGER",
+        "marks": "VARCHAR", **dict.fromkeys(METRICS, "DOUBLE"),
     },
     "trials": {
         **RUN_KEY,
@@ -34,7 +35,8 @@ TABLES: dict[str, dict[str, str]] = {
         "duration_s": "DOUBLE", "intended": "BIGINT", "offered": "BIGINT", "received": "BIGINT",
         "lost": "BIGINT", "loss_ratio": "DOUBLE", "received_pps": "DOUBLE", "reordered": "BIGINT",
         "duplicated": "BIGINT", "limited_by_generator": "BOOLEAN", "steal_share": "DOUBLE",
-        "disturbed": "BOOLEAN", **LATENCY,
+        "disturbed": "BOOLEAN", "set_apart": "BOOLEAN", "why": "VARCHAR", "generator_stall_s": "DOUBLE",
+        "forwarder_stall_s": "DOUBLE", **LATENCY,
     },
     "latency": {
         **RUN_KEY,
@@ -108,6 +110,8 @@ def _run(results: Results, run: ScenarioResult) -> Row:
         "ndr_upper_pps": interval.ndr.upper_pps if interval else None,
         "pdr_upper_pps": interval.pdr.upper_pps if interval else None,
         "mrr_stdev_pps": run.mrr.stdev_pps if run.mrr else None,
+        "trials_disturbed": run.disturbed_trials.disturbed if run.disturbed_trials else 0,
+        "trials_repeated": run.disturbed_trials.repeated if run.disturbed_trials else 0,
         **{key: metric.get(run) for key, metric in METRICS.items()},
         "marks": ",".join(dict.fromkeys(mark.kind for mark in run.marks)),
     }
@@ -133,5 +137,9 @@ def _trials(run: ScenarioResult) -> Iterator[Row]:
             "limited_by_generator": trial.limited_by_generator,
             "steal_share": record.steal_share,
             "disturbed": record.disturbed,
+            "set_apart": record.set_apart,
+            "why": "; ".join(record.why),
+            "generator_stall_s": trial.stalls.total_s if trial.stalls else None,
+            "forwarder_stall_s": record.forwarder_stalls.total_s if record.forwarder_stalls else None,
             **_latency(trial.latency),
         }
