@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from quiver_lab.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
 from quiver_lab.campaign import run_experiment
 from quiver_lab.experiment import of_builds, parse_experiment
 from quiver_lab.histograms import curve, encode
-from quiver_lab.results import Results
+from quiver_lab.results import HostNoise, Results
 from quiver_lab.standing import different_hosts, interleaved, of_results, unmatched
 from quiver_lab.store.folder import QueryError, Store
 from quiver_lab.store.rows import TABLES, rows
@@ -132,6 +133,67 @@ def test_two_cells_that_took_turns_get_a_verdict(tmp_path: Path) -> None:
         interleaved(run_experiment(parse_experiment(TEXT, "a"), tmp_path, Console(quiet=True)))
 
 
+NEARLY_THE_SAME = """\
+question: Is one of two that hardly differ faster?
+title: nearly the same
+matrix:
+  forwarder:
+    Old: {kind: simulated, capacity_pps: 8.0e+6, noise: 0.02}
+    New: {kind: simulated, capacity_pps: 8.016e+6, noise: 0.02, seed: 500}
+search: {mrr: {trials: 2, duration_s: 0.1}, ndrpdr: null, latency: null}
+scenario: ip4base
+"""
+
+
+def test_a_against_a_tells_what_this_host_makes_of_nothing(tmp_path: Path) -> None:
+    file, out = tmp_path / "a.yaml", tmp_path / "out"
+    file.write_text(NEARLY_THE_SAME)
+    done = runner.invoke(cli.app, ["compare", str(file), "--rounds", "12", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "noise floor" in done.output
+    found = Results.read(out / "results.json")
+    assert len({run.cell for run in found.scenarios}) == 3
+    (floor,) = [one for one in found.noise if one.metric == "mrr"]
+    assert 0.0 < floor.relative < 0.03
+    assert floor.rounds == 12
+    (standing,) = interleaved(found)
+    assert standing.comparison is not None
+    assert standing.comparison.noise_floor == floor.relative
+    assert standing.comparison.outcome in ("no difference shown", "below the noise floor")
+    page = (out / "report.html").read_text()
+    assert "What this host makes of nothing" in page
+    assert "again" not in (out / "figures" / "tables.md").read_text()
+
+
+def test_a_difference_below_the_noise_floor_is_no_finding(results: Results) -> None:
+    told = results.model_copy(deep=True)
+    told.noise = [
+        HostNoise(metric="mrr", relative=0.9, coefficient_of_variation=0.5, bias=0.0, rounds=6, left_out=0)
+    ]
+    slower = results.model_copy(deep=True)
+    for run in slower.scenarios:
+        assert run.mrr is not None
+        run.mrr = replace(run.mrr, mean_pps=0.7 * run.mrr.mean_pps)
+    for one in of_results(told, slower):
+        if one.metric == "mrr" and one.comparison is not None and one.comparison.p_value <= 0.05:
+            assert one.comparison.outcome == "below the noise floor"
+            assert "no finding" in one.comparison.verdict
+
+
+def test_one_cell_alone_is_measured_against_itself(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    told = NEARLY_THE_SAME.split("matrix:", maxsplit=1)[0] + (
+        "forwarder: {kind: simulated, capacity_pps: 8.0e+6, noise: 0.01}\nscenario: ip4base\n"
+        "search: {mrr: {trials: 2, duration_s: 0.1}, ndrpdr: null, latency: null}\n"
+    )
+    file.write_text(told)
+    done = runner.invoke(cli.app, ["compare", str(file), "--rounds", "6", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "A against A" in done.output
+    few = runner.invoke(cli.app, ["compare", str(file), "--rounds", "2", "--out", str(tmp_path / "few")])
+    assert "no noise floor: fewer than 6 rounds" in few.output
+
+
 def test_a_bundle_is_repeated_elsewhere_and_compared(results: Results, tmp_path: Path) -> None:
     results.write(tmp_path / "results.json")
     path = tmp_path / "b.zip"
@@ -200,7 +262,7 @@ def test_compare_takes_two_results_or_an_experiment_of_two_cells(
     path.write_text(text.replace("frame: min", "frame: min\nscenario: ip4base"))
     turns = runner.invoke(cli.app, ["compare", "b.yaml", "--rounds", "6", "--out", "out"])
     assert turns.exit_code == 0, turns.output
-    assert len(Results.read(tmp_path / "out" / "results.json").scenarios) == 24
+    assert len(Results.read(tmp_path / "out" / "results.json").scenarios) == 36
     path.write_text(TEXT)
     assert "has two cells, and this experiment has 4" in " ".join(
         runner.invoke(cli.app, ["compare", "b.yaml"]).output.split()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from quiver_lab.experiment import TWIN
 from quiver_lab.forwarders import clocks_by_node
 from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.statistics.summary import Summary, summarize
@@ -135,6 +136,11 @@ class CellRuns:
     title: str
     factors: dict[str, str]
     runs: tuple[ScenarioResult, ...]
+
+    @property
+    def is_twin(self) -> bool:
+        """The first cell once more, measured for the noise floor."""
+        return self.key.endswith(TWIN)
 
     def series(self, metric: str) -> Series:
         """One figure over the repetitions."""

@@ -19,6 +19,7 @@ from quiver_lab.progress import RunProgress, cells_table, print_notes, result_ta
 from quiver_lab.results import PlannedRun, Results, ResultsError, ScenarioResult, TrialRecord
 from quiver_lab.running import run_cell
 from quiver_lab.sources import Commit, commit_of
+from quiver_lab.standing import host_noise
 
 RESULTS = "results.json"
 
@@ -147,6 +148,7 @@ def run_experiment(
                 results.took_s = time.monotonic() - began
                 keeper.keep(results)
         results.complete = not results.missing()
+        results.noise = host_noise(results)
     finally:
         results.took_s = time.monotonic() - began
         order = {(p.cell, p.repetition): place for place, p in enumerate(results.planned)}

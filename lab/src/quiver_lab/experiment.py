@@ -24,7 +24,9 @@ TITLE_MAX = 40
 """Of a scenario's title: it stands in tables and under bars."""
 ALIASES = {"workers": "forwarder.workers", "order": "traffic.order", "routes": "table.count"}
 """Short words for keys that many experiments vary."""
-OWN_KEYS = ("repetitions", "matrix")
+OWN_KEYS = ("repetitions", "matrix", "noise_floor")
+TWIN = "-again"
+"""Ends the key of a cell that is the first one once more."""
 FORWARDERS = {
     "quiver": "Quiver", "linux": "Linux kernel", "simulated": "Simulated",
 }  # fmt: skip
@@ -35,6 +37,9 @@ class ExperimentHead(Part):
 
     repetitions: int = Field(default=1, ge=1, le=REPETITIONS_MAX)
     """How often each cell is measured anew, its forwarder started anew; in rounds A B C, C B A, …"""
+    noise_floor: bool = False
+    """The first cell is measured once more beside the others, as a cell of its own: A against A, which
+    tells what this host makes of nothing."""
     matrix: dict[str, list[Any] | dict[str, Any]] = Field(default_factory=dict)
     """A scenario's key, and what it is to be in turn: a list, or a mapping of names to values. Keys
     within keys have a point: `table.count`; `scenario` takes words as `ip6scale200k-rnd`."""
@@ -116,11 +121,22 @@ def parse_experiment(text: str, name: str) -> Experiment:
         cells[cell.key] = cell
     if problems:
         raise YamlError(problems)
-    first = next(iter(cells.values())).scenario
+    found = list(cells.values())
+    first = found[0].scenario
     title = str(tree.get("title") or first.title)
+    if head.noise_floor:
+        found.append(_twin(found[0]))
     return Experiment(
-        first.question, title, head.repetitions, tuple(axis.key for axis in axes), tuple(cells.values()), text
+        first.question, title, head.repetitions, tuple(axis.key for axis in axes), tuple(found), text
     )
+
+
+def _twin(cell: Cell) -> Cell:
+    """The same once more: whatever differs between the two is noise."""
+    title = cell_title([cell.title, "again"])
+    scenario = cell.scenario.model_copy(update={"title": title})
+    factors = {key: f"{label}, again" for key, label in list(cell.factors.items())[:1]}
+    return Cell(cell.key + TWIN, title, cell.factors | factors, scenario)
 
 
 def of_builds(text: str, name: str, builds: Mapping[str, Path], repetitions: int | None) -> str:
@@ -139,10 +155,13 @@ def of_builds(text: str, name: str, builds: Mapping[str, Path], repetitions: int
     return as_text(tree)
 
 
-def with_repetitions(text: str, name: str, repetitions: int) -> str:
-    """An experiment's text with so many repetitions."""
+def in_rounds(text: str, name: str, rounds: int | None, *, noise_floor: bool) -> str:
+    """An experiment's text with so many rounds of two repetitions, or its own; with or without the first
+    cell once more."""
     tree = parse_tree(text, sorted(Scenario.model_fields), name)
-    tree["repetitions"] = repetitions
+    if rounds is not None:
+        tree["repetitions"] = 2 * rounds
+    tree["noise_floor"] = noise_floor
     return as_text(tree)
 
 

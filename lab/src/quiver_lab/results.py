@@ -171,6 +171,20 @@ class ScenarioResult(Record):
         return next(rows, None)
 
 
+class HostNoise(Record):
+    """What this host shows between two that are the same, measured beside everything else."""
+
+    metric: str
+    relative: float
+    """Effects up to this size are no finding."""
+    coefficient_of_variation: float
+    bias: float
+    """The effect that was measured between the two: should be nothing."""
+    rounds: int
+    left_out: int
+    """Rounds of which a run is marked."""
+
+
 class PlannedRun(Record):
     """A run that the experiment asks for."""
 
@@ -199,6 +213,8 @@ class Results(Record):
     """The keys of its matrix."""
     planned: list[PlannedRun] = Field(default_factory=list)
     scenarios: list[ScenarioResult] = Field(default_factory=list)
+    noise: list[HostNoise] = Field(default_factory=list)
+    """Where the experiment measured its first cell against itself, and enough rounds count."""
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
 from quiver_lab.disturbance import Bridge, HostWatch, Repeats
-from quiver_lab.experiment import Planned, single
+from quiver_lab.experiment import TWIN, Planned, single
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.further_phases import FurtherPhases
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
@@ -31,6 +31,8 @@ HEADROOM = 1.25
 """Searches look this far above the maximum receive rate."""
 MIN_LOAD_SHARE = 0.01
 """The lowest load that MLRsearch tries, as a share of the maximum receive rate."""
+TWIN_SEEDS = 1_000_000
+"""How far the seeds of a simulation and of the same once more lie apart."""
 IMIX_MEAN_BYTES = {"ip4": (7 * 64 + 4 * 570 + 1518) / 12, "ip6": (7 * 78 + 4 * 570 + 1518) / 12}
 
 
@@ -85,7 +87,7 @@ def run_cell(
     keep(result)
     began = time.monotonic()
     try:
-        with open_session(_of_repetition(scenario, planned.repetition), observer.phase) as session:
+        with open_session(_of_repetition(planned), observer.phase) as session:
             result.start_s = time.monotonic() - began
             result.forwarder_version = session.forwarder_version
             result.cores, result.commands = session.cores, list(session.commands)
@@ -124,12 +126,15 @@ def _recorder(scenario: Scenario, session: Session, observer: Observer, result: 
     )
 
 
-def _of_repetition(scenario: Scenario, repetition: int) -> Scenario:
-    """A formula would give the same trials each time: its noise is drawn anew for each repetition."""
+def _of_repetition(planned: Planned) -> Scenario:
+    """A formula would give the same trials each time: its noise is drawn anew for each repetition, and for a
+    cell that is another one once more."""
+    scenario = planned.cell.scenario
     forwarder = scenario.forwarder
     if not isinstance(forwarder, SimulatedForwarder):
         return scenario
-    again = forwarder.model_copy(update={"seed": forwarder.seed + repetition - 1})
+    apart = TWIN_SEEDS if planned.cell.key.endswith(TWIN) else 0
+    again = forwarder.model_copy(update={"seed": forwarder.seed + planned.repetition - 1 + apart})
     return scenario.model_copy(update={"forwarder": again})
 
 

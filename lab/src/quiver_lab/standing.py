@@ -10,8 +10,17 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from quiver_lab.aggregate import METRICS, CellRuns, cells, kinds_about
-from quiver_lab.results import Results
-from quiver_lab.statistics.comparison import AbbaRound, Comparison, compare_independent, compare_rounds
+from quiver_lab.experiment import TWIN
+from quiver_lab.results import HostNoise, Results
+from quiver_lab.statistics.comparison import (
+    ROUNDS_MIN,
+    AbbaRound,
+    Better,
+    Comparison,
+    compare_independent,
+    compare_rounds,
+    noise_floor,
+)
 
 COMPARED = ("mrr", "ndr", "pdr", "pdr_finder", "clocks", "p50")
 
@@ -42,26 +51,28 @@ def of_results(first: Results, second: Results, names: tuple[str, str] = ("A", "
     theirs = {cell.key: cell for cell in cells(second)}
     by_title = {(cell.title, cell.runs[0].name): cell for cell in theirs.values()}
     found = []
-    for cell in cells(first):
+    for cell in (cell for cell in cells(first) if not cell.is_twin):
         other = theirs.get(cell.key) or by_title.get((cell.title, cell.runs[0].name))
         if other is None:
             continue
         for metric in COMPARED:
-            standing = _independent(cell, other, metric, names)
+            standing = _independent(cell, other, metric, names, known_noise(metric, first, second))
             if standing:
                 found.append(standing)
     return found
 
 
-def _independent(one: CellRuns, other: CellRuns, metric: str, names: tuple[str, str]) -> Standing | None:
+def _independent(
+    one: CellRuns, other: CellRuns, metric: str, names: tuple[str, str], floor: float | None
+) -> Standing | None:
     a, b = one.series(metric), other.series(metric)
     if not a.shown or not b.shown:
         return None
     notes = [f"{name}: {series.note}" for name, series in zip(names, (a, b), strict=True) if series.note]
     comparison = None
     if len(a.kept) > 1 and len(b.kept) > 1:
-        better = "more" if METRICS[metric].more_is_better else "less"
-        comparison = compare_independent(a.kept, b.kept, names, better)  # type: ignore[arg-type]
+        better: Better = "more" if METRICS[metric].more_is_better else "less"
+        comparison = compare_independent(a.kept, b.kept, names, better, floor)
     return Standing(one.title, metric, a.shown, b.shown, "; ".join(notes), comparison)
 
 
@@ -86,9 +97,45 @@ def _by_repetition(cell: CellRuns, metric: str) -> dict[int, float]:
     return found
 
 
-def interleaved(results: Results) -> list[Standing]:
-    """The two cells of a run in which they took turns."""
+def host_noise(results: Results) -> list[HostNoise]:
+    """The noise floor of every figure, from the cell that was measured against itself; nothing where there
+    is none, or too few of its rounds count."""
     found = cells(results)
+    twin = next((cell for cell in found if cell.is_twin), None)
+    if twin is None:
+        return []
+    original = next(cell for cell in found if cell.key + TWIN == twin.key)
+    told = []
+    for metric in COMPARED:
+        rounds = abba_rounds(original, twin, metric)
+        if len(rounds) < ROUNDS_MIN:
+            continue
+        floor = noise_floor(rounds)
+        told.append(
+            HostNoise(
+                metric=metric,
+                relative=floor.relative,
+                coefficient_of_variation=floor.coefficient_of_variation,
+                bias=floor.bias,
+                rounds=floor.rounds,
+                left_out=len(original.runs) // 2 - floor.rounds,
+            )
+        )
+    return told
+
+
+def known_noise(metric: str, *measured: Results) -> float | None:
+    """The largest noise floor of a figure that any of these results has."""
+    return max(
+        (one.relative for told in measured for one in told.noise if one.metric == metric), default=None
+    )
+
+
+def interleaved(results: Results) -> list[Standing]:
+    """The two cells of a run in which they took turns, against the noise floor of the same run."""
+    found = [cell for cell in cells(results) if not cell.is_twin]
+    if len(found) == 1:
+        return []
     if len(found) != 2:
         raise ValueError(
             f"an A/B comparison has two cells, and this experiment has {len(found)}: "
@@ -102,8 +149,9 @@ def interleaved(results: Results) -> list[Standing]:
         if not a.shown or not b.shown:
             continue
         rounds = abba_rounds(first, second, metric)
-        better = "more" if METRICS[metric].more_is_better else "less"
-        comparison = compare_rounds(rounds, names, better) if rounds else None  # type: ignore[arg-type]
+        better: Better = "more" if METRICS[metric].more_is_better else "less"
+        floor = known_noise(metric, results)
+        comparison = compare_rounds(rounds, names, better, floor) if rounds else None
         wanted = len(first.runs) // 2
         note = "" if len(rounds) == wanted else f"{len(rounds)} of {wanted} rounds count"
         standings.append(
@@ -150,4 +198,19 @@ def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
             one.cell, metric.title, *values, f"{one.ratio:.3f}",
             f"{certain.p_value:.3f}" if certain else "–", f"{verdict} {one.note}".strip(),
         )  # fmt: skip
+    return result
+
+
+def noise_table(told: Sequence[HostNoise]) -> Table:
+    """The noise floor for a terminal."""
+    result = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    result.add_column("A against A", overflow="fold")
+    for title in ("noise floor", "CV", "measured", "rounds"):
+        result.add_column(title, justify="right", no_wrap=True)
+    for one in told:
+        result.add_row(
+            METRICS[one.metric].title, f"{100 * one.relative:.2f} %",
+            f"{100 * one.coefficient_of_variation:.2f} %", f"{100 * one.bias:+.2f} %", str(one.rounds),
+        )  # fmt: skip
+    result.caption = "a difference up to the noise floor is no finding on this host"
     return result

@@ -56,7 +56,7 @@ def trends(stored: Sequence[Results], metric: str, relative_min: float = 0.0) ->
     left_out: dict[tuple[str, str], int] = {}
     for results in stored:
         machine = f"{results.host.cpu}, {results.host.cpus} CPUs"
-        for cell in cells(results):
+        for cell in (cell for cell in cells(results) if not cell.is_twin):
             key = (cell.key, machine)
             titles[key] = cell.title
             summary = cell.series(metric).summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,13 @@ from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption, results_at
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
-from quiver_lab.experiment import of_builds, parse_experiment, with_repetitions
+from quiver_lab.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
 from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.processes import ProcessError
 from quiver_lab.report.files import write_report
-from quiver_lab.results import ResultsError
-from quiver_lab.standing import different_hosts, interleaved, of_results, table, unmatched
+from quiver_lab.results import Results, ResultsError
+from quiver_lab.standing import different_hosts, interleaved, noise_table, of_results, table, unmatched
 from quiver_lab.statistics.comparison import ROUNDS_MIN
 from quiver_lab.store.folder import Store
 from quiver_lab.yaml_reading import YamlError, read_text
@@ -52,6 +53,13 @@ def compare(
     prefixes: Annotated[
         Path | None, typer.Option(help="A file of real prefixes for `scale`, one a line.")
     ] = None,
+    noise: Annotated[
+        bool,
+        typer.Option(
+            "--noise-floor/--no-noise-floor",
+            help="Of an experiment: measure A against A too, and call no smaller difference a finding.",
+        ),
+    ] = True,
     out: Annotated[Path, typer.Option(help="Folder for what is written.")] = Path("out/compare"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on after an interrupt.")] = False,
     store: StoreOption = None,
@@ -61,7 +69,8 @@ def compare(
     named = what or list(COMPARISONS)
     try:
         if len(named) == 1 and Path(named[0]).suffix in EXPERIMENT_SUFFIXES:
-            _in_turns(Path(named[0]), builds or [], rounds, out, resume=resume, store=Store.here(store))
+            place = Store.here(store)
+            _in_turns(Path(named[0]), builds or [], rounds, out, noise=noise, resume=resume, store=place)
         elif builds:
             fail("--build needs an experiment (a YAML file) to run", 2)
         elif all(name in COMPARISONS for name in named):
@@ -95,43 +104,70 @@ def _results(first: str, second: str, store: Store) -> None:
         at = f", commit {told.commit.short}" if told.commit else ""
         say(f"{name}  {told.identity}  {told.title}{at}")
     console.print(table(standings, names))
+    if (one.noise or other.noise) and not different_hosts(one, other):
+        say("differences were held against the larger of the noise floors that the two results have")
+    else:
+        say("no noise floor is known: `quiver-lab compare EXPERIMENT.yaml` measures A against A")
     for sentence in (different_hosts(one, other), *unmatched(one, other, names)):
         if sentence:
             say(sentence)
     say("measured in two runs: whatever changed between them is in the effect; `--build` takes turns")
 
 
+def _say_noise(results: Results) -> None:
+    if results.noise:
+        console.print(noise_table(results.noise))
+    elif any(run.cell.endswith(TWIN) for run in results.scenarios):
+        say(
+            f"no noise floor: fewer than {ROUNDS_MIN} rounds of A against A count; an effect that is smaller "
+            "than this host's noise may be taken for a finding"
+        )
+
+
+def _turns(text: str, name: str, builds: Sequence[Path], rounds: int | None, *, noise: bool) -> Experiment:
+    """An experiment of two cells, or of one that meets itself, in rounds."""
+    if builds:
+        if len(builds) != 2:
+            fail(f"two builds are compared, and {len(builds)} were given: --build OLD --build NEW", 2)
+        labels = [folder.name for folder in builds]
+        if labels[0] == labels[1]:
+            labels = [str(folder) for folder in builds]
+        rounds = rounds or ROUNDS_MIN
+        text = of_builds(text, name, dict(zip(labels, builds, strict=True)), None)
+    written = parse_experiment(text, name)
+    count = sum(not cell.key.endswith(TWIN) for cell in written.cells)
+    if count > 2:
+        fail(
+            f"{name}: an A/B comparison has two cells, and this experiment has {count}: a matrix with one key "
+            "of two values makes two, and --build OLD --build NEW does too; one cell alone is measured "
+            "against itself",
+            2,
+        )
+    return parse_experiment(in_rounds(text, name, rounds, noise_floor=noise or count == 1), name)
+
+
 def _in_turns(
-    path: Path, builds: list[Path], rounds: int | None, out: Path, *, resume: bool, store: Store
+    path: Path,
+    builds: list[Path],
+    rounds: int | None,
+    out: Path,
+    *,
+    noise: bool,
+    resume: bool,
+    store: Store,
 ) -> None:
     """An experiment of two cells: every round of theirs is A B B A."""
     try:
-        text = read_text(path)
-        if builds:
-            if len(builds) != 2:
-                fail(f"two builds are compared, and {len(builds)} were given: --build OLD --build NEW", 2)
-            labels = [folder.name for folder in builds]
-            if labels[0] == labels[1]:
-                labels = [str(folder) for folder in builds]
-            repetitions = 2 * (rounds or ROUNDS_MIN)
-            text = of_builds(text, str(path), dict(zip(labels, builds, strict=True)), repetitions)
-        elif rounds:
-            text = with_repetitions(text, str(path), 2 * rounds)
-        experiment = parse_experiment(text, str(path))
-        if len(experiment.cells) != 2:
-            fail(
-                f"{path}: an A/B comparison has two cells, and this experiment has {len(experiment.cells)}: "
-                "a matrix with one key of two values makes two, and --build OLD --build NEW does too",
-                2,
-            )
+        experiment = _turns(read_text(path), str(path), builds, rounds, noise=noise)
         results = run_experiment(experiment, out, console, resume=resume)
         standings = interleaved(results)
     except (YamlError, ResultsError) as error:
         fail(str(error), 2)
     except (NotKeptError, ValueError) as error:
         fail(str(error))
-    names = (experiment.cells[0].title, experiment.cells[1].title)
-    console.print(table(standings, names))
+    if standings:
+        console.print(table(standings, (experiment.cells[0].title, experiment.cells[1].title)))
+    _say_noise(results)
     if results.repetitions < 2 * ROUNDS_MIN:
         say(f"{2 * ROUNDS_MIN} repetitions are {ROUNDS_MIN} rounds, the fewest that can be sure: --rounds")
     write_report(out / RESULTS, out / "report.html")

@@ -31,7 +31,7 @@ def write_figures(results: Results, folder: Path) -> list[Path]:
         image.write_bytes(figure_png(figure.spec, figure.title))
         write_whole(data, figure_csv(figure.spec))
         written += [image, data]
-    tables = all_paper_tables(cells(results))
+    tables = all_paper_tables([cell for cell in cells(results) if not cell.is_twin])
     if tables:
         text = folder / "tables.md"
         write_whole(text, "\n".join(table.markdown() for table in tables))

@@ -40,7 +40,8 @@ class Finding:
 
 def figures_of(results: Results) -> list[Figure]:
     """Every figure that these results have something for."""
-    found = cells(results)
+    everything = cells(results)
+    found = [cell for cell in everything if not cell.is_twin]
     repeated = any(len(cell.runs) > 1 for cell in found)
     typical = [cell.typical for cell in found]
     compared = figures.rates(typical) if not repeated else cell_figures.means(found)
@@ -55,7 +56,7 @@ def figures_of(results: Results) -> list[Figure]:
     )
     candidates = [
         ("rates", "Packet rates", compared, spread),
-        ("boxes", "Throughput over the repetitions", cell_figures.boxes(found),
+        ("boxes", "Throughput over the repetitions", cell_figures.boxes(everything),
          "Box: the middle half of the runs, with the median and, dashed, the mean; whiskers reach the last "
          "run within 1.5 boxes. Every run is a dot. Crosses are runs that are marked irregular, "
          "generator-bound or host-disturbed: they are in no box and in no mean."),
@@ -264,14 +265,16 @@ def render(results: Results) -> str:
     environment.filters.update(mpps=mpps, micros=micros, percent=percent, seconds=seconds)
     own = files("quiver_lab.report")
     shown = figures_of(results)
-    found = cells(results)
+    everything = cells(results)
+    found = [cell for cell in everything if not cell.is_twin]
     repeated = any(len(cell.runs) > 1 for cell in found)
     typical = [cell.typical for cell in found]
     return environment.get_template("page.html.j2").render(
         results=results,
         host=asdict(results.host),
         findings=_findings(typical, found if repeated else []),
-        cells=[_row(cell) for cell in found] if repeated else [],
+        cells=[_row(cell) for cell in everything] if repeated else [],
+        noise=[(METRICS[one.metric].title, one) for one in results.noise],
         runs=results.scenarios,
         typical=typical,
         paper_tables=all_paper_tables(found) if repeated or results.factors else [],
