@@ -129,18 +129,23 @@ class JsonRpc:
         """Close the connection."""
         self._channel.close()
 
-    def call(self, method: str, params: dict[str, Any], timeout_s: float | None = None) -> Any:
-        """One call; its result, or `RpcError` with the peer's own words."""
+    def ask(self, method: str, params: dict[str, Any]) -> int:
+        """Send one call and do not wait for its answer, which a later call passes over; the call's number."""
         self._id += 1
         request = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
         try:
             self._channel.send(json.dumps(request).encode() + b"\n")
         except OSError as error:
             raise RpcClosedError(f"{self._channel.name}: {error}") from error
+        return self._id
+
+    def call(self, method: str, params: dict[str, Any], timeout_s: float | None = None) -> Any:
+        """One call; its result, or `RpcError` with the peer's own words."""
+        number = self.ask(method, params)
         deadline = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
         while True:
             reply = self._read_object(deadline)
-            if "method" not in reply and reply.get("id") in (self._id, None):
+            if "method" not in reply and reply.get("id") in (number, None):
                 break  # not a notification; id null: the peer could not read the request
         _raise_refused(f"{method} {params}", reply)
         return reply.get("result")
