@@ -224,7 +224,7 @@ def _label(key: str, value: Any) -> str:
     """A value in words."""
     last = key.rpartition(".")[2]
     if last == "forwarder":
-        kind = value.get("kind") if isinstance(value, dict) else value
+        kind = (value.get("name") or value.get("kind")) if isinstance(value, dict) else value
         words = FORWARDERS.get(str(kind), str(kind))
         more = value.get("workers", 1) if isinstance(value, dict) else 1
         return words if more == 1 else f"{words}, {more} workers"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from quiver_lab.naming import ENCAPSULATION, TestName
 from quiver_lab.search.ndrpdr import NdrPdrSettings
@@ -33,6 +34,8 @@ STATIONS_MAX = 4_000_000
 STATIONS_BASE = 254
 """Stations behind each port that CSIT calls "base"."""
 ROUTED = ("ip4", "ip6")
+LINKS = {"linux": "veth", "external": "eth"}
+"""What a test's name calls the wires, where they are no memif."""
 LINUX_PATHS = ("l2bd", "ip4", "ip6")
 LINUX_ROUTES_MAX = 1_000_000
 """`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
@@ -65,6 +68,44 @@ class LinuxForwarder(Part):
 
     kind: Literal["linux"]
     workers: Literal[1] = 1
+
+
+class ExternalForwarder(Part):
+    """One that stands somewhere else, was configured by its operator, and is wired to the generator."""
+
+    kind: Literal["external"]
+    name: str = Field(min_length=1, max_length=80)
+    """What it is, with its version: it cannot be asked."""
+    macs: tuple[str, str] = ("02:fe:00:00:00:01", "02:fe:00:00:00:02")
+    """Its addresses at the generator's first and second port, where it routes."""
+    workers: int = Field(default=1, ge=1, le=64)
+
+    @field_validator("macs")
+    @classmethod
+    def _are_addresses(cls, macs: tuple[str, str]) -> tuple[str, str]:
+        for mac in macs:
+            if re.fullmatch(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", mac, re.IGNORECASE) is None:
+                raise ValueError(f"{mac!r} is no MAC address; one looks like 02:fe:00:00:00:01")
+        return macs
+
+
+class QuiverTgGenerator(Part):
+    """quiver-tg, started for the scenario."""
+
+    kind: Literal["quiver-tg"] = "quiver-tg"
+
+
+class TrexGenerator(Part):
+    """A TRex that runs already, in stateless mode (`t-rex-64 -i`)."""
+
+    kind: Literal["trex"]
+    host: str = "127.0.0.1"
+    port: int = Field(default=4501, ge=1, le=65_535)
+    ports: tuple[int, int] = (0, 1)
+    """TRex's numbers of the two ports."""
+    user: str = "quiver-lab"
+    force: bool = False
+    """Take the ports from whoever has them."""
 
 
 class SimulatedForwarder(Part):
@@ -316,8 +357,9 @@ def _unfolded(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     full = dict(data)
-    if isinstance(full.get("forwarder"), str):
-        full["forwarder"] = {"kind": full["forwarder"]}
+    for key in ("forwarder", "generator"):
+        if isinstance(full.get(key), str):
+            full[key] = {"kind": full[key]}
     word = full.pop("scenario", None)
     if word is not None:
         try:
@@ -340,7 +382,10 @@ class Scenario(Part):
     """What this measurement answers, in a sentence."""
     title: str = Field(min_length=2, max_length=40)
     """A short name for tables and plots."""
-    forwarder: Annotated[QuiverForwarder | LinuxForwarder | SimulatedForwarder, Field(discriminator="kind")]
+    forwarder: Annotated[
+        QuiverForwarder | LinuxForwarder | ExternalForwarder | SimulatedForwarder, Field(discriminator="kind")
+    ]
+    generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
     path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6"]
     link: MemifLink = MemifLink()
     frame: int | Literal["imix"] = 64
@@ -366,6 +411,7 @@ class Scenario(Part):
             raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
         if isinstance(self.forwarder, LinuxForwarder):
             self._fits_linux()
+        self._fits_generator()
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
             if not least <= self.frame <= FRAME_BYTES_MAX:
@@ -383,6 +429,18 @@ class Scenario(Part):
         if self.routes > LINUX_ROUTES_MAX:
             raise ValueError(f"table: the Linux kernel is given at most {LINUX_ROUTES_MAX:,} routes here")
 
+    def _fits_generator(self) -> None:
+        over_trex = isinstance(self.generator, TrexGenerator)
+        if over_trex is not isinstance(self.forwarder, ExternalForwarder):
+            raise ValueError(
+                "generator: TRex has wires of its own, so that it meets a forwarder of kind external, which "
+                "was configured elsewhere; quiver-tg meets those that are started here"
+            )
+        if over_trex and not isinstance(self.table, NoTable | ConsecutiveRoutes | Stations):
+            raise ValueError("table: over TRex addresses come from ranges: kind consecutive or stations")
+        if over_trex and self.traffic.order == "zipf":
+            raise ValueError("traffic.order: over TRex it is seq or rnd")
+
     @property
     def name(self) -> TestName:
         """The test's name by CSIT's convention; one thread a core here."""
@@ -391,7 +449,7 @@ class Scenario(Part):
             frame_bytes=self.frame if isinstance(self.frame, int) else None,
             threads=self.forwarder.workers,
             cores=self.forwarder.workers,
-            link="veth" if self.forwarder.kind == "linux" else self.link.kind,
+            link=LINKS.get(self.forwarder.kind, self.link.kind),
             function=self.path,
             scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),

@@ -14,11 +14,19 @@ from quiver_lab.forwarders import Forwarder
 from quiver_lab.forwarders.linux_namespace import LinuxNamespace
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.quiver_tg import QuiverTg
+from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.measurement import Measurer
-from quiver_lab.scenario import LinuxForwarder, Scenario, SimulatedForwarder
+from quiver_lab.scenario import (
+    ExternalForwarder,
+    LinuxForwarder,
+    QuiverForwarder,
+    Scenario,
+    SimulatedForwarder,
+    TrexGenerator,
+)
 from quiver_lab.simulated import LossCurve
 from quiver_lab.simulated import SimulatedForwarder as Simulation
-from quiver_lab.testbed import Cores, make_kernel_plan, make_plan
+from quiver_lab.testbed import Cores, make_external_profile, make_kernel_plan, make_plan
 
 COMMANDS_TOLD_MAX = 64
 """Of a large configuration the results keep the beginning."""
@@ -91,6 +99,11 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         simulated = simulation(scenario.forwarder)
         yield Session(simulated, None, "", "simulated", "", ring_frames=scenario.forwarder.buffer_frames)
         return
+    if isinstance(scenario.generator, TrexGenerator):
+        with _trex(scenario, scenario.generator, say) as session:
+            yield session
+        return
+    assert isinstance(scenario.forwarder, QuiverForwarder | LinuxForwarder)
     with ExitStack() as stack:
         directory = stack.enter_context(session_folder())
         if isinstance(scenario.forwarder, LinuxForwarder):
@@ -117,6 +130,16 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             plan.forwarder.commands,
             scenario.link.ring_size,
         )
+
+
+@contextmanager
+def _trex(scenario: Scenario, settings: TrexGenerator, say: Callable[[str], None]) -> Iterator[Session]:
+    """A TRex that runs already, in front of a forwarder that was configured elsewhere."""
+    assert isinstance(scenario.forwarder, ExternalForwarder)
+    place = TrexPlace(settings.host, settings.port, settings.ports, settings.user, settings.force)
+    say(f"taking ports of TRex at {settings.host}:{settings.port}")
+    with Trex(make_external_profile(scenario), place) as generator:
+        yield Session(generator, None, scenario.forwarder.name, "TRex", generator.version)
 
 
 def _kernel_session(

@@ -34,6 +34,7 @@ from quiver_lab.generators.profile import (
 )
 from quiver_lab.scenario import (
     ConsecutiveRoutes,
+    ExternalForwarder,
     InternetTable,
     PrefixFile,
     QuiverForwarder,
@@ -187,6 +188,21 @@ def make_kernel_plan(scenario: Scenario, directory: Path, cores: Cores) -> Kerne
     )
     ports = tuple(Port(af_packet=AfPacket(interface=name)) for name in GENERATOR_INTERFACES)
     return KernelPlan(config, _profile_over(scenario, ports, cores, destinations))
+
+
+def make_external_profile(scenario: Scenario) -> Profile:
+    """The traffic for a forwarder that was configured elsewhere, with routes as the lab would have made."""
+    forwarder, table = scenario.forwarder, scenario.table
+    assert isinstance(forwarder, ExternalForwarder)
+    destinations: Sequence[Value | None] = (None, None)
+    if isinstance(table, ConsecutiveRoutes):
+        destinations = [_run(first, table.count, scenario) for first in FIRST_ROUTES[scenario.path]]
+    ports = tuple(Port(af_packet=AfPacket(interface=f"port{number}")) for number in range(PORTS))
+    directions = ((0, 1), (1, 0))[: scenario.traffic.directions]
+    streams = tuple(
+        _stream(scenario, port, to, destinations[to], forwarder.macs[port]) for port, to in directions
+    )
+    return Profile(ports=ports, streams=streams)
 
 
 def _single_routes(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterator[str]:
@@ -397,7 +413,9 @@ def _profile_over(
     return Profile(cores=(cores.generator,), ports=ports, streams=streams)
 
 
-def _stream(scenario: Scenario, port: int, to: int, destination: Value | None) -> Stream:
+def _stream(
+    scenario: Scenario, port: int, to: int, destination: Value | None, router_mac: str | None = None
+) -> Stream:
     path = scenario.path
     source = host_mac(port, 0)
     if destination is None:
@@ -411,7 +429,7 @@ def _stream(scenario: Scenario, port: int, to: int, destination: Value | None) -
             udp=Udp(),
         )
     else:
-        ethernet = Ethernet(src=source, dst=interface_mac(port))
+        ethernet = Ethernet(src=source, dst=router_mac or interface_mac(port))
         address = host_address(path, port, 0)
         layers = Layers(
             ethernet=ethernet,

@@ -138,8 +138,8 @@ def _turns(text: str, name: str, builds: Sequence[Path], rounds: int | None, *, 
     count = sum(not cell.key.endswith(TWIN) for cell in written.cells)
     if count > 2:
         fail(
-            f"{name}: an A/B comparison has two cells, and this experiment has {count}: a matrix with one key "
-            "of two values makes two, and --build OLD --build NEW does too; one cell alone is measured "
+            f"{name}: an A/B comparison has two cells, and this experiment has {count}: a matrix with one "
+            "key of two values makes two, and --build OLD --build NEW does too; one cell alone is measured "
             "against itself",
             2,
         )

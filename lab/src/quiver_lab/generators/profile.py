@@ -121,6 +121,8 @@ class Layers(ProfilePart):
     """Headers from the outside in; without ip4 and ip6 it is a plain Ethernet frame."""
 
     ethernet: Ethernet
+    vlan: int | None = Field(default=None, ge=0, le=4095)
+    """An 802.1Q tag."""
     ip4: Ip4 | None = None
     ip6: Ip6 | None = None
     udp: Udp | None = None
