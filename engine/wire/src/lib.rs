@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod arp;
 pub mod checksum;
+pub mod csid;
 pub mod ethernet;
 pub mod flow;
 mod header;
