@@ -96,7 +96,7 @@ def counts_of(reply: dict[str, Any]) -> Counts:
     return Counts(
         offered=reply["offered"],
         received=reply["received"],
-        ring_full=reply["ring_full"],
+        ring_full=reply["not_sent"]["ring_full"],
         faults=faults,
         foreign=reply["foreign"],
         limit=reply["limit"],

@@ -139,7 +139,7 @@ class Round:
 
     @property
     def late(self) -> int:
-        """Lost because a ring was full, on either side: somebody was not there in time."""
+        """Not taken or lost because a ring was full: somebody was not there in time."""
         return self.counts.ring_full + self.overrun
 
     @property
@@ -155,7 +155,7 @@ class Round:
     @property
     def blamed(self) -> int:
         """Lost by a decision of the router; no pause of the host explains that."""
-        return abs(self.counts.lost - self.late) + abs(self.background_lost)
+        return abs(self.counts.lost - self.overrun) + abs(self.background_lost)
 
 
 class Rig:
@@ -276,7 +276,7 @@ def account(before: Snapshot, after: Snapshot, counts: Counts, cycles: int, comm
         cycles=cycles,
         commands=commands,
         dropped=dropped,
-        unaccounted=abs(counts.offered - counts.ring_full - taken) + abs(taken - dropped - came),
+        unaccounted=abs(counts.offered - taken) + abs(taken - dropped - came),
         overrun=overrun,
         reasons=reasons,
         worker=after.worker.since(before.worker),

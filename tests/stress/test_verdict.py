@@ -17,7 +17,7 @@ BUSY = Worker(passes=1000)
 
 def a_round(late: int = 0, **given: Any) -> Round:
     """A round in which so many frames found the router's ring full."""
-    counts = Counts(1000, 1000 - late, late, 0, 0, None, 0.3, 0.0, 1.0)
+    counts = Counts(1000 - late, 1000 - late, late, 0, 0, None, 0.3, 0.0, 1.0)
     made: dict[str, Any] = {"counts": counts, "worker": BUSY} | given
     return Round(**made)
 

@@ -31,7 +31,7 @@ pub fn judge(report: &mut Report, own: Option<&OwnShare>, is_flat_out: bool) {
             format!("frames were offered at {}, slower than asked for", scaled(report.offered_pps, "pps"))
         }
         Limit::Receive => {
-            "its receive ring was full at least once, so that what was lost may have found no room in it"
+            "its receive ring was full while it ran, so that what was lost may have found no room in it"
                 .to_owned()
         }
     };

@@ -13,13 +13,16 @@ use quiver_memif::{MemifConfig, Role};
 use quiver_tap::TapConfig;
 
 use crate::faults::{HELD_FRAMES_MAX, RING_FRAMES};
-use crate::generator::Surroundings;
+use crate::generator::{Rings, Surroundings};
 use crate::profile::{Memif, MemifRole, Port, Profile};
 
 /// Buffers for each port: its vectors on both ways, and what its rings hold.
 const BUFFERS_PER_PORT: usize = 2048;
 /// Buffers besides for a port with faults: what is held back, and what waits for its fate.
 const BUFFERS_PER_FAULTS: usize = 2 * HELD_FRAMES_MAX + RING_FRAMES;
+
+/// Frames that a receive ring of the kernel's is taken to hold.
+const KERNEL_RING_FRAMES: usize = 1024;
 
 /// The drivers, and whether the program should end.
 #[derive(Default)]
@@ -142,6 +145,14 @@ impl Surroundings for Drivers {
         // A memif has no MTU; Linux refuses what is longer than its device's and an Ethernet header.
         let row = engine.interface(id)?.row();
         port.memif.is_none().then_some(row.mtu_bytes as usize + 14)
+    }
+
+    fn rings(&self, port: &Port) -> Rings {
+        if port.memif.is_some() {
+            return Rings::SHARED;
+        }
+        // The kernel refuses a frame and takes the next.
+        Rings { untold_frames: Some(KERNEL_RING_FRAMES), refuses_the_rest: false, is_kernel: true }
     }
 
     fn link_trouble(&self, engine: &Engine, id: InterfaceId) -> String {

@@ -21,13 +21,30 @@ use crate::profile::{Port, Profile, Stream};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
 use crate::report::Kind;
 use crate::self_test::OwnShare;
+use crate::stall::Patience;
 use crate::traffic::Source;
-use crate::transmitter::{Transmitter, TransmitterHandle};
+use crate::transmitter::{Transmitter, TransmitterHandle, Way};
 
 /// How often links are looked for.
 pub(crate) const LINK_LOOK_NS: u64 = 20_000_000;
 /// The only worker.
 pub(crate) const WORKER: WorkerId = WorkerId(0);
+/// How the rings of a port behave.
+#[derive(Clone, Copy, Debug)]
+pub struct Rings {
+    /// Frames that the receive ring holds, where its driver does not count how often it was full.
+    pub untold_frames: Option<usize>,
+    /// A full transmit ring takes no frame behind the first one that it refused.
+    pub refuses_the_rest: bool,
+    /// Frames go through the kernel.
+    pub is_kernel: bool,
+}
+
+impl Rings {
+    /// In memory shared with the forwarder.
+    pub const SHARED: Rings = Rings { untold_frames: None, refuses_the_rest: true, is_kernel: false };
+}
+
 /// What differs between a generator that runs and one that a test steps.
 pub trait Surroundings {
     /// Register the drivers.
@@ -46,6 +63,11 @@ pub trait Surroundings {
     fn frame_bytes_max(&self, engine: &Engine, id: InterfaceId, port: &Port) -> Option<usize> {
         let _ = (engine, id, port);
         None
+    }
+    /// How a port's rings behave.
+    fn rings(&self, port: &Port) -> Rings {
+        let _ = port;
+        Rings::SHARED
     }
     /// Why a port has no link.
     fn link_trouble(&self, engine: &Engine, id: InterfaceId) -> String {
@@ -209,8 +231,12 @@ impl<S: Surroundings> Generator<S> {
             _ => None,
         };
         let (replies_put, replies) = ring(REPLIES_MAX);
-        let ring_frames = port.memif.as_ref().map_or(1024, |m| m.ring_size as usize);
-        let (receiver, receiver_handle) = Receiver::new(clock.clone(), neighbours, replies_put, ring_frames);
+        let rings = self.surroundings.rings(port);
+        let is_kernel = |port: &Port| self.surroundings.rings(port).is_kernel;
+        let is_kernel = profile.ports.iter().any(|port| is_kernel(&port.value));
+        let patience = Patience::new(profile.ports.len(), is_kernel);
+        let (receiver, receiver_handle) =
+            Receiver::new(clock.clone(), neighbours, replies_put, rings, patience);
         let input = format!("tg-rx-{number}");
         let spec = NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
         let receiver_node = self.engine.add_node(spec, vec![Box::new(receiver)])?;
@@ -233,7 +259,8 @@ impl<S: Surroundings> Generator<S> {
         let (input_node, output) = self.captures.around(&mut self.engine, clock, number, specs, ways)?;
         self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
-        let (transmitter, handle) = Transmitter::new(clock.clone(), interface, output, sources, replies);
+        let way = Way { interface, output, refuses_the_rest: rings.refuses_the_rest, patience };
+        let (transmitter, handle) = Transmitter::new(clock.clone(), way, sources, replies);
         self.engine.add_rx_queue(inputs, "tg-input", Box::new(transmitter), RxMode::Polling, Some(WORKER))?;
         self.ports.push(PortParts {
             name,

@@ -29,6 +29,7 @@ pub mod self_test;
 pub mod serve;
 pub mod session;
 pub mod spread;
+pub mod stall;
 pub mod stamp;
 pub mod stateful;
 pub mod table;

@@ -17,6 +17,7 @@ use crate::reception::{Live, Reception, Wanted};
 use crate::report::Report;
 use crate::request::{Measure, Rate};
 use crate::schedule::Schedule;
+use crate::stall::Stalls;
 use crate::transmission::{Change, Speed, Transmission};
 
 /// From the order to the first frame: all ports must have it by then.
@@ -35,6 +36,7 @@ pub(crate) struct Running {
     request: Measure,
     live: Vec<Arc<Live>>,
     start_ns: u64,
+    stalls: Arc<Stalls>,
     /// One of each port: nothing is left to send.
     finished: Vec<Arc<AtomicBool>>,
     schedule: Schedule,
@@ -132,11 +134,16 @@ impl<S: Surroundings> Generator<S> {
             })
             .collect();
         self.ports.iter().filter_map(|port| port.faults.as_ref()).for_each(|faults| faults.begin(counted));
-        self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted))?;
+        let earliest_ns = self.engine.now_ns() + (request.warmup_s * 1e9) as u64;
+        self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted, earliest_ns))?;
         let start_ns = self.engine.now_ns() + START_DELAY_NS;
         let (sendings, burst) = (&self.sendings, self.burst);
         let ordering = Orders { sendings, request, measurement, start_ns, burst, live: &live };
-        let orders = ordering.transmissions(self.ports.len());
+        let mut orders = ordering.transmissions(self.ports.len());
+        let stalls = Arc::<Stalls>::default();
+        if let Some(first) = orders.first_mut() {
+            first.stalls = Some(stalls.clone());
+        }
         let finished: Vec<Arc<AtomicBool>> = orders.iter().map(|t| t.finished.clone()).collect();
         let mut orders = orders.into_iter();
         self.exchange_transmissions(&mut |_| orders.next().map_or_else(Transmission::idle, Box::new))?;
@@ -144,7 +151,8 @@ impl<S: Surroundings> Generator<S> {
         let rates = (0..self.streams.len()).map(|stream| rate_of(&self.sendings, request.rate, stream));
         let schedule = Schedule::new(rates, counted_from_ns);
         let phase = Phase::Sending;
-        self.running = Some(Running { request: *request, live, start_ns, finished, schedule, phase });
+        let request = *request;
+        self.running = Some(Running { request, live, start_ns, stalls, finished, schedule, phase });
         Ok(())
     }
 
@@ -325,7 +333,7 @@ impl<S: Surroundings> Generator<S> {
                 let sent = std::mem::take(&mut drain.sent);
                 let received = self.exchange_receptions(&mut |_| Reception::idle())?;
                 let faults = self.ports.iter().map(|port| port.faults.as_ref().map(|f| f.report())).collect();
-                let outcome = Outcome { sent, received, faults };
+                let outcome = Outcome { sent, received, faults, stalls: running.stalls.clone() };
                 let mut report = outcome.report(&running.request, &self.streams);
                 report.captures = self.captures.report();
                 bound::judge(&mut report, self.own.as_ref(), running.request.rate == Rate::Max);
@@ -336,7 +344,11 @@ impl<S: Surroundings> Generator<S> {
 
     /// Take back what was sent, and begin to wait for late frames.
     fn end_sending(&mut self, running: &mut Running) -> anyhow::Result<()> {
-        let sent = self.exchange_transmissions(&mut |_| Transmission::idle())?;
+        let stalls = running.stalls.clone();
+        let sent = self.exchange_transmissions(&mut |port| match port {
+            0 => Transmission::watching(&stalls),
+            _ => Transmission::idle(),
+        })?;
         if running.schedule.is_changed() {
             let Measure { warmup_s, duration_s, .. } = running.request;
             let end_ns = running.start_ns + ((warmup_s + duration_s) * 1e9) as u64;

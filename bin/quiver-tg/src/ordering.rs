@@ -148,6 +148,7 @@ impl Ordering<'_> {
             last_ns: 0,
             bursts: 0,
             full_bursts: 0,
+            stalls: None,
             finished: Arc::new(AtomicBool::new(legs.is_empty())),
             legs: legs.into_boxed_slice(),
         };

@@ -1,5 +1,7 @@
 //! Adding up: from what the workers gave back to the report.
 
+use std::sync::Arc;
+
 use hdrhistogram::Histogram;
 
 use crate::faults::FaultsReport;
@@ -11,12 +13,16 @@ use crate::report::{
     WIRE_OVERHEAD_BYTES,
 };
 use crate::request::Measure;
+use crate::stall::Stalls;
 use crate::transmission::{Leg, Transmission};
 
 /// Slower than this part of the rate that was asked for: the generator was the limit.
 const RATE_PART_MIN: f64 = 0.995;
 /// Flat out, the forwarder kept up when fewer bursts than this part met a full ring.
 const FULL_BURSTS_PART_MIN: f64 = 0.1;
+
+/// Flat out, a smaller part of the frames may be lost without the received rate saying less.
+const LOST_PART_MIN: f64 = 1.0 - RATE_PART_MIN;
 
 /// What a report must know of a stream.
 #[derive(Clone, Debug)]
@@ -43,6 +49,14 @@ pub struct Outcome {
     pub received: Vec<Reception>,
     /// What faults were done to the frames that came, where there are any.
     pub faults: Vec<Option<FaultsReport>>,
+    /// Times in which the worker did not run.
+    pub stalls: Arc<Stalls>,
+}
+
+/// Who else than the forwarder had a part in what was lost or not sent.
+struct Verdict {
+    limit: Option<Limit>,
+    is_host_stalled: bool,
 }
 
 /// Times of several streams.
@@ -87,7 +101,7 @@ impl Outcome {
     /// where there are too few to say.
     fn duration_s(&self, requested_s: f64) -> f64 {
         let of_port = |t: &Transmission| {
-            let frames = t.legs.iter().map(|leg| leg.counted).max().unwrap_or(0);
+            let frames = t.legs.iter().map(|leg| leg.came_due()).max().unwrap_or(0);
             let between_s = t.last_ns.saturating_sub(t.first_ns) as f64 / 1e9;
             match frames {
                 0 | 1 => requested_s,
@@ -101,7 +115,9 @@ impl Outcome {
     /// One stream, over so many seconds.
     fn stream(&self, stream: usize, facts: &StreamFacts, duration_s: f64, whole: bool) -> StreamReport {
         let own = || self.legs().filter(move |leg| usize::from(leg.stream) == stream);
-        let offered = own().map(|leg| leg.counted).sum::<u64>();
+        let offered = own().map(Leg::sent).sum::<u64>();
+        let numbers = own().map(|leg| leg.counted).sum::<u64>();
+        let refused = own().map(|leg| leg.refused).sum::<u64>();
         let at_ports = |of: fn(&crate::reception::StreamReception) -> u64| {
             self.received.iter().filter_map(|port| port.streams.get(stream)).map(of).sum::<u64>()
         };
@@ -122,17 +138,20 @@ impl Outcome {
             name: facts.name.clone(),
             genome: facts.genome.clone(),
             intended,
-            not_sent: NotSent::new(intended.saturating_sub(offered), own().map(|leg| leg.short).sum()),
+            not_sent: NotSent::new(
+                intended.saturating_sub(offered),
+                refused,
+                own().map(|leg| leg.short).sum(),
+            ),
             departure_ns: Distribution::with_histogram(&departures, whole),
             kind: facts.kind,
             from: facts.from,
             to: facts.to,
             offered,
-            ring_full: own().map(|leg| leg.refused).sum(),
             received,
             received_bytes,
             lost: offered as i64 - received as i64,
-            gaps: arrivals.map_or(Gaps::default(), |a| a.gaps(offered)),
+            gaps: arrivals.map_or(Gaps::default(), |a| a.gaps(numbers)),
             reordered: count(|a| a.reordered),
             reordered_behind_max: count(|a| a.reordered_behind_max),
             duplicated: count(|a| a.duplicated),
@@ -207,20 +226,27 @@ impl Outcome {
         }
     }
 
-    fn limit(&self, request: &Measure, intended: u64, offered_pps: f64, lost: i64) -> Option<Limit> {
+    /// `due_pps` is the rate of the frames that came due, taken or not.
+    fn verdict(&self, request: &Measure, intended: u64, due_pps: f64, lost: i64, offered: u64) -> Verdict {
         let bursts: u64 = self.sent.iter().map(|t| t.bursts).sum();
         let full: u64 = self.sent.iter().map(|t| t.full_bursts).sum();
-        let receive_full = self.received.iter().any(|r| r.ring_full > 0);
+        let by_load = self.received.iter().any(|r| r.ring_full > 0);
+        let by_stall = self.received.iter().any(|r| r.ring_full_stalled > 0);
         let is_flat_out = self.sent.iter().any(|t| t.is_flat_out);
         let is_slow = match is_flat_out {
             true => (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64,
-            false => offered_pps < RATE_PART_MIN * intended as f64 / request.duration_s,
+            false => due_pps < RATE_PART_MIN * intended as f64 / request.duration_s,
         };
-        match (lost > 0 && receive_full, is_slow) {
+        // Flat out the received rate is the result: a few frames do not change it.
+        let is_lossy = lost as f64 > if is_flat_out { LOST_PART_MIN * offered as f64 } else { 0.0 };
+        let missing_s = request.duration_s - due_pps * request.duration_s.powi(2) / intended.max(1) as f64;
+        let slept_long = !is_flat_out && self.stalls.report(0).total_s >= missing_s;
+        let limit = match (is_lossy && by_load, is_slow && !slept_long) {
             (true, _) => Some(Limit::Receive),
             (false, true) => Some(Limit::Transmit),
             (false, false) => None,
-        }
+        };
+        Verdict { limit, is_host_stalled: is_lossy && by_stall || is_slow && slept_long }
     }
 
     fn times(&self, streams: &[StreamFacts], whole: bool) -> (Option<Distribution>, Option<Distribution>) {
@@ -251,7 +277,11 @@ impl Outcome {
         let (offered, received) = (total(|s| s.offered), total(|s| s.received));
         let intended = total(|s| s.intended);
         let lost = offered as i64 - received as i64;
-        let limit = self.limit(request, intended, offered as f64 / duration_s, lost);
+        let mut not_sent = NotSent::default();
+        each.iter().filter(|s| s.kind == Kind::Load).for_each(|s| not_sent.add(s.not_sent));
+        let due_pps = (offered + not_sent.ring_full) as f64 / duration_s;
+        let verdict = self.verdict(request, intended, due_pps, lost, offered);
+        let filled = self.received.iter().map(|port| port.ring_full_stalled).sum();
         let (latency_ns, ipdv_ns) = self.times(streams, whole);
         let load = || each.iter().filter(|s| s.kind == Kind::Load);
         let offered_l1_bits =
@@ -259,6 +289,7 @@ impl Outcome {
         Report {
             intended,
             offered,
+            not_sent,
             received,
             lost,
             reordered: total(|s| s.reordered),
@@ -268,11 +299,12 @@ impl Outcome {
             too_late: total(|s| s.too_late),
             stale: at_ports(|p| p.stale),
             foreign: at_ports(|p| p.foreign),
-            ring_full: total(|s| s.ring_full),
             duration_s,
             held_up_s: self.sent.iter().map(|t| t.held_up_ns()).max().unwrap_or(0) as f64 / 1e9,
-            limited_by_generator: limit.is_some(),
-            limit,
+            host_stalls: self.stalls.report(filled),
+            host_stalled: verdict.is_host_stalled,
+            limited_by_generator: verdict.limit.is_some(),
+            limit: verdict.limit,
             generator_bound: None,
             self_test: None,
             own_latency: None,

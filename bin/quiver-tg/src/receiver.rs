@@ -6,8 +6,10 @@ use quiver_core::frame::{FRAME_PACKETS_MAX, PREFETCH_AHEAD};
 use quiver_core::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
 
+use crate::generator::Rings;
 use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
 use crate::reception::{Reception, Seen};
+use crate::stall::{Patience, Wake};
 use crate::stamp::STAMP_BYTES;
 
 /// Replies that wait to be sent.
@@ -45,19 +47,24 @@ pub struct Receiver {
     replies: Producer<Packet>,
     /// Full vectors without a shorter one between them.
     full_vectors: u64,
-    /// As many full vectors hold what the port's receive ring does.
-    ring_vectors: u64,
+    /// As many full vectors hold what the port's receive ring does, where its driver does not say when it
+    /// is full.
+    ring_vectors: Option<u64>,
+    /// What the driver had counted.
+    filled_before: u64,
+    wake: Wake,
     /// When the vector before came.
     last_ns: u64,
 }
 
 impl Receiver {
-    /// For a port whose receive ring has `ring_frames` places. Replies go to `replies`.
+    /// For a port with such rings. Replies go to `replies`.
     pub fn new(
         clock: Clock,
         neighbours: Neighbours,
         replies: Producer<Packet>,
-        ring_frames: usize,
+        rings: Rings,
+        patience: Patience,
     ) -> (Receiver, ReceiverHandle) {
         let (orders_put, orders) = ring(2);
         let (done, done_take) = ring(2);
@@ -70,7 +77,9 @@ impl Receiver {
             answer: vec![0; ANSWER_BYTES_MAX].into_boxed_slice(),
             replies,
             full_vectors: 0,
-            ring_vectors: (ring_frames / FRAME_PACKETS_MAX).max(1) as u64,
+            ring_vectors: rings.untold_frames.map(|frames| (frames / FRAME_PACKETS_MAX).max(1) as u64),
+            filled_before: 0,
+            wake: Wake::new(patience),
             last_ns: 0,
         };
         (receiver, ReceiverHandle { orders: orders_put, done: done_take })
@@ -86,14 +95,24 @@ impl Receiver {
     }
 
     #[inline(always)]
-    fn note_load(&mut self, frames: usize) {
-        if frames < FRAME_PACKETS_MAX {
-            self.full_vectors = 0;
-            return;
-        }
-        self.full_vectors += 1;
-        if self.full_vectors.is_multiple_of(self.ring_vectors) {
-            self.current.ring_full += 1;
+    fn note_load(&mut self, cx: &Context<'_>, frame: &Frame, now_ns: u64) {
+        let is_full = frame.len() == FRAME_PACKETS_MAX;
+        let is_wake = self.wake.is_on(cx, now_ns, is_full);
+        let filled = match (self.ring_vectors, frame.packets().first()) {
+            (Some(ring_vectors), _) => {
+                self.full_vectors = if is_full { self.full_vectors + 1 } else { 0 };
+                u64::from(is_full && self.full_vectors.is_multiple_of(ring_vectors))
+            }
+            (None, Some(packet)) if packet.rx != InterfaceId::NONE => {
+                let filled = cx.interface_counters(packet.rx).rx_ring_full.get();
+                filled - std::mem::replace(&mut self.filled_before, filled)
+            }
+            _ => 0,
+        };
+        if filled > 0 && now_ns >= self.current.counted_from_ns {
+            let count =
+                if is_wake { &mut self.current.ring_full_stalled } else { &mut self.current.ring_full };
+            *count += filled;
         }
     }
 
@@ -144,7 +163,7 @@ impl Node for Receiver {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         self.look_for_orders();
         let now_ns = self.clock.now_ns();
-        self.note_load(frame.len());
+        self.note_load(cx, frame, now_ns);
         self.current.frames += frame.len() as u64;
         self.current.clock_steps += u64::from(now_ns < self.last_ns);
         self.last_ns = now_ns;

@@ -99,8 +99,12 @@ pub struct Reception {
     pub stale_nameless: u64,
     /// Frames without a stamp.
     pub foreign: u64,
-    /// Times that as many frames as the receive ring holds came without a pause.
+    /// Times that the receive ring was found full while the worker ran: the load had filled it.
     pub ring_full: u64,
+    /// Times that it was found full behind a stall of the host.
+    pub ring_full_stalled: u64,
+    /// Full rings count from then on, nanoseconds of the engine's clock.
+    pub counted_from_ns: u64,
     /// Times that the clock stood earlier than at the vector before.
     pub clock_steps: u64,
 }
@@ -130,12 +134,14 @@ impl Reception {
             stale_nameless: 0,
             foreign: 0,
             ring_full: 0,
+            ring_full_stalled: 0,
+            counted_from_ns: 0,
             clock_steps: 0,
         }
     }
 
-    /// For `port` in a measurement.
-    pub fn new(port: usize, measurement: u8, streams: &[Wanted]) -> Box<Reception> {
+    /// For `port` in a measurement whose warm-up ends at `counted_from_ns`.
+    pub fn new(port: usize, measurement: u8, streams: &[Wanted], counted_from_ns: u64) -> Box<Reception> {
         let stream = |wanted: &Wanted| StreamReception {
             arrivals: (wanted.to == port).then(|| Arrivals::new(wanted.timed_every)),
             misdelivered: 0,
@@ -143,7 +149,8 @@ impl Reception {
             stale: 0,
             live: wanted.live.clone(),
         };
-        Box::new(Reception::for_streams(Some(measurement), streams.iter().map(stream).collect()))
+        let streams = streams.iter().map(stream).collect();
+        Box::new(Reception { counted_from_ns, ..Reception::for_streams(Some(measurement), streams) })
     }
 
     /// A frame of `bytes` bytes that ends with `end` has come at `now_ns`. What it counts is known

@@ -8,6 +8,7 @@ use crate::faults::FaultsReport;
 use crate::gaps::Gaps;
 use crate::latency::Distribution;
 use crate::self_test::{OwnLatency, OwnShare};
+use crate::stall::HostStalls;
 
 /// Preamble, start delimiter and gap between two frames on a wire (IEEE 802.3), bytes.
 pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
@@ -42,13 +43,24 @@ pub struct NotSent {
     pub held_up: u64,
     /// There were no buffers.
     pub no_buffers: u64,
+    /// They found the transmit ring full: the forwarder did not take them.
+    pub ring_full: u64,
 }
 
 impl NotSent {
-    /// Of `missing` frames, when `short` could not be made in time for want of buffers.
-    pub fn new(missing: u64, short: u64) -> NotSent {
-        let no_buffers = short.min(missing);
-        NotSent { held_up: missing - no_buffers, no_buffers }
+    /// Of `missing` frames, when so many found the ring full and `short` could not be made in time for
+    /// want of buffers.
+    pub fn new(missing: u64, ring_full: u64, short: u64) -> NotSent {
+        let unmade = missing.saturating_sub(ring_full);
+        let no_buffers = short.min(unmade);
+        NotSent { held_up: unmade - no_buffers, no_buffers, ring_full }
+    }
+
+    /// And these.
+    pub fn add(&mut self, more: NotSent) {
+        self.held_up += more.held_up;
+        self.no_buffers += more.no_buffers;
+        self.ring_full += more.ring_full;
     }
 }
 
@@ -75,15 +87,13 @@ pub struct StreamReport {
     pub not_sent: NotSent,
     /// Actual minus intended departure; nothing flat out.
     pub departure_ns: Option<Distribution>,
-    /// Of the offered, frames that found the transmit ring full.
-    pub ring_full: u64,
     /// Frames received, each once.
     pub received: u64,
     /// Bytes of these, without FCS, as they arrived.
     pub received_bytes: u64,
     /// Offered and not received.
     pub lost: i64,
-    /// Lost frames in runs.
+    /// Numbers that never came, in runs.
     pub gaps: Gaps,
     /// Received behind a later one.
     pub reordered: u64,
@@ -213,8 +223,10 @@ pub struct LatencyStreams {
 pub struct Report {
     /// Rate × duration; flat out, what was offered.
     pub intended: u64,
-    /// Frames that came due and were put on the ring or found it full.
+    /// Frames that were put on the ring.
     pub offered: u64,
+    /// Intended and not offered, and why.
+    pub not_sent: NotSent,
     /// Frames that came back at the right port, each once.
     pub received: u64,
     /// Offered and not received.
@@ -233,13 +245,16 @@ pub struct Report {
     pub stale: u64,
     /// Frames without a stamp.
     pub foreign: u64,
-    /// Offered frames that found the transmit ring full.
-    pub ring_full: u64,
     /// From the first counted frame to the end of the last one's interval, seconds.
     pub duration_s: f64,
     /// Time for which the generator was held up (another program on its core) and fell behind its
     /// schedule by more than it could send at once, warm-up included, seconds.
     pub held_up_s: f64,
+    /// Times in which the worker did not run, behind the warm-up.
+    pub host_stalls: HostStalls,
+    /// What was lost or not sent may be the work of such stalls: neither the generator's limit nor the
+    /// forwarder's.
+    pub host_stalled: bool,
     /// The number says more about the generator than about the forwarder.
     pub limited_by_generator: bool,
     /// Which side of it.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::latency::Distribution;
 use crate::report::{Kind, Limit, Report, StreamReport};
+use crate::stall::HostStalls;
 
 /// A count with commas.
 pub fn grouped(count: u64) -> String {
@@ -101,7 +102,6 @@ fn others(text: &mut String, report: &Report) {
         ("too late", report.too_late),
         ("stale", report.stale),
         ("foreign", report.foreign),
-        ("ring full", report.ring_full),
         ("clock steps", report.clock_steps),
         ("impossible times", report.time_impossible),
     ];
@@ -132,6 +132,26 @@ fn others(text: &mut String, report: &Report) {
         ];
         let done: Vec<String> = done.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
         let _ = writeln!(text, "faults      port {}: {}", port.port, done.join(", "));
+    }
+    let not_sent = [
+        ("ring full", report.not_sent.ring_full),
+        ("held up", report.not_sent.held_up),
+        ("no buffers", report.not_sent.no_buffers),
+    ];
+    let not_sent: Vec<String> =
+        not_sent.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+    if !not_sent.is_empty() {
+        let _ = writeln!(text, "not sent    {} of {}", not_sent.join(", "), grouped(report.intended));
+    }
+    if report.host_stalls.count > 0 {
+        let HostStalls { count, total_s, longest_s, rings_filled } = report.host_stalls;
+        let _ = writeln!(
+            text,
+            "stalls      the host let it stand {count} times, {:.1} ms together, {:.1} ms the longest; a \
+             receive ring was full behind one {rings_filled} times",
+            total_s * 1e3,
+            longest_s * 1e3
+        );
     }
     if report.held_up_s > 0.0 {
         let _ = writeln!(text, "held up     {:.1} ms by other programs on its core", report.held_up_s * 1e3);
@@ -167,6 +187,9 @@ pub fn render(report: &Report) -> String {
     if let Some(own) = &report.own_latency {
         let row = [(format!("at {}", scaled(own.offered_pps, "pps")), Some(&own.latency_ns))];
         times(&mut text, "own share, µs", &row);
+    }
+    if report.host_stalled {
+        let _ = writeln!(text, "host-stalled: what is missing may be the work of these stalls");
     }
     if let Some(bound) = &report.generator_bound {
         let side = if bound.side == Limit::Transmit { "sending" } else { "receiving" };

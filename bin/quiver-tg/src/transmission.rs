@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::pacing::{Departures, Pacer};
 use crate::plan::{Allowance, Plan};
 use crate::reception::Live;
+use crate::stall::Stalls;
 
 /// Every so manieth frame of a fast stream is timed.
 pub const SAMPLE_FAST: u64 = 16;
@@ -79,9 +80,12 @@ pub struct Leg {
     pub plan: Option<Box<Plan>>,
     /// Frames made, those of the warm-up included.
     pub made: u64,
-    /// Frames made that count.
+    /// Numbers that counted frames have used.
     pub counted: u64,
-    /// Of these, frames that found the ring full; flat out they are no longer among those made.
+    /// Of these, numbers of frames that were not sent.
+    pub holes: u64,
+    /// Counted frames that came due and found the ring full; flat out they are made again and no longer
+    /// among those made.
     pub refused: u64,
     /// Counted frames that should have been made until the transmission ended; known when it is over.
     pub intended: u64,
@@ -125,6 +129,8 @@ pub struct Transmission {
     pub bursts: u64,
     /// Of these, bursts that found the ring full.
     pub full_bursts: u64,
+    /// Where stalls of the worker are noted, by one port for all.
+    pub stalls: Option<Arc<Stalls>>,
     /// Set when nothing is left to send and all refusals are known.
     pub finished: Arc<AtomicBool>,
 }
@@ -162,8 +168,14 @@ impl Transmission {
             last_ns: 0,
             bursts: 0,
             full_bursts: 0,
+            stalls: None,
             finished: Arc::new(AtomicBool::new(true)),
         })
+    }
+
+    /// For a port that sends nothing and notes stalls meanwhile.
+    pub fn watching(stalls: &Arc<Stalls>) -> Box<Transmission> {
+        Box::new(Transmission { stalls: Some(stalls.clone()), ..*Transmission::idle() })
     }
 
     /// Is nothing left to send?
@@ -184,7 +196,7 @@ impl Transmission {
     pub fn close(&mut self, now_ns: u64) {
         let end_ns = now_ns.min(self.end_ns);
         for leg in &mut self.legs {
-            leg.intended = leg.intended_by(end_ns).max(leg.counted);
+            leg.intended = leg.intended_by(end_ns).max(leg.came_due());
         }
     }
 
@@ -227,14 +239,19 @@ impl Transmission {
     }
 
     /// So many of the frames made last found the ring full; `last` says how many counted frames each
-    /// leg had made, in order.
-    pub fn note_refused(&mut self, mut refused: u64, last: &[u64]) {
+    /// leg had made, in order. They were not sent, and so not offered. Their numbers are used again where
+    /// they are known to be `the_last`.
+    pub fn note_refused(&mut self, mut refused: u64, last: &[u64], the_last: bool) {
         // The ring takes frames from the front: those of the last legs were refused.
         for (leg, made) in self.legs.iter_mut().zip(last).rev() {
             let here = refused.min(*made);
-            if leg.is_flat_out {
-                // They were never offered: their numbers are used again.
+            if the_last {
                 leg.counted -= here;
+                leg.live.made.set(leg.counted);
+            } else {
+                leg.holes += here;
+            }
+            if leg.is_flat_out {
                 leg.made -= here;
                 if let Some(plan) = &mut leg.plan {
                     plan.take_back(here);
@@ -262,6 +279,7 @@ impl Leg {
             plan: None,
             made: 0,
             counted: 0,
+            holes: 0,
             refused: 0,
             intended: 0,
             short: 0,
@@ -274,11 +292,21 @@ impl Leg {
         }
     }
 
+    /// Counted frames that were sent.
+    pub fn sent(&self) -> u64 {
+        self.counted - self.holes
+    }
+
+    /// Counted frames that came due, sent or not.
+    pub fn came_due(&self) -> u64 {
+        self.sent() + self.refused
+    }
+
     fn set_speed(&mut self, speed: Speed, now_ns: u64) {
         match speed {
             Speed::Pps(rate) if self.is_flat_out => {
                 self.is_flat_out = false;
-                self.warmup = self.made - self.counted;
+                self.warmup = self.made - self.came_due();
                 self.pacer.set_rate(rate, now_ns);
                 self.pacer.restart_after(self.made, now_ns);
             }
@@ -369,11 +397,14 @@ impl Leg {
     /// Counted frames that should have been made by `end_ns`.
     fn intended_by(&mut self, end_ns: u64) -> u64 {
         if self.is_flat_out {
-            return self.counted;
+            return self.came_due();
         }
         let due = self.pacer.intended(end_ns);
         match &self.plan {
-            Some(plan) => plan.left().map_or(self.counted, |left| due.min(self.counted.saturating_add(left))),
+            Some(plan) => {
+                let came_due = self.came_due();
+                plan.left().map_or(came_due, |left| due.min(came_due.saturating_add(left)))
+            }
             None => due.saturating_sub(self.warmup).min(self.planned),
         }
     }

@@ -8,6 +8,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::MacAddress;
 
 use crate::profile::BURST_MAX;
+use crate::stall::Patience;
 use crate::stamp::{STAMP_BYTES, STREAMS_MAX, Stamp, time_for_stamp};
 use crate::traffic::Source;
 use crate::transmission::{Batch, Change, Leg, Times, Transmission};
@@ -51,11 +52,23 @@ impl TransmitterHandle {
     }
 }
 
+/// Where a port's frames go, and how they are taken there.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// The port's interface.
+    pub interface: InterfaceId,
+    /// Its output node.
+    pub output: NodeId,
+    /// A full ring takes no frame behind the first one that it refused.
+    pub refuses_the_rest: bool,
+    /// How long a pass of the worker may take.
+    pub patience: Patience,
+}
+
 /// The input of one port.
 pub struct Transmitter {
     clock: Clock,
-    interface: InterfaceId,
-    output: NodeId,
+    way: Way,
     /// The port's streams, in the order of the transmission's legs.
     sources: Box<[Source]>,
     current: Box<Transmission>,
@@ -76,12 +89,10 @@ pub struct Transmitter {
 }
 
 impl Transmitter {
-    /// For a port whose output node is `output`; `sources` are its streams, `replies` what its
-    /// receiver wants sent.
+    /// For a port; `sources` are its streams, `replies` what its receiver wants sent.
     pub fn new(
         clock: Clock,
-        interface: InterfaceId,
-        output: NodeId,
+        way: Way,
         sources: Vec<Source>,
         replies: Consumer<Packet>,
     ) -> (Transmitter, TransmitterHandle) {
@@ -91,8 +102,7 @@ impl Transmitter {
         let (done, done_take) = ring(2);
         let transmitter = Transmitter {
             clock,
-            interface,
-            output,
+            way,
             sources: sources.into_boxed_slice(),
             current: Transmission::idle(),
             orders,
@@ -133,17 +143,28 @@ impl Transmitter {
         }
     }
 
+    /// Note that the worker did not run, where this port is to.
+    #[inline]
+    fn look_for_stalls(&self, cx: &Context<'_>) {
+        if let Some(stalls) = &self.current.stalls
+            && cx.now_ns >= self.current.counted_from_ns
+            && let Some(ns) = self.way.patience.stall_before(cx)
+        {
+            stalls.note(ns);
+        }
+    }
+
     /// What became of the last burst.
     #[inline]
     fn settle(&mut self, cx: &Context<'_>) {
         if self.burst == 0 {
             return;
         }
-        let refused = cx.interface_counters(self.interface).tx_errors.get() - self.refused_before;
+        let refused = cx.interface_counters(self.way.interface).tx_errors.get() - self.refused_before;
         let limit = self.current.burst_frames_max as u64;
         if refused > 0 {
             let legs = self.current.legs.len();
-            self.current.note_refused(refused, &self.counted[..legs]);
+            self.current.note_refused(refused, &self.counted[..legs], self.way.refuses_the_rest);
             self.quota = (self.burst.saturating_sub(refused) + PROBE_FRAMES).min(limit);
         } else {
             self.quota = (self.quota + self.quota / 4 + PROBE_FRAMES).min(limit);
@@ -277,6 +298,7 @@ impl RxQueue for Transmitter {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
         self.settle(cx);
         self.look_for_orders(cx.now_ns);
+        self.look_for_stalls(cx);
         self.send_replies(cx, frame);
         if cx.now_ns >= self.current.start_ns && !self.current.legs.is_empty() {
             if self.current.is_over(cx.now_ns) {
@@ -285,8 +307,8 @@ impl RxQueue for Transmitter {
                 self.make(cx, frame);
             }
         }
-        self.refused_before = cx.interface_counters(self.interface).tx_errors.get();
-        Some(self.output)
+        self.refused_before = cx.interface_counters(self.way.interface).tx_errors.get();
+        Some(self.way.output)
     }
 
     fn sets_rx(&self) -> bool {

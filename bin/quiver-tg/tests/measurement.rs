@@ -3,7 +3,7 @@
 mod wire;
 
 use quiver_tg::generator::{Generator, Nobody};
-use quiver_tg::report::{Limit, Report};
+use quiver_tg::report::{Limit, NotSent, Report};
 use quiver_tg::request::{Measure, Rate};
 use wire::{BOTH_WAYS, Bench, Fate, ONE_WAY, check_balance, check_counts, cross, generator};
 
@@ -36,7 +36,10 @@ fn a_perfect_wire_loses_nothing_and_takes_as_long_as_it_is() {
         let report = measure(&mut generator, Rate::Pps(10_000.0));
         assert_eq!((report.intended, report.offered, report.received), (10_000, 10_000, 10_000));
         assert_eq!((report.lost, report.reordered, report.duplicated, report.corrupted), (0, 0, 0, 0));
-        assert_eq!((report.misdelivered, report.foreign, report.too_late, report.ring_full), (0, 0, 0, 0));
+        assert_eq!(
+            (report.misdelivered, report.foreign, report.too_late, report.not_sent.ring_full),
+            (0, 0, 0, 0)
+        );
         assert_eq!(report.stale, 1_000);
         assert_eq!(report.limit, None);
         assert!((report.duration_s - 1.0).abs() < 1e-4, "{}", report.duration_s);
@@ -159,12 +162,13 @@ fn frames_of_an_earlier_measurement_that_arrive_late_are_stale() {
 }
 
 #[test]
-fn a_full_ring_is_loss_at_a_constant_rate_and_says_so() {
+fn a_frame_that_found_the_ring_full_was_not_sent_and_is_no_loss() {
     // Frames stay in the wire for 10 ms, and it holds 50: half of the 100 that come in that time.
     let mut generator = generator(ONE_WAY, 50, Box::new(|_, _, _| vec![(1, 10_000_000)]));
     let report = measure(&mut generator, Rate::Pps(10_000.0));
-    assert_eq!((report.intended, report.offered), (10_000, 10_000));
-    assert_eq!(report.lost, report.ring_full as i64);
+    assert_eq!((report.intended, report.offered, report.lost), (10_000, report.received, 0));
+    let not_sent = NotSent { ring_full: report.intended - report.offered, ..NotSent::default() };
+    assert_eq!((report.not_sent, report.per_stream[0].not_sent), (not_sent, not_sent));
     assert!((4_900..=5_100).contains(&report.received), "{}", report.received);
     assert_eq!(report.limit, None, "the forwarder did not take them");
 }
@@ -173,7 +177,7 @@ fn a_full_ring_is_loss_at_a_constant_rate_and_says_so() {
 fn flat_out_a_full_ring_is_waited_for_and_nothing_is_lost() {
     let mut generator = generator(BOTH_WAYS, 1_000, Box::new(|port, _, _| cross(port, 1_000_000)));
     let report = measure(&mut generator, Rate::Max);
-    assert_eq!((report.lost, report.ring_full), (0, 0));
+    assert_eq!((report.lost, report.not_sent), (0, NotSent::default()));
     assert_eq!(report.intended, report.offered);
     // A thousand frames a millisecond.
     assert!((980_000..=1_002_000).contains(&report.offered), "{}", report.offered);

@@ -98,6 +98,7 @@ impl MemifRx {
             cx.count(MemifReason::PeerIndex, 1);
             return self.link.raise(cx, Fault::Index);
         };
+        self.note_filled(available, cx);
         let mut left = available;
         let data_bytes = lender.slots.data_bytes;
         while left > 0 && frame.room() > 0 {

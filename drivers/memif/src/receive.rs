@@ -7,6 +7,7 @@ use std::sync::Arc;
 use quiver_core::buffer::{BufferCache, BufferPool};
 use quiver_core::cpu::prefetch;
 use quiver_core::device::RxQueue;
+use quiver_core::frame::FRAME_PACKETS_MAX;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces};
@@ -94,6 +95,15 @@ impl MemifRx {
         (available <= self.ring.size()).then_some(available as usize)
     }
 
+    /// Count a ring in which the peer had nearly no place left.
+    #[inline(always)]
+    pub(crate) fn note_filled(&self, available: usize, cx: &Context<'_>) {
+        let size = usize::from(self.ring.size());
+        if available + FRAME_PACKETS_MAX.min(size / 4) > size {
+            cx.interface_counters(self.link.interface).rx_ring_full.add(1);
+        }
+    }
+
     #[inline(always)]
     fn receive_from<S: Slots>(&mut self, slots: S, cx: &mut Context<'_>, frame: &mut Frame) {
         let Some(mut available) = self.available(frame.room()) else {
@@ -104,6 +114,7 @@ impl MemifRx {
         if available == 0 {
             return;
         }
+        self.note_filled(available, cx);
         while available > 0 && frame.room() > 0 {
             let count = cx.buffers.reserve(available.min(frame.room()));
             if count == 0 {

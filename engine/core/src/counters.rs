@@ -130,6 +130,9 @@ pub struct InterfaceCounters {
     pub rx_errors: Count,
     /// Packets that the device did not take.
     pub tx_errors: Count,
+    /// Looks at a receive ring that found nearly no free place in it (less than a vector or a quarter of
+    /// the ring): whoever fills it may have had to leave frames out. Only memif knows.
+    pub rx_ring_full: Count,
     /// IPv4 packets received.
     pub ip4: Count,
     /// IPv6 packets received.
@@ -143,6 +146,10 @@ pub struct WorkerCounters {
     interfaces: Box<[InterfaceCounters]>,
     /// Passes of the loop.
     pub passes: Count,
+    /// From the beginning of the last pass to that of the one that runs now, nanoseconds; 0 after a sleep.
+    pub last_pass_ns: Count,
+    /// Packets that came in in the last pass.
+    pub last_pass_packets: Count,
     /// Passes that took from [`LONG_PASS_NS`] × 2^k, by k: a worker's queues were not looked at for so long.
     pub long_passes: [Count; LONG_PASS_CLASSES],
     /// Errands carried out.
@@ -189,6 +196,8 @@ impl Default for WorkerCounters {
             reasons: zeroed(NODES_MAX),
             interfaces: zeroed(INTERFACES_MAX),
             passes: Count::default(),
+            last_pass_ns: Count::default(),
+            last_pass_packets: Count::default(),
             long_passes: Default::default(),
             errands: Count::default(),
             errand_ns: Count::default(),
@@ -203,9 +212,10 @@ impl Default for WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// A pass took so long, errands before it and the way to the next one included.
+    /// A pass took so long, errands before it and the way to the next one included; 0 if the worker slept.
     #[inline(always)]
     pub fn note_pass(&self, ns: u64) {
+        self.last_pass_ns.set(ns);
         if ns >= LONG_PASS_NS {
             self.note_long_pass(ns);
         }

@@ -147,9 +147,8 @@ impl Worker {
         self.reader.quiescent();
         self.run_errands();
         let now_ns = self.clock.now_ns();
-        if self.began_ns > 0 {
-            self.shared.counters.note_pass(now_ns.saturating_sub(self.began_ns));
-        }
+        let before_ns = if self.began_ns > 0 { self.began_ns } else { now_ns };
+        self.shared.counters.note_pass(now_ns.saturating_sub(before_ns));
         self.began_ns = now_ns;
         self.wake_sleepers();
         let mut packets = 0;
@@ -162,6 +161,7 @@ impl Worker {
         packets += self.receive_handoff(now_ns);
         self.run_graph(now_ns); // also what errands have put in
         self.shared.counters.passes.add(1);
+        self.shared.counters.last_pass_packets.set(packets as u64);
         self.buffers.report();
         packets
     }

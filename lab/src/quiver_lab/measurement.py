@@ -73,13 +73,15 @@ class Trial:
     intended: int
     """Load times duration (at "max": the same as offered)."""
     offered: int
-    """Frames that came due and were given to the forwarder, taken or not."""
+    """Frames that the forwarder took."""
     received: int
     """Frames that came back at the right port, each counted once."""
     lost: int
     """Offered and not received."""
     reordered: int = 0
     duplicated: int = 0
+    refused: int = 0
+    """Of those intended, frames that found the forwarder's ring full: not offered, and its own doing."""
     limited_by_generator: bool = False
     """The number says more about the generator than about the forwarder."""
     limit: str | None = None
@@ -101,9 +103,15 @@ class Trial:
 
     @property
     def short_of_frames(self) -> bool:
-        """The generator's word, or more frames unsent than lost: such a trial bounds the generator."""
-        unsent = self.intended - self.offered
-        return self.limited_by_generator or unsent > max(self.lost, 0)
+        """The generator's word, or more frames unsent by its own fault than not forwarded: such a trial
+        bounds the generator."""
+        unsent = self.intended - self.offered - self.refused
+        return self.limited_by_generator or unsent > self.not_forwarded
+
+    @property
+    def not_forwarded(self) -> int:
+        """Frames that the forwarder lost or did not take."""
+        return max(self.lost, 0) + self.refused
 
     @property
     def delivery_ratio(self) -> float:

@@ -34,9 +34,16 @@ pub struct Wires {
     fault: Fault,
     /// A port takes no more while so many frames wait in it.
     capacity: usize,
+    /// Places in a port's receive ring.
+    ring: usize,
 }
 
 impl Wires {
+    /// Receive rings of so many places: what finds no room in them is lost.
+    pub fn set_ring(&mut self, ring: usize) {
+        self.ring = ring;
+    }
+
     /// Another fault from now on.
     pub fn set_fault(&mut self, fault: Fault) {
         self.fault = fault;
@@ -81,6 +88,7 @@ impl TxQueue for Out {
 
 struct In {
     wires: Shared,
+    interface: InterfaceId,
     port: usize,
     time: Arc<AtomicU64>,
 }
@@ -89,7 +97,13 @@ impl RxQueue for In {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
         let mut wires = self.wires.lock().expect("wires");
         let now = self.time.load(Ordering::Relaxed);
+        let ring = wires.ring;
         let queue = &mut wires.queues[self.port];
+        let due = queue.partition_point(|(at, _)| *at <= now);
+        if due >= ring {
+            queue.drain(ring..due);
+            cx.interface_counters(self.interface).rx_ring_full.add(1);
+        }
         while frame.room() > 0 && queue.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, bytes)) = queue.pop_front() else { break };
             let mut packet = cx.buffers.packet().expect("a buffer");
@@ -141,7 +155,7 @@ impl Surroundings for Bench {
             link_up: true,
             tx: vec![Box::new(Out { wires: wires.clone(), port: number, time: time.clone() })],
         })?;
-        let queue = Box::new(In { wires, port: number, time });
+        let queue = Box::new(In { wires, interface: id, port: number, time });
         engine.add_rx_queue(id, "wire-input", queue, RxMode::Polling, None)?;
         Ok(id)
     }
@@ -175,7 +189,13 @@ pub fn profile_with(streams: &str, keys: &str) -> Profile {
 
 /// A generator in front of wires; its links have not been waited for.
 pub fn unlinked(profile: &Profile, capacity: usize, fault: Fault) -> Generator<Bench> {
-    let wires = Wires { queues: vec![Queue::new(), Queue::new()], seen: vec![0; 2], fault, capacity };
+    let wires = Wires {
+        queues: vec![Queue::new(), Queue::new()],
+        seen: vec![0; 2],
+        fault,
+        capacity,
+        ring: usize::MAX,
+    };
     let (clock, time) = Clock::manual();
     let bench = Bench { wires: Arc::new(Mutex::new(wires)), time, pass_ns: 1_000 };
     let config = EngineConfig { worker_cores: vec![0], pages: PageSize::Small, ..EngineConfig::default() };

@@ -57,10 +57,21 @@ class StallsAnswer(Answer):
     count: int = Field(default=0, ge=0)
     total_s: float = Field(default=0.0, ge=0)
     longest_s: float = Field(default=0.0, ge=0)
+    rings_filled: int = Field(default=0, ge=0)
+    """Times that a receive ring was found full behind one."""
 
     def stalls(self) -> Stalls:
         """The same for the seam."""
         return Stalls(self.count, self.total_s, self.longest_s)
+
+
+class NotSent(Answer):
+    """Frames that were intended and not offered, and why."""
+
+    held_up: int = Field(default=0, ge=0)
+    no_buffers: int = Field(default=0, ge=0)
+    ring_full: int = Field(default=0, ge=0)
+    """They found the transmit ring full: the forwarder did not take them."""
 
 
 class Result(Answer):
@@ -71,6 +82,7 @@ class Result(Answer):
     offered: int = Field(ge=0)
     received: int = Field(ge=0)
     lost: int
+    not_sent: NotSent = NotSent()
     reordered: int = Field(default=0, ge=0)
     duplicated: int = Field(default=0, ge=0)
     duration_s: float = Field(gt=0)
@@ -105,6 +117,7 @@ class Result(Answer):
             offered=self.offered,
             received=self.received,
             lost=self.lost,
+            refused=self.not_sent.ring_full,
             reordered=self.reordered,
             duplicated=self.duplicated,
             limited_by_generator=self.limited_by_generator,

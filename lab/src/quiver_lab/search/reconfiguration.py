@@ -80,16 +80,16 @@ def reconfigure(ndr_pps: float, change: str, settings: ReconfigurationSettings) 
     control_lost: list[float] = []
     for _ in range(settings.controls):
         trial = yield TrialRequest(settings.duration_s, load_pps)
-        control_lost.append(float(trial.lost))
+        control_lost.append(float(trial.not_forwarded))
     costs: list[ChangeCost] = []
     for _ in range(settings.repetitions):
         trial = yield ChangeRequest(settings.duration_s, load_pps, change, settings.change_at_s)
         offered_pps = trial.offered_pps
         costs.append(
             ChangeCost(
-                lost=trial.lost,
+                lost=trial.not_forwarded,
                 offered_pps=offered_pps,
-                blocked_s=trial.lost / offered_pps if offered_pps > 0.0 else 0.0,
+                blocked_s=trial.not_forwarded / offered_pps if offered_pps > 0.0 else 0.0,
                 took_s=None if trial.change is None else trial.change.took_s,
             )
         )

@@ -34,11 +34,12 @@ def ramp_up(frames: int, load_pps: float, *, quiet_s: float = 1.0, attempts: int
     for attempt in range(attempts):
         at_pps = load_pps / 2**attempt
         trial = yield BurstRequest(frames, at_pps, quiet_s)
-        if trial.offered < frames:
-            raise RampUpError(f"the generator sent {trial.offered:,} of {frames:,} frames of the ramp-up")
-        if trial.lost <= 0:
+        made = trial.offered + trial.refused
+        if made < frames:
+            raise RampUpError(f"the generator sent {made:,} of {frames:,} frames of the ramp-up")
+        if trial.not_forwarded == 0:
             return RampUp(frames, at_pps, trial.duration_s, attempt + 1)
-        lost = trial.lost
+        lost = trial.not_forwarded
     raise RampUpError(
         f"{lost:,} of {frames:,} frames of the ramp-up were lost, at {load_pps / 2 ** (attempts - 1):,.0f} "
         "frames per second in the end: the state is incomplete"
