@@ -255,6 +255,38 @@ impl Packet {
         true
     }
 
+    /// Put a header of `count` bytes in front that `blocks` hold right-aligned: all of them are written, ending
+    /// where the packet begins (what stood before the header is headroom). Two to seven blocks, which the
+    /// headers of tunnels fill, are moved without a loop. False (and nothing changes) without headroom for all
+    /// blocks.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_blocks(&mut self, blocks: &[[u8; 32]], count: usize) -> bool {
+        debug_assert!(count <= size_of_val(blocks));
+        if self.headroom() < size_of_val(blocks) {
+            return false;
+        }
+        // SAFETY: so many bytes of headroom lie in front of the data.
+        let to = unsafe { self.data().sub(size_of_val(blocks)) };
+        macro_rules! moved {
+            ($($blocks:literal)+) => {
+                match blocks.len() {
+                    $($blocks => if let Some(whole) = blocks.first_chunk::<$blocks>() {
+                        // SAFETY: as above, and these are all the blocks.
+                        unsafe { to.cast::<[[u8; 32]; $blocks]>().write_unaligned(*whole) };
+                    })+
+                    _ => for (place, block) in blocks.iter().enumerate() {
+                        // SAFETY: as above; `place` is below the number of blocks.
+                        unsafe { to.cast::<[u8; 32]>().add(place).write_unaligned(*block) };
+                    },
+                }
+            };
+        }
+        moved!(2 3 4 5 6 7);
+        self.grow_front(count);
+        true
+    }
+
     /// Room behind the bytes of an unchained packet.
     #[inline]
     pub fn tailroom(&self, data_bytes: usize) -> usize {
@@ -405,6 +437,23 @@ mod tests {
         cache.free(packet);
         cache.report();
         assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn a_header_in_blocks_ends_where_the_packet_begins() {
+        let mut cache = cache();
+        for count in [0usize, 1, 31, 32, 40, 80, 129, 224, 256] {
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(b"behind", &mut cache));
+            let header: Vec<u8> = (0..count).map(|at| at as u8).collect();
+            let mut blocks = vec![[0xaa; 32]; count.div_ceil(32)];
+            let pad = blocks.len() * 32 - count;
+            blocks.as_flattened_mut()[pad..].copy_from_slice(&header);
+            assert!(packet.push_blocks(&blocks, count));
+            assert_eq!(packet.bytes(), [&header[..], b"behind"].concat());
+            assert!(!packet.push_blocks(&[[0; 32]; 9], 257));
+            cache.free(packet);
+        }
     }
 
     #[test]

@@ -123,6 +123,13 @@ pub trait Stage: Send + 'static {
         true
     }
 
+    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. As the last
+    /// stage behind a look-up it is told of a block of packets before the first of them is decided about.
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        let _ = packet;
+    }
+
     /// So many packets of an interface have come here: for counters of the interface.
     #[inline(always)]
     fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {

@@ -365,6 +365,7 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
                 elsewhere |= next.0 ^ tail_id.0;
             }
             if elsewhere == 0 {
+                packets.iter().for_each(|packet| tail.ahead(packet));
                 for (packet, next) in packets.iter_mut().zip(next) {
                     *next = decide(tail, tally, self.tail, packet);
                     bytes += packet.segment_length() as u64;

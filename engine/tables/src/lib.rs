@@ -6,6 +6,7 @@
 pub mod adjacency;
 pub mod exact;
 pub mod fib;
+pub mod header_rows;
 mod icmp_error_request;
 pub mod ip;
 pub mod ip4_lpm;
@@ -24,6 +25,7 @@ mod reassembly_request;
 pub mod synthetic;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
+pub use header_rows::{HeaderRow, HeaderRows, WorkerHeaderRows};
 pub use icmp_error_request::IcmpErrorRequest;
 pub use next_hop_group::{GroupId, Groups, Hop};
 pub use reassembly_request::ReassemblyRequest;

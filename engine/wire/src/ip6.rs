@@ -83,6 +83,12 @@ impl Ip6Header {
         self.version_class_flow.get() & 0xf_ffff
     }
 
+    /// Sets the traffic class and the flow label (taken modulo 2^20), and version 6.
+    #[inline(always)]
+    pub fn set_class_and_flow(&mut self, class: u8, flow_label: u32) {
+        self.version_class_flow.set(6 << 28 | u32::from(class) << 20 | flow_label & 0xf_ffff);
+    }
+
     /// Bytes behind this header, extension headers included, as announced.
     #[inline(always)]
     pub fn payload_length(&self) -> u16 {

@@ -326,6 +326,12 @@ impl Fib {
         self.make_table(family, Some(id))
     }
 
+    /// Add a table that has no number for operators: a feature's own, to hold what routes of other tables
+    /// are resolved by ([`Path::resolved`]). Returns its small number.
+    pub fn add_own_table(&mut self, family: Family) -> Result<u32, FibError> {
+        self.make_table(family, None)
+    }
+
     fn make_table(&mut self, family: Family, id: Option<u32>) -> Result<u32, FibError> {
         let index = match family {
             Family::Ip4 => self.families.ip4.add(id)?,

@@ -21,18 +21,20 @@ pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet)
         word.hop()
     } else {
         let fields = word.flow_fields();
-        let hash = if fields.is_default() {
-            if packet.hash == 0 {
-                packet.hash = hash::<F>(packet);
-            }
-            packet.hash
-        } else {
-            hash_by::<F>(fields, packet)
-        };
+        let hash = if fields.is_default() { flow_hash::<F>(packet) } else { hash_by::<F>(fields, packet) };
         groups.choose(word, hash)
     };
     packet.index = hop.index;
     hop.next
+}
+
+/// The hash of the packet's flow, computed once and kept in [`Packet::hash`].
+#[inline(always)]
+pub fn flow_hash<F: IpFamily>(packet: &mut Packet) -> u32 {
+    if packet.hash == 0 {
+        packet.hash = hash::<F>(packet);
+    }
+    packet.hash
 }
 
 /// The flow's hash: addresses, protocol and ports. A fragment has no ports, unless they are noted beside it.
