@@ -23,6 +23,7 @@ pub fn register(registry: &mut Registry) {
     quiver_lldp::register(registry);
     quiver_span::register(registry);
     quiver_pbr::register(registry);
+    quiver_srv6::register(registry);
     quiver_superblocks::register(registry);
 }
 

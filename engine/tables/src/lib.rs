@@ -4,6 +4,7 @@
 //! Whoever reads does so inside a pass ([`quiver_core::epoch`]) and keeps no index across passes.
 
 pub mod adjacency;
+pub mod counted_lines;
 pub mod exact;
 pub mod fib;
 pub mod header_rows;
@@ -25,6 +26,7 @@ mod reassembly_request;
 pub mod synthetic;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
+pub use counted_lines::{CountedLine, CountedLines, WorkerLines};
 pub use header_rows::{HeaderRow, HeaderRows, WorkerHeaderRows};
 pub use icmp_error_request::IcmpErrorRequest;
 pub use next_hop_group::{GroupId, Groups, Hop};

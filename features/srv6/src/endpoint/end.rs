@@ -1,0 +1,282 @@
+//! End and End.T (RFC 8986 §4.1, §4.3): to the next segment, which is looked up in the SID's own table, or in
+//! another one.
+
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::cpu::Variant;
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{LookUp, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::counted_lines::CountedLine;
+use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_tables::ip::NOT_ENABLED;
+use quiver_tables::{CountedLines, GroupId};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::closer::{self, Matter, Upper};
+use super::reasons::{Bad, LocalSidDrop};
+use super::segments;
+use super::ways::Ways;
+use crate::local_sids::{self, Behavior, Flavors, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid";
+/// Who holds End.T's table.
+const HOLDER: &str = "a local SID (`show sr localsids`)";
+
+/// What a worker reads of such a SID: the tables in which the next segment and inner packets are looked up, and
+/// the flavours.
+#[derive(Clone, Copy)]
+struct Line<'a>(CountedLine<'a>);
+
+impl Line<'_> {
+    fn words(table6: u32, table4: u32, flavors: Flavors) -> [u64; 4] {
+        [u64::from(table6) << 32 | u64::from(flavors.bits()), u64::from(table4), 0, 0]
+    }
+
+    #[inline(always)]
+    fn table6(self) -> u32 {
+        (self.0.word(0) >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn flavors(self) -> Flavors {
+        Flavors::from_bits(self.0.word(0) as u8)
+    }
+
+    fn table4(self) -> u32 {
+        self.0.word(1) as u32
+    }
+}
+
+/// The control side.
+#[derive(Debug)]
+struct End {
+    /// Of End.T: the operator's number of the table.
+    table: Option<u32>,
+    flavors: Flavors,
+    /// Small numbers of the tables held.
+    held: Vec<(Family, u32)>,
+}
+
+impl End {
+    /// The small number of the table `id` of a family.
+    fn table(fib: &Fib, family: Family, id: u32) -> Result<u32, Refusal> {
+        fib.table_index(family, id).ok_or_else(|| Refusal::new(FibError::NoTable { family, id }.to_string()))
+    }
+}
+
+impl Behavior for End {
+    fn words(&self, _: &Shown<'_>) -> String {
+        let flavors = self.flavors.words();
+        self.table.map_or_else(|| format!("end{flavors}"), |table| format!("end.t {table}{flavors}"))
+    }
+
+    fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
+        let id = self.table.unwrap_or(place.table_id(engine));
+        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End is not built in"))?;
+        let fib = local_sids::fib(engine)?;
+        let table6 = End::table(fib, Family::Ip6, id)?;
+        // Inner IPv4 packets are looked up in the IPv4 table of the same number.
+        let table4 = match self.flavors.has(Flavors::USD) {
+            true => {
+                End::table(fib, Family::Ip4, id).map_err(|no| no.remedy("`usd` needs it for inner IPv4"))?
+            }
+            false => NOT_ENABLED,
+        };
+        self.held = [(Family::Ip6, table6), (Family::Ip4, table4)]
+            .into_iter()
+            .filter(|(_, table)| *table != NOT_ENABLED)
+            .collect();
+        self.held.iter().for_each(|(family, table)| fib.hold_table(*family, *table, HOLDER));
+        Ok(Held { node, words: Line::words(table6, table4, self.flavors) })
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        let held = std::mem::take(&mut self.held);
+        if let Some(fib) = engine.get_mut::<Fib>() {
+            held.into_iter().for_each(|(family, table)| fib.release_table(family, table, HOLDER));
+        }
+    }
+}
+
+/// `sr-localsid`: the key is the next segment, and whose table it is looked up in.
+pub struct Endpoint {
+    ways: Ways,
+}
+
+/// The next segment, 0 for a packet that must be looked at closer; and the SID's line.
+#[derive(Clone, Copy, Default)]
+pub struct Key {
+    segment: u128,
+    index: u32,
+}
+
+/// Keys that are looked up at a time.
+const KEYS_AT_A_TIME: usize = 64;
+
+impl Endpoint {
+    #[inline(always)]
+    fn line(&self, index: u32) -> Line<'_> {
+        Line(self.ways.lines.line(index))
+    }
+
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (self.line(packet.index), packet.length());
+        let outcome = self.closer_still(tally, line, packet);
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+
+    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        match closer::matter(packet)? {
+            Matter::Segments { srh, next } => {
+                if closer::has_oam_flag(packet, srh) {
+                    tally.count(LocalSidDrop::Oam, 1);
+                }
+                self.ways.good(line.0, packet.length());
+                if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
+                    segments::pop(packet, srh.at, srh.named_at);
+                }
+                let group = self.ways.tables.ip6.table(line.table6()).lookup(next);
+                Ok(self.ways.six(group, packet))
+            }
+            Matter::Upper(upper) => self.upper(tally, line, upper, packet),
+        }
+    }
+
+    /// No segments are left (RFC 8986 §4.1.1, §4.16.2, §4.16.3).
+    fn upper(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        upper: Upper,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        let (flavors, bytes) = (line.flavors(), packet.length());
+        match upper.protocol {
+            IpProtocol::IPV6 if flavors.has(Flavors::USD) && !upper.is_fragment => {
+                self.ways.expose6(upper.at, packet)?;
+                self.ways.good(line.0, bytes);
+                Ok(self.ways.look_up6(line.table6(), packet))
+            }
+            IpProtocol::IPV4 if flavors.has(Flavors::USD) && !upper.is_fragment => {
+                self.ways.expose4(upper.at, packet)?;
+                self.ways.good(line.0, bytes);
+                Ok(self.ways.look_up4(line.table4(), packet))
+            }
+            _ => {
+                let next = self.ways.upper(tally, line.0, upper, packet)?;
+                if flavors.has(Flavors::USP) && !upper.is_fragment {
+                    closer::pop_ended(packet);
+                }
+                Ok(next)
+            }
+        }
+    }
+}
+
+impl LookUp for Endpoint {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Key = Key;
+    type Found = GroupId;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn key(&self, (): (), packet: &Packet) -> Key {
+        self.ways.lines.prefetch(packet.index);
+        Key { segment: segments::next_if_plain(packet), index: packet.index }
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Key], found: &mut [GroupId]) {
+        let tables = &self.ways.tables.ip6;
+        for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
+            let mut segments = [0; KEYS_AT_A_TIME];
+            let table = |key: &Key| self.line(key.index).table6();
+            let first = keys.iter().find(|key| key.segment != 0).map_or(0, table);
+            let mut differ = 0;
+            for (key, segment) in keys.iter().zip(&mut segments) {
+                *segment = key.segment;
+                let mask = if key.segment == 0 { 0 } else { u32::MAX };
+                differ |= (table(key) ^ first) & mask;
+            }
+            if differ == 0 {
+                let segments = segments.get(..keys.len()).unwrap_or_default();
+                tables.table(first).lookup_slice(variant, segments, found);
+            } else {
+                let each = |(key, found): (&Key, &mut GroupId)| {
+                    *found = tables.table(table(key)).lookup(key.segment)
+                };
+                keys.iter().zip(found).for_each(each);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        (): (),
+        key: Key,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        if key.segment == 0 {
+            return self.closer(tally, packet);
+        }
+        let line = self.line(key.index);
+        self.ways.good(line.0, packet.length());
+        let left = segments::advance(packet, Ip6Header::LEN, key.segment);
+        if (left == 0) & line.flavors().has(Flavors::PSP) {
+            segments::pop(packet, Ip6Header::LEN, segments::NEXT_HEADER_PLACE);
+        }
+        Ok(self.ways.six(found, packet))
+    }
+}
+
+/// The declaration of the node.
+pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::look_up("End, End.T: to the next segment", move |wiring| Endpoint {
+        ways: Ways::new(wiring, &lines),
+    })
+    .describe(|record, names| {
+        format!("{}, to {}", super::words::packet(record.bytes()), names.node(record.next))
+    })
+}
+
+fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    let (table, flavors) = (args.optional("table")?, Flavors::of(args));
+    Ok(Box::new(End { table, flavors, held: Vec::new() }))
+}
+
+/// What the command knows.
+pub(crate) const KINDS: [Kind; 2] = [
+    Kind {
+        name: "end",
+        syntax: "{[psp] [usp] [usd]}",
+        help: "to the next segment",
+        words: &[
+            ("psp", "take the SRH off when the last segment becomes the active one"),
+            ("usp", "take an SRH off in which no segments are left"),
+            ("usd", "let an inner packet go on by itself when no segments are left"),
+        ],
+        example: "end psp usd",
+        make,
+    },
+    Kind {
+        name: "end.t",
+        syntax: "<table:u32> {[psp] [usp] [usd]}",
+        help: "to the next segment, which is looked up in this table",
+        words: &[("table", "a forwarding table")],
+        example: "end.t 0",
+        make,
+    },
+];

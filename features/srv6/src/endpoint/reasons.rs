@@ -1,0 +1,72 @@
+//! Why packets die at a local SID, and what is counted there. All nodes of local SIDs have these.
+
+use quiver_tables::IcmpErrorRequest;
+use quiver_wire::icmp6::kind;
+
+quiver_core::reasons! {
+    /// What becomes of packets at a local SID.
+    pub enum LocalSidDrop {
+        /// Cannot be behind `ip6-input`.
+        Truncated = "truncated", "the packet is shorter than its headers say";
+        /// RFC 8754 §2.
+        SrhBeyondPacket = "srh-beyond-packet", "a routing or another extension header is longer than the packet";
+        /// RFC 8200 §4.1.
+        Extensions = "extension-headers", "more than 8 extension headers, or a hop-by-hop header that is not the first";
+        /// RFC 8986 §4.1, S05.
+        HopLimit = "hop-limit", "packets with segments left whose hop limit ends here; senders hear `time exceeded`";
+        /// RFC 8986 §4.1, S09.
+        ListWrong = "segment-list-wrong", "last entry beyond the SRH, or segments left beyond the list; senders hear `parameter problem`";
+        /// RFC 8986 §4.4, S02.
+        SegmentsLeft = "segments-left", "segments left at a SID that must be the last; senders hear `parameter problem`";
+        /// RFC 8200 §4.4.
+        RoutingType = "routing-type-unknown", "segments left in a routing header that is no SRH; senders hear `parameter problem`";
+        /// RFC 8754 §2, RFC 4291 §2.
+        NextSegment = "next-segment-wrong", "the next segment is a group, a loopback or the unspecified address";
+        /// RFC 8754 §2.1.2.
+        Hmac = "hmac-wrong", "the HMAC of the SRH is missing, unknown or wrong";
+        /// RFC 8986 §4.1.1.
+        UpperLayer = "upper-layer-not-allowed", "what follows the headers is not for this SID; senders hear `parameter problem`";
+        /// An inner packet.
+        InnerWrong = "inner-packet-wrong", "the inner packet's header is wrong or cut off";
+        /// RFC 6040 §4.2.
+        Congestion = "congestion-not-carried", "the outer header says congestion, and the inner packet cannot carry it on";
+        /// Nobody puts it together.
+        Fragment = "fragment", "a fragment for a SID; reassembly is not built in";
+        /// Gone.
+        NotConfigured = "not-configured", "the SID or what it leads to is not there any more";
+        /// Down.
+        InterfaceDown = "interface-down", "the interface that the SID leads to is down";
+        /// RFC 9259.
+        ForUs = info "for-the-router", "packets to a SID itself, as echo requests";
+        /// RFC 9259 §2.1.
+        Oam = info "oam-flag", "packets with the O-flag";
+    }
+}
+
+/// Hop limit exceeded in transit (RFC 4443 §3.3).
+pub(crate) const TIME_EXCEEDED: IcmpErrorRequest =
+    IcmpErrorRequest { kind: kind::TIME_EXCEEDED, code: 0, detail: 0 };
+
+/// SR Upper-layer Header Error (RFC 8986 §10.1), a code of the parameter problem.
+pub(crate) const CODE_UPPER_LAYER: u8 = 4;
+
+/// A parameter problem (RFC 4443 §3.4) that points at a byte, counted from the IPv6 header.
+pub(crate) fn parameter_problem(code: u8, pointer: usize) -> IcmpErrorRequest {
+    let detail = u16::try_from(pointer).unwrap_or(u16::MAX);
+    IcmpErrorRequest { kind: kind::PARAMETER_PROBLEM, code, detail }
+}
+
+/// A packet goes no further: it dies, or its sender is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bad {
+    /// It dies.
+    Drop(LocalSidDrop),
+    /// An ICMPv6 error is sent.
+    Complain(IcmpErrorRequest, LocalSidDrop),
+}
+
+impl From<LocalSidDrop> for Bad {
+    fn from(drop: LocalSidDrop) -> Bad {
+        Bad::Drop(drop)
+    }
+}

@@ -1,0 +1,87 @@
+//! To the next segment (RFC 8986 §4.1, RFC 8754 §4.3.1.1): the plain case in one test and a few stores.
+
+use quiver_core::Packet;
+use quiver_core::packet::PacketFlags;
+use quiver_wire::ip6::Ip6Header;
+use quiver_wire::srh::{FLAG_OAM, SEGMENT_BYTES, SrhHeader, segment_offset};
+use quiver_wire::{Header, IpProtocol};
+
+/// Where the fixed header names what follows.
+pub(crate) const NEXT_HEADER_PLACE: usize = 6;
+
+/// The next segment of a packet whose SRH stands right behind the IPv6 header, when nothing is unusual about the
+/// packet; 0 otherwise, which is no segment: then the packet is looked at closer.
+#[inline(always)]
+pub(crate) fn next_if_plain(packet: &Packet) -> u128 {
+    let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return 0 };
+    let Some(srh) = SrhHeader::overlay(behind) else { return 0 };
+    let left = usize::from(srh.segments_left());
+    let from = segment_offset(left.wrapping_sub(1) & 0xff);
+    let Some(octets) = behind.get(from..).and_then(|rest| rest.first_chunk::<SEGMENT_BYTES>()) else {
+        return 0;
+    };
+    let segment = u128::from_be_bytes(*octets);
+    let plain = (header.next_header() == IpProtocol::ROUTING)
+        & (header.hop_limit() > 1)
+        & (left != 0)
+        & srh.leads_on()
+        & (srh.len_bytes() <= behind.len())
+        & (srh.flags() & FLAG_OAM == 0)
+        & is_plain_segment(segment)
+        & packet.has_none(PacketFlags::OFFLOAD);
+    if plain { segment } else { 0 }
+}
+
+/// No group, and not in ::/64, where the unspecified and the loopback address are.
+#[inline(always)]
+pub(crate) fn is_plain_segment(segment: u128) -> bool {
+    ((segment >> 64) as u64).wrapping_sub(1) < (0xff << 56) - 1
+}
+
+/// Make `segment` the active one: one segment less is left in the SRH that stands `at` bytes from the IPv6
+/// header. Returns how many are left now. The SRH was checked.
+#[inline(always)]
+pub(crate) fn advance(packet: &mut Packet, at: usize, segment: u128) -> u8 {
+    let bytes = packet.bytes_mut();
+    let mut left = 0;
+    if let Some(srh) = bytes.get_mut(at..).and_then(SrhHeader::overlay_mut) {
+        left = srh.segments_left().wrapping_sub(1);
+        srh.set_segments_left(left);
+    }
+    if let Some(header) = Ip6Header::overlay_mut(bytes) {
+        header.set_destination(segment.into());
+    }
+    left
+}
+
+/// Take out the SRH that stands `at` bytes from the IPv6 header, and is named in the byte at `named_at`
+/// (RFC 8986 §4.16.1, S14.2 to S14.4). The SRH was checked.
+#[inline(always)]
+pub(crate) fn pop(packet: &mut Packet, at: usize, named_at: usize) {
+    let bytes = packet.bytes_mut();
+    let Some(srh) = bytes.get(at..).and_then(SrhHeader::overlay) else { return };
+    let (next, length) = (srh.next_header(), srh.len_bytes());
+    if at + length > bytes.len() {
+        return;
+    }
+    if let Some(named) = bytes.get_mut(named_at) {
+        *named = next.0;
+    }
+    if let Some(header) = Ip6Header::overlay_mut(bytes) {
+        header.set_payload_length(header.payload_length().wrapping_sub(length as u16));
+    }
+    if packet.remove(at, length) {
+        moved(packet, length);
+    }
+}
+
+/// `count` bytes in front of the upper layer are gone: what is left to the device to do lies so much nearer.
+#[inline(always)]
+pub(crate) fn moved(packet: &mut Packet, count: usize) {
+    packet.l2_bytes = 0;
+    if packet.has(PacketFlags::OFFLOAD) {
+        let offload = packet.offload_mut();
+        offload.checksum_start = offload.checksum_start.saturating_sub(count as u16);
+        offload.headers_bytes = offload.headers_bytes.saturating_sub(count as u16);
+    }
+}

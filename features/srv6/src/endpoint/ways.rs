@@ -1,0 +1,136 @@
+//! Where packets go from a local SID, whatever its behaviour: on, to the router itself, or back as an error.
+
+use std::sync::Arc;
+
+use quiver_core::node::Wiring;
+use quiver_core::stage::Tally;
+use quiver_core::{NodeId, Packet};
+use quiver_tables::counted_lines::{CountedLine, WorkerLines};
+use quiver_tables::ip::{Ip4, Ip6, IpTables, choose, destination};
+use quiver_tables::{CountedLines, ReassemblyRequest};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::LOCAL_NODES;
+use super::closer::Upper;
+use super::exposed;
+use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
+use crate::local_sids::count;
+
+/// What every node of local SIDs has.
+pub(crate) struct Ways {
+    pub lines: WorkerLines,
+    pub tables: Arc<IpTables>,
+    error: NodeId,
+    local: NodeId,
+    reassembly: Option<NodeId>,
+    /// Nodes of the router itself that a packet may come to behind a SID.
+    ours: Vec<NodeId>,
+}
+
+impl Ways {
+    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Ways {
+        for name in ["ip6-rewrite", "ip6-discover-neighbor", "ip6-drop"] {
+            wiring.node(name); // edges, for `show graph`
+        }
+        Ways {
+            lines: lines.of(wiring.worker),
+            tables: wiring.shared(),
+            error: wiring.node("ip6-icmp-error"),
+            local: wiring.node("ip6-local"),
+            reassembly: wiring.node_if_built("ip6-full-reassembly"),
+            ours: LOCAL_NODES.iter().filter_map(|name| wiring.number(name)).collect(),
+        }
+    }
+
+    /// A packet went on from a SID; `bytes` as it came.
+    #[inline(always)]
+    pub fn good(&self, line: CountedLine<'_>, bytes: usize) {
+        line.add(count::PACKETS, 1);
+        line.add(count::BYTES, bytes as u64);
+    }
+
+    /// A packet with another segment goes where that leads. The hop that it has taken is counted where it leaves
+    /// the router, or here, if it stays.
+    #[inline(always)]
+    pub fn six(&self, group: quiver_tables::GroupId, packet: &mut Packet) -> NodeId {
+        let next = choose::<Ip6>(&self.tables.groups, group, packet);
+        if self.ours.contains(&next)
+            && let Some(header) = Ip6Header::overlay_mut(packet.bytes_mut())
+        {
+            header.decrement_hop_limit();
+        }
+        next
+    }
+
+    /// Where the IPv6 destination of a packet leads in a table.
+    pub fn look_up6(&self, table: u32, packet: &mut Packet) -> NodeId {
+        let group = self.tables.ip6.table(table).lookup(destination::<Ip6>(packet));
+        choose::<Ip6>(&self.tables.groups, group, packet)
+    }
+
+    /// Where the IPv4 destination of a packet leads in a table.
+    pub fn look_up4(&self, table: u32, packet: &mut Packet) -> NodeId {
+        let group = self.tables.ip4.table(table).lookup(destination::<Ip4>(packet));
+        choose::<Ip4>(&self.tables.groups, group, packet)
+    }
+
+    /// What follows the headers is not for those who look inside: echo requests, UDP and fragments are the
+    /// router's, other things are complained about (RFC 8986 §4.1.1).
+    pub fn upper(
+        &self,
+        tally: Tally<'_>,
+        line: CountedLine<'_>,
+        upper: Upper,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        if upper.is_fragment {
+            let reassembly = self.reassembly.ok_or(LocalSidDrop::Fragment)?;
+            let scope = self.tables.interfaces.table6(packet.rx);
+            packet.index = ReassemblyRequest { is_local: false, scope }.to_index();
+            return Ok(reassembly);
+        }
+        if !matches!(upper.protocol, IpProtocol::ICMP6 | IpProtocol::UDP) {
+            let request = parameter_problem(CODE_UPPER_LAYER, upper.at);
+            return Err(Bad::Complain(request, LocalSidDrop::UpperLayer));
+        }
+        tally.count(LocalSidDrop::ForUs, 1);
+        self.good(line, packet.length());
+        packet.index = 0;
+        Ok(self.local)
+    }
+
+    /// What became of a packet that was looked at closer; what went wrong is counted for the SID.
+    pub fn settle(
+        &self,
+        tally: Tally<'_>,
+        line: CountedLine<'_>,
+        outcome: Result<NodeId, Bad>,
+        bytes: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let bad = match outcome {
+            Ok(next) => return Ok(next),
+            Err(bad) => bad,
+        };
+        line.add(count::BAD_PACKETS, 1);
+        line.add(count::BAD_BYTES, bytes as u64);
+        match bad {
+            Bad::Drop(why) => Err(why),
+            Bad::Complain(request, why) => {
+                tally.count(why, 1);
+                packet.index = request.to_index();
+                Ok(self.error)
+            }
+        }
+    }
+
+    /// The IPv6 packet inside is left, or the packet dies.
+    pub fn expose6(&self, at: usize, packet: &mut Packet) -> Result<(), Bad> {
+        exposed::ip6(packet, at).map_err(Bad::Drop)
+    }
+
+    /// The IPv4 packet inside is left, or the packet dies.
+    pub fn expose4(&self, at: usize, packet: &mut Packet) -> Result<(), Bad> {
+        exposed::ip4(packet, at).map_err(Bad::Drop)
+    }
+}

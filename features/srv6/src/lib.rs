@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod endpoint;
+mod local_sids;
+
+use quiver_control::{Registry, order};
+
+pub use crate::endpoint::Endpoint;
+
+/// Register nodes and commands.
+///
+/// # Panics
+/// When the system has no address space for the table of local SIDs: a router cannot start without.
+pub fn register(registry: &mut Registry) {
+    registry.feature("srv6", "SRv6: local SIDs and what they do, policies and what goes by them");
+    let local_sids = local_sids::LocalSids::new(&registry.graph).expect("address space for local SIDs");
+    let kinds = endpoint::register(registry, local_sids.lines());
+    commands::register(registry, kinds);
+    registry.running_config(order::ROUTES, commands::write_config);
+    registry.memory(local_sids::memory);
+    registry.on_start(move |engine| local_sids::start(engine, local_sids));
+}

@@ -1,0 +1,50 @@
+//! The behaviours that the command `sr localsid address … behavior …` knows, each declared beside its nodes.
+
+use std::fmt::Write as _;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::Engine;
+
+use super::Behavior;
+
+/// Makes a behaviour of a command's words. What it needs is taken hold of later ([`Behavior::hold`]).
+pub(crate) type Make = fn(&mut Engine, &Args<'_>) -> Result<Box<dyn Behavior>, Refusal>;
+
+/// A behaviour's name in the command, and what goes with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    /// `end.x`.
+    pub name: &'static str,
+    /// What stands behind the name, in the notation of commands: `<interface> <next-hop:ip6>`.
+    pub syntax: &'static str,
+    /// What it does, in one line without a full stop.
+    pub help: &'static str,
+    /// What the words of `syntax` are; none that another kind explains.
+    pub words: &'static [(&'static str, &'static str)],
+    /// What stands behind `behavior` in an example.
+    pub example: &'static str,
+    pub make: Make,
+}
+
+/// In front of the alternatives.
+const BEGIN: &str =
+    "sr localsid address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>] behavior (";
+
+/// The syntax of the command. It is put together once, at the start, of what all kinds declare, and lives as long as
+/// the commands do: to the end.
+pub(crate) fn syntax(kinds: &[Kind]) -> &'static str {
+    let kinds = kinds.iter().map(|kind| format!("<behavior:'{}'> {}", kind.name, kind.syntax));
+    format!("{BEGIN}{})", kinds.collect::<Vec<_>>().join(" | ")).leak()
+}
+
+/// What they do, for the reference page.
+pub(crate) fn details(kinds: &[Kind]) -> &'static str {
+    let mut details =
+        "An address alone is a SID of 128 bits; with a length, all addresses of the prefix are the \
+        SID. Flavours (RFC 8986 §4.16) stand together in any order."
+            .to_owned();
+    for kind in kinds {
+        let _ = write!(details, " `{}`: {}.", kind.name, kind.help);
+    }
+    details.leak()
+}

@@ -1,0 +1,217 @@
+//! The local SIDs of the router, on the control thread: which there are, and what each does.
+//!
+//! A local SID is a route of the FIB whose hop leads to the node of its behaviour, with the number of its line
+//! ([`CountedLines`]) as index.
+
+mod behavior;
+mod flavors;
+mod kind;
+mod place;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use quiver_control::Refusal;
+use quiver_core::epoch::Epochs;
+use quiver_core::graph::GraphBuilder;
+use quiver_core::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::{Family, Fib, Path, Source, Target};
+use quiver_tables::memory::{MemoryError, Slots};
+use quiver_tables::prefix::IpPrefix;
+use quiver_tables::{CountedLines, Hop};
+
+pub(crate) use behavior::{Behavior, Held, Shown};
+pub(crate) use flavors::Flavors;
+pub(crate) use kind::{Kind, details, syntax};
+pub(crate) use place::{Place, refusal};
+
+/// Local SIDs at most: 16 MB of lines for each worker, committed as used.
+pub const LOCAL_SIDS_MAX: usize = 1 << 18;
+/// Who holds a table, in the refusal to delete it.
+const HOLDER: &str = "a local SID (`show sr localsids`)";
+
+/// The places of the counts in a line: packets that a SID sent on and their bytes, packets that died at it and
+/// their bytes, from the IPv6 header on.
+pub(crate) mod count {
+    /// Packets sent on.
+    pub const PACKETS: usize = 0;
+    /// Their bytes.
+    pub const BYTES: usize = 1;
+    /// Packets that died or were answered with an ICMPv6 error.
+    pub const BAD_PACKETS: usize = 2;
+    /// Their bytes.
+    pub const BAD_BYTES: usize = 3;
+}
+
+/// A local SID.
+#[derive(Debug)]
+pub(crate) struct LocalSid {
+    pub behavior: Box<dyn Behavior>,
+    /// The number of its line.
+    pub index: u32,
+    /// What was counted when the operator cleared the counts.
+    cleared: [u64; 4],
+}
+
+/// All local SIDs.
+pub(crate) struct LocalSids {
+    sids: BTreeMap<Place, LocalSid>,
+    lines: Arc<CountedLines>,
+    slots: Slots,
+    epochs: Arc<Epochs>,
+}
+
+impl LocalSids {
+    /// None yet.
+    pub fn new(graph: &GraphBuilder) -> Result<LocalSids, MemoryError> {
+        let lines = CountedLines::new("local SIDs", LOCAL_SIDS_MAX, graph.workers())?;
+        Ok(LocalSids {
+            sids: BTreeMap::new(),
+            lines: Arc::new(lines),
+            slots: Slots::new(&[1], LOCAL_SIDS_MAX, 64, 64),
+            epochs: graph.epochs().clone(),
+        })
+    }
+
+    /// What workers read.
+    pub fn lines(&self) -> &Arc<CountedLines> {
+        &self.lines
+    }
+
+    /// All SIDs in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Place, &LocalSid)> {
+        self.sids.iter().map(|(place, sid)| (*place, sid))
+    }
+
+    /// What a SID has counted since it was cleared, in the order of [`count`].
+    pub fn counted(&self, sid: &LocalSid) -> [u64; 4] {
+        let sums = self.lines.sums(sid.index);
+        std::array::from_fn(|place| sums[place].wrapping_sub(sid.cleared[place]))
+    }
+
+    /// Let all counts begin at zero again.
+    pub fn clear(&mut self) {
+        for sid in self.sids.values_mut() {
+            sid.cleared = self.lines.sums(sid.index);
+        }
+    }
+
+    fn take_slot(&mut self) -> Option<u32> {
+        self.slots.reclaim(&self.epochs, |_| ());
+        self.slots.take(1)
+    }
+}
+
+/// Keep them, and follow interfaces.
+pub(crate) fn start(engine: &mut Engine, sids: LocalSids) {
+    engine.insert(sids);
+    engine.on_interface_change(follow_interface);
+}
+
+/// What they weigh.
+pub(crate) fn memory(engine: &Engine) -> Vec<(&'static str, u64)> {
+    let bytes = engine.get::<LocalSids>().map_or(0, |sids| sids.lines.resident_bytes() as u64);
+    vec![("local SIDs", bytes)]
+}
+
+/// Add a local SID.
+pub(crate) fn add(engine: &mut Engine, place: Place, behavior: Box<dyn Behavior>) -> Result<(), Refusal> {
+    engine.with(|engine, sids: &mut LocalSids| sids.add(engine, place, behavior))
+}
+
+/// Delete a local SID.
+pub(crate) fn delete(engine: &mut Engine, place: Place) -> Result<(), Refusal> {
+    engine.with(|engine, sids: &mut LocalSids| {
+        if !sids.sids.contains_key(&place) {
+            let what = format!("there is no local SID {}", place.words(engine));
+            return Err(Refusal::new(what).remedy("`show sr localsids`"));
+        }
+        sids.remove(engine, place)
+    })
+}
+
+impl LocalSids {
+    fn add(
+        &mut self,
+        engine: &mut Engine,
+        place: Place,
+        mut behavior: Box<dyn Behavior>,
+    ) -> Result<(), Refusal> {
+        self.check(engine, place)?;
+        let Some(index) = self.take_slot() else {
+            return Err(Refusal::new(format!("there are {LOCAL_SIDS_MAX} local SIDs already"))
+                .remedy("delete some, or give one a prefix for many addresses"));
+        };
+        let made = behavior.hold(engine, place).and_then(|held| {
+            self.lines.write(index, held.words);
+            let path = Path::new(Target::Feature(Hop { next: held.node, index }));
+            let prefix = IpPrefix::V6(place.prefix);
+            let fib = fib(engine)?;
+            fib.replace_route(place.table, prefix, Source::Feature, &[path]).map_err(|error| {
+                behavior.release(engine);
+                refusal(engine, place, error)
+            })
+        });
+        if let Err(refused) = made {
+            self.slots.retire(index, 1);
+            return Err(refused);
+        }
+        if let Some(fib) = engine.get_mut::<Fib>() {
+            fib.hold_table(Family::Ip6, place.table, HOLDER);
+        }
+        self.sids.insert(place, LocalSid { behavior, index, cleared: [0; 4] });
+        Ok(())
+    }
+
+    /// May a SID stand there?
+    fn check(&self, engine: &mut Engine, place: Place) -> Result<(), Refusal> {
+        let words = place.words(engine);
+        if let Some(known) = self.sids.get(&place) {
+            let fib = engine.get::<Fib>();
+            let does = fib.map_or(String::new(), |fib| known.behavior.words(&Shown { engine, fib }));
+            return Err(Refusal::new(format!("local SID {words} exists already: {does}"))
+                .remedy(format!("sr localsid del address {words}")));
+        }
+        let views = fib(engine)?.route(place.table, IpPrefix::V6(place.prefix));
+        match views.iter().find(|view| view.source <= Source::Feature).map(|view| view.source) {
+            Some(Source::Feature) => Err(Refusal::new(format!("{words} leads to another feature already"))
+                .remedy("`show ip6 fib`; choose another SID")),
+            Some(_) => Err(Refusal::new(format!(
+                "{words} is an address or a subnet of the router itself, which goes before a local SID"
+            ))
+            .remedy("choose another SID")),
+            None => Ok(()),
+        }
+    }
+
+    fn remove(&mut self, engine: &mut Engine, place: Place) -> Result<(), Refusal> {
+        let Some(mut sid) = self.sids.remove(&place) else { return Ok(()) };
+        let fib = fib(engine)?;
+        let removed = fib.remove_route(place.table, IpPrefix::V6(place.prefix), Source::Feature);
+        fib.release_table(Family::Ip6, place.table, HOLDER);
+        sid.behavior.release(engine);
+        self.slots.retire(sid.index, 1);
+        self.slots.reclaim(&self.epochs, |_| ());
+        removed.map_err(|error| refusal(engine, place, error))
+    }
+}
+
+/// The forwarding table.
+pub(crate) fn fib(engine: &mut Engine) -> Result<&mut Fib, Refusal> {
+    engine.get_mut::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))
+}
+
+/// An interface that goes takes the SIDs along that name it.
+fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change != InterfaceChange::Deleted {
+        return;
+    }
+    engine.with(|engine, sids: &mut LocalSids| {
+        let naming = sids.iter().filter(|(_, sid)| sid.behavior.names(id)).map(|(place, _)| place);
+        for place in naming.collect::<Vec<_>>() {
+            // The route is there, for the SID is: nothing is refused.
+            let _ = sids.remove(engine, place);
+        }
+    });
+}
