@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from conftest import scenario
 from quiver_lab.demo import demo_scenario_paths
 from quiver_lab.scenario import Scenario, read_scenario
+from quiver_lab.testbed import Cores, make_plan
 from quiver_lab.yaml_reading import YamlError, parse_yaml
 
 GOOD = """\
@@ -104,3 +105,34 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_ring_that_is_no_power_of_two_is_told_its_neighbours() -> None:
     with pytest.raises(ValidationError, match="512 or 1024, not 1000"):
         scenario(link={"kind": "memif", "ring_size": 1000})
+
+
+def test_a_word_with_tags_is_a_scenario_and_its_name() -> None:
+    for word, frame in (("dot1q-l2xcbase", 68), ("dot1ad-ip4base", 72), ("dot1q-ip6scale20k-rnd", 82)):
+        text = f"question: How fast?\ntitle: tags\nscenario: {word}\nframe: min\nforwarder: quiver\n"
+        read = parse_yaml(text, Scenario, "a")
+        assert read.tags == word.split("-")[0]
+        assert read.frame == frame
+        assert f"-{word}-" in str(read.name)
+    with pytest.raises(ValidationError, match="it must be 64 to"):
+        scenario(tags="dot1q", frame=60)
+    with pytest.raises(ValidationError, match="l2patch passes frames as they are"):
+        scenario(tags="dot1q", path="l2patch", table={"kind": "none"}, frame=68)
+    with pytest.raises(ValidationError, match="the Linux kernel is measured without them"):
+        scenario(tags="dot1q", forwarder={"kind": "linux"}, frame=68)
+
+
+def test_each_port_has_tags_of_its_own(tmp_path: Path) -> None:
+    plan = make_plan(scenario(tags="dot1ad", frame=72), tmp_path, Cores(0, (1,), 0))
+    commands = plan.forwarder.commands
+    assert "create sub-interfaces memif1/1 200 dot1ad 20 inner-dot1q 200 exact-match" in commands
+    assert "set interface ip address memif1/0.100 198.18.0.1/24" in commands
+    assert "ip route add 20.0.0.0/32 via 198.18.1.2 memif1/1.200" in commands
+    sent = plan.profile.streams[0].model_dump(exclude_none=True)["layers"]
+    assert list(sent) == ["ethernet", "dot1ad", "vlan", "ip4", "udp"]
+    assert (sent["dot1ad"], sent["vlan"]) == (10, 100)
+    crossed = make_plan(
+        scenario(tags="dot1q", path="l2xc", table={"kind": "none"}), tmp_path, Cores(0, (1,), 0)
+    ).forwarder.commands
+    assert "set interface l2 tag-rewrite memif1/0.100 pop 1" in crossed
+    assert "set interface l2 xconnect memif1/0.100 memif1/1.200" in crossed

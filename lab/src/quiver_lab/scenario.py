@@ -36,6 +36,8 @@ STATIONS_BASE = 254
 ROUTED = ("ip4", "ip6")
 LINKS = {"linux": "veth", "external": "eth"}
 """What a test's name calls the wires, where they are no memif."""
+TAGS = ("dot1q", "dot1ad")
+TAG_BYTES = 4
 LINUX_PATHS = ("l2bd", "ip4", "ip6")
 LINUX_ROUTES_MAX = 1_000_000
 """`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
@@ -323,6 +325,11 @@ class Searches(Part):
     disturbed: DisturbedSettings = DisturbedSettings()
 
 
+def _tag_bytes(tags: object) -> int:
+    """How much longer frames are by their tags."""
+    return {"dot1q": TAG_BYTES, "dot1ad": 2 * TAG_BYTES}.get(str(tags), 0)
+
+
 def _scale(table: Table) -> int:
     """What a test's name calls the scale; CSIT counts the addresses of both sides, and calls up to 254 on
     each side "base"."""
@@ -336,9 +343,12 @@ def _scale(table: Table) -> int:
 def _of_word(word: str) -> dict[str, Any]:
     """Path, table and traffic of a scenario in CSIT's words: `l2xcbase`, `ip6scale200k-rnd`."""
     name = TestName.parse_scenario(word)
-    if name.nat or name.feature or name.encapsulation != ENCAPSULATION[name.function] or not name.learning:
+    plain = ENCAPSULATION[name.function]
+    if name.nat or name.feature or name.encapsulation not in (plain, *TAGS) or not name.learning:
         raise ValueError(f"{word!r} has a name, but nothing here can be configured for it yet")
     told: dict[str, Any] = {"path": name.function, "traffic": {"order": name.order}}
+    if name.encapsulation in TAGS:
+        told["tags"] = name.encapsulation
     if name.function == "l2bd":
         told["table"] = {"kind": "stations", "count": STATIONS_BASE if name.scale == 1 else name.scale // 2}
     elif name.function in ROUTED:
@@ -366,12 +376,13 @@ def _unfolded(data: Any) -> Any:
             told = _of_word(str(word))
         except ValueError as error:
             raise ValueError(f"scenario: {error}") from error
-        if "path" in full or "table" in full:
-            raise ValueError("scenario: it says path and table already; leave either out")
+        if "path" in full or "table" in full or ("tags" in full and "tags" in told):
+            raise ValueError("scenario: it says path, table and tags already; leave either out")
         traffic = full.get("traffic", {})
         full |= told | {"traffic": {**told["traffic"], **traffic} if isinstance(traffic, dict) else traffic}
     if full.get("frame") == "min":
-        full["frame"] = FRAME_BYTES_MIN_IP6_UDP if full.get("path") == "ip6" else FRAME_BYTES_BASE
+        least = FRAME_BYTES_MIN_IP6_UDP if full.get("path") == "ip6" else FRAME_BYTES_BASE
+        full["frame"] = least + _tag_bytes(full.get("tags"))
     return full
 
 
@@ -387,6 +398,9 @@ class Scenario(Part):
     ]
     generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
     path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6"]
+    tags: Literal["none", "dot1q", "dot1ad"] = "none"
+    """Frames have one 802.1Q tag, or one within an 802.1ad tag; each port has tags of its own, so that the
+    forwarder changes them. `frame` counts them in."""
     link: MemifLink = MemifLink()
     frame: int | Literal["imix"] = 64
     """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX. `min` in
@@ -411,9 +425,12 @@ class Scenario(Part):
             raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
         if isinstance(self.forwarder, LinuxForwarder):
             self._fits_linux()
+        if self.tags != "none" and self.path == "l2patch":
+            raise ValueError("tags: l2patch passes frames as they are; leave tags out")
         self._fits_generator()
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
+            least += _tag_bytes(self.tags)
             if not least <= self.frame <= FRAME_BYTES_MAX:
                 raise ValueError(
                     f"frame: for the path {self.path} it must be {least} to {FRAME_BYTES_MAX} bytes,"
@@ -422,6 +439,8 @@ class Scenario(Part):
         return self
 
     def _fits_linux(self) -> None:
+        if self.tags != "none":
+            raise ValueError("tags: the Linux kernel is measured without them")
         if self.path not in LINUX_PATHS:
             raise ValueError(
                 f"path: the Linux kernel is measured with {', '.join(LINUX_PATHS)}, not with {self.path}"
@@ -438,6 +457,8 @@ class Scenario(Part):
             )
         if over_trex and not isinstance(self.table, NoTable | ConsecutiveRoutes | Stations):
             raise ValueError("table: over TRex addresses come from ranges: kind consecutive or stations")
+        if over_trex and self.tags == "dot1ad":
+            raise ValueError("tags: over TRex frames have one tag, or none")
         if over_trex and self.traffic.order == "zipf":
             raise ValueError("traffic.order: over TRex it is seq or rnd")
 
@@ -454,6 +475,7 @@ class Scenario(Part):
             scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
+            encapsulation="" if self.tags == "none" else self.tags,
             search="ndrpdr" if self.search.ndrpdr else "pdr" if self.search.pdr_finder else "mrr",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -48,6 +48,10 @@ from quiver_lab.tables.prefix_file import read_prefixes
 
 PORTS = 2
 INTERFACES = ("memif1/0", "memif1/1")
+VLANS = (100, 200)
+"""Of frames with tags: on the first port and on the second."""
+SERVICE_VLANS = (10, 20)
+"""Around them, where there are two."""
 BRIDGE_DOMAIN = 1
 RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
 
@@ -146,11 +150,11 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
     destinations: Sequence[Value | None]
     match scenario.path:
         case "l2xc":
-            commands, destinations = _cross_connect(), (None, None)
+            commands, destinations = _cross_connect(scenario), (None, None)
         case "l2patch":
             commands, destinations = _patch(), (None, None)
         case "l2bd":
-            commands, destinations = _bridge(), (None, None)
+            commands, destinations = _bridge(scenario), (None, None)
         case "ip4" | "ip6":
             commands, destinations = _routed(scenario, directory)
     config = QuiverConfig(
@@ -226,11 +230,32 @@ def _links(scenario: Scenario, directory: Path) -> list[str]:
             f"buffer-size {link.buffer_size} hw-addr {interface_mac(port)}"
         )
         lines.append(f"set interface state {INTERFACES[port]} up")
+        lines += _sub_interface(scenario, port)
     return lines
 
 
-def _cross_connect() -> list[str]:
-    there, back = INTERFACES
+def _sub_interface(scenario: Scenario, port: int) -> list[str]:
+    """What takes a port's frames by their tags; a bridge or cross-connect sees them without."""
+    if scenario.tags == "none":
+        return []
+    name, vlan = interfaces(scenario)[port], VLANS[port]
+    tags = "" if scenario.tags == "dot1q" else f" dot1ad {SERVICE_VLANS[port]} inner-dot1q {vlan} exact-match"
+    lines = [f"create sub-interfaces {INTERFACES[port]} {vlan}{tags}", f"set interface state {name} up"]
+    if scenario.path in ("l2xc", "l2bd"):
+        lines.append(f"set interface l2 tag-rewrite {name} pop {1 if scenario.tags == 'dot1q' else 2}")
+    return lines
+
+
+def interfaces(scenario: Scenario) -> tuple[str, str]:
+    """What is forwarded between: the two memifs, or their sub-interfaces."""
+    if scenario.tags == "none":
+        return INTERFACES
+    first, second = (f"{name}.{vlan}" for name, vlan in zip(INTERFACES, VLANS, strict=True))
+    return first, second
+
+
+def _cross_connect(scenario: Scenario) -> list[str]:
+    there, back = interfaces(scenario)
     return [f"set interface l2 xconnect {there} {back}", f"set interface l2 xconnect {back} {there}"]
 
 
@@ -239,9 +264,9 @@ def _patch() -> list[str]:
     return [f"test l2patch rx {there} tx {back}", f"test l2patch rx {back} tx {there}"]
 
 
-def _bridge() -> list[str]:
+def _bridge(scenario: Scenario) -> list[str]:
     return [f"create bridge-domain {BRIDGE_DOMAIN}"] + [
-        f"set interface l2 bridge {interface} {BRIDGE_DOMAIN}" for interface in INTERFACES
+        f"set interface l2 bridge {interface} {BRIDGE_DOMAIN}" for interface in interfaces(scenario)
     ]
 
 
@@ -268,29 +293,29 @@ def _neighbours(path: str, hosts: int, words: Words = QUIVER_WORDS) -> list[str]
 def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value | None]]:
     """Commands, and the destinations that lead to port 0 and to port 1."""
     table = scenario.table
+    words = replace(QUIVER_WORDS, interfaces=interfaces(scenario))
     if isinstance(table, InternetTable | PrefixFile):
         routes = directory / "routes.cli"
-        destinations = _internet(scenario, table, directory, routes)
-        return [*_neighbours(scenario.path, table.next_hops), f"exec {routes}"], destinations
+        destinations = _internet(scenario, table, directory, routes, words=words)
+        return [*_neighbours(scenario.path, table.next_hops, words), f"exec {routes}"], destinations
     assert isinstance(table, ConsecutiveRoutes)
     firsts, bits = FIRST_ROUTES[scenario.path], 32 if scenario.path == "ip4" else 128
-    lines = _neighbours(scenario.path, table.next_hops)
+    lines = _neighbours(scenario.path, table.next_hops, words)
     values: list[Value | None] = []
     for port, first in enumerate(firsts):
         if table.next_hops > 1:
             file = directory / f"routes-{port}.cli"
-            _write_lines(file, _runs(scenario.path, table, port, first))
+            _write_lines(file, _runs(scenario.path, table, port, first, words))
             lines.append(f"exec {file}")
             values.append(_run(first, table.count, scenario))
             continue
         count = f" count {table.count}" if table.count > 1 else ""
-        hop = host_address(scenario.path, port, 0)
-        lines.append(f"ip route add {first}/{bits}{count} via {hop} {INTERFACES[port]}")
+        lines.append(f"ip route add {first}/{bits}{count} {words.way(scenario.path, port, 0)}")
         values.append(_run(first, table.count, scenario))
     return lines, values
 
 
-def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterator[str]:
+def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str, words: Words) -> Iterator[str]:
     """Routes in runs that share a next hop, which is drawn for each run."""
     starts = np.arange(0, table.count, table.run, dtype=np.uint64)
     hops = np.random.default_rng((table.seed, port)).integers(0, table.next_hops, len(starts))
@@ -300,7 +325,7 @@ def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterato
     else:
         low = starts + np.uint64(number & ((1 << 64) - 1))
         texts, bits = ip6_texts(np.full(len(starts), number >> 64, dtype=np.uint64), low), 128
-    ways = [f"via {host_address(path, port, hop)} {INTERFACES[port]}" for hop in range(table.next_hops)]
+    ways = [words.way(path, port, hop) for hop in range(table.next_hops)]
     for start, text, hop in zip(starts.tolist(), texts, hops.tolist(), strict=True):
         here = min(table.run, table.count - start)
         count = f" count {here}" if here > 1 else ""
@@ -417,6 +442,11 @@ def _stream(
     scenario: Scenario, port: int, to: int, destination: Value | None, router_mac: str | None = None
 ) -> Stream:
     path = scenario.path
+    tags: dict[str, int] = {}
+    if scenario.tags != "none":
+        tags["vlan"] = VLANS[port]
+    if scenario.tags == "dot1ad":
+        tags["dot1ad"] = SERVICE_VLANS[port]
     source = host_mac(port, 0)
     if destination is None:
         ethernet = Ethernet(src=source, dst=host_mac(to, 0))
@@ -425,6 +455,7 @@ def _stream(
             ethernet = Ethernet(src=first, dst=second)
         layers = Layers(
             ethernet=ethernet,
+            **tags,
             ip4=Ip4(src=host_address("ip4", port, 0), dst=host_address("ip4", to, 0)),
             udp=Udp(),
         )
@@ -433,6 +464,7 @@ def _stream(
         address = host_address(path, port, 0)
         layers = Layers(
             ethernet=ethernet,
+            **tags,
             ip4=Ip4(src=address, dst=destination) if path == "ip4" else None,
             ip6=Ip6(src=address, dst=destination) if path == "ip6" else None,
             udp=Udp(),

@@ -121,6 +121,8 @@ class Layers(ProfilePart):
     """Headers from the outside in; without ip4 and ip6 it is a plain Ethernet frame."""
 
     ethernet: Ethernet
+    dot1ad: int | None = Field(default=None, ge=0, le=4095)
+    """An 802.1ad tag, the outer one of two."""
     vlan: int | None = Field(default=None, ge=0, le=4095)
     """An 802.1Q tag."""
     ip4: Ip4 | None = None
