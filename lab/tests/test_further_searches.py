@@ -11,7 +11,7 @@ from conftest import SHORT_SEARCH, scenario
 from quiver_lab.aggregate import METRICS
 from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
-from quiver_lab.measurement import Load, Trial, drive
+from quiver_lab.measurement import Load, Trial, UnsupportedRequestError, drive
 from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.running import Silent, run_scenario
 from quiver_lab.scenario import Scenario
@@ -176,3 +176,33 @@ def test_a_router_is_changed_in_the_middle_of_a_trial(fakes: Path) -> None:
     wrong = {**part, "changes": [{"name": "wrong", "make": ["no such line"]}]}
     failed = run_scenario(scenario(search={**SHORT_SEARCH, "reconfiguration": wrong}), Silent())
     assert "wrong: `no such line` failed" in (failed.error or "")
+
+
+def test_state_is_made_before_the_trials_or_forgotten_before_each() -> None:
+    made = run_scenario(simulated({"state": {"mode": "ramp-up"}}, buffer_frames=0), Silent())
+    assert made.ramp_up is not None
+    assert made.ramp_up.attempts == 1
+    assert made.trials[0].phase == "ramp-up"
+    stations = {"path": "l2bd", "table": {"kind": "stations", "count": 1000}}
+    bridge = scenario(search=SHORT_SEARCH | {"state": {"mode": "reset"}}, **stations)
+    assert bridge.state_frames == 2000
+    with pytest.raises(ValidationError, match="only a bridge of Quiver's learns from traffic here"):
+        scenario(search=SHORT_SEARCH | {"state": {"mode": "reset"}})
+
+
+def test_a_bridge_forgets_its_addresses_before_each_trial(fakes: Path) -> None:
+    stations = {"path": "l2bd", "table": {"kind": "stations", "count": 10}}
+    short = SHORT_SEARCH | {"state": {"mode": "reset"}, "ndrpdr": None, "pdr_finder": None, "latency": None}
+    result = run_scenario(scenario(search=short, **stations), Silent())
+    # The stand-in for the router refuses every command that it does not know: it was told to forget.
+    assert result.error is not None
+    assert "what was learned: `clear l2fib` failed" in result.error
+
+
+def test_a_forwarder_that_learns_nothing_cannot_be_told_to_forget() -> None:
+    class Nothing:
+        """No generator."""
+
+    measurer = ChangingMeasurer(Nothing(), lambda line: line, {})  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedRequestError, match="nothing that it could be told to forget"):
+        measurer.forget_state()

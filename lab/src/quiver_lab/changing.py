@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from quiver_lab.measurement import ChangeTiming, Load, Trial
+from quiver_lab.measurement import ChangeTiming, Load, Trial, UnsupportedRequestError
 
 
 class LiveGenerator(Protocol):
@@ -46,6 +46,14 @@ class ChangingMeasurer:
     command: Callable[[str], object]
     """Gives the forwarder one line; raises when it refuses."""
     changes: Mapping[str, Change]
+    forget: tuple[str, ...] = ()
+    """Lines by which the forwarder forgets what it learned from traffic."""
+
+    def forget_state(self) -> None:
+        """Drop learned addresses and sessions."""
+        if not self.forget:
+            raise UnsupportedRequestError("this forwarder has nothing that it could be told to forget")
+        self._give(self.forget, "what was learned")
 
     def measure(self, duration_s: float, load: Load) -> Trial:
         """A trial without a change."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from quiver_lab.measurement import Measurer, drive
 from quiver_lab.results import ScenarioResult
-from quiver_lab.scenario import Searches
 from quiver_lab.search.back_to_back import back_to_back
 from quiver_lab.search.latency import latency_curve
 from quiver_lab.search.loss_curve import frame_loss_rate
 from quiver_lab.search.plrsearch import plr_search
 from quiver_lab.search.reconfiguration import ndr_to_hold, reconfigure
 from quiver_lab.search.throughput import rfc2544_throughput
+from quiver_lab.search_parts import Searches
 
 
 class NoRateError(ValueError):

@@ -16,8 +16,9 @@ from quiver_lab.aggregate import METRICS, CellRuns, Series
 from quiver_lab.marks import notes
 from quiver_lab.report.figures import clocks_of
 from quiver_lab.results import ScenarioResult, TrialRecord
-from quiver_lab.scenario import Scenario, Searches
+from quiver_lab.scenario import Scenario
 from quiver_lab.search.latency import CURVE_PERCENTS
+from quiver_lab.search_parts import Searches
 from quiver_lab.words import micros, mpps, seconds
 
 START_S = 3.0

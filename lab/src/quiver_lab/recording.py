@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quiver_lab.disturbance import RING_FRAMES, Bridge, HostWatch, Repeats, seconds_of
@@ -64,6 +64,8 @@ class Recorder:
     """Trials of a run that was interrupted, in their order. A search that asks for the same again is
     given them; at the first difference the rest is forgotten."""
     resumed: int = 0
+    fresh_state: bool = False
+    """The forwarder forgets what it learned before each trial."""
     without_repeating: list[WithoutRepeating] = field(default_factory=list)
 
     def measure(self, duration_s: float, load: Load) -> Trial:
@@ -110,7 +112,7 @@ class Recorder:
     def _measured(self, request: Asked, attempt: int) -> TrialRecord:
         at_s = time.monotonic() - self.began
         self.watch.begin()
-        trial = perform(request, self.inner)
+        trial = perform(replace(request, fresh_state=self.fresh_state), self.inner)
         seen = self.watch.end(trial, request)
         again = bool(seen.why) and self.repeats.may_repeat(attempt, seconds_of(request))
         record = TrialRecord(

@@ -22,6 +22,7 @@ from quiver_lab.search.ndrpdr import NdrPdrResult
 from quiver_lab.search.pdr_finder import PdrInterval
 from quiver_lab.search.plrsearch import PlrResult
 from quiver_lab.search.reconfiguration import Reconfiguration
+from quiver_lab.search.state import RampUp
 from quiver_lab.search.throughput import Throughput
 from quiver_lab.sources import Commit
 from quiver_lab.testbed import Cores
@@ -149,6 +150,8 @@ class ScenarioResult(Record):
     soak: PlrResult | None = None
     """PLRsearch."""
     reconfigurations: list[Reconfiguration] = Field(default_factory=list)
+    ramp_up: RampUp | None = None
+    """State that was made before the trials."""
     telemetry: Telemetry | None = None
     disturbed_trials: DisturbedTrials | None = None
     """Nothing: the host disturbed no trial."""

@@ -23,6 +23,7 @@ from quiver_lab.search.latency import csit_loads, latency_at, latency_under_load
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import ndr_pdr
 from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
+from quiver_lab.search.state import RampUpError, ramp_up
 from quiver_lab.session import Session, open_session
 
 __all__ = ["Observer", "Recorder", "Silent", "run_cell", "run_scenario"]
@@ -33,6 +34,8 @@ MIN_LOAD_SHARE = 0.01
 """The lowest load that MLRsearch tries, as a share of the maximum receive rate."""
 TWIN_SEEDS = 1_000_000
 """How far the seeds of a simulation and of the same once more lie apart."""
+FORGET = {"l2bd": ("clear l2fib",)}
+"""How Quiver forgets what it learned from traffic."""
 IMIX_MEAN_BYTES = {"ip4": (7 * 64 + 4 * 570 + 1518) / 12, "ip6": (7 * 78 + 4 * 570 + 1518) / 12}
 
 
@@ -46,6 +49,7 @@ FAILURES = (
     GeneratorError,
     NothingForwardedError,
     UnsupportedRequestError,
+    RampUpError,
     ChangeError,
     OSError,
     ValueError,
@@ -139,16 +143,17 @@ def _of_repetition(planned: Planned) -> Scenario:
 
 
 def _changing(scenario: Scenario, session: Session) -> Measurer:
-    """The session's measurer, able to make the scenario's changes where there is a router to be told."""
-    part = scenario.search.reconfiguration
+    """The session's measurer, able to make the scenario's changes, and to have the router forget what it
+    learned, where there is a router to be told."""
+    part, state = scenario.search.reconfiguration, scenario.search.state
     if (
-        part is None
+        (part is None and state is None)
         or not isinstance(session.measurer, QuiverTg)
         or not isinstance(session.forwarder, Quiver)
     ):
         return session.measurer
-    changes = {change.name: Change(change.make, change.undo) for change in part.changes}
-    return ChangingMeasurer(session.measurer, session.forwarder.cli, changes)
+    changes = {change.name: Change(change.make, change.undo) for change in part.changes} if part else {}
+    return ChangingMeasurer(session.measurer, session.forwarder.cli, changes, FORGET.get(scenario.path, ()))
 
 
 def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: ScenarioResult) -> None:
@@ -158,6 +163,11 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         recorder.phase = phase
         recorder.observer.phase(phase)
 
+    if search.state is not None and search.state.mode == "ramp-up":
+        begin("ramp-up")
+        made = ramp_up(scenario.state_frames, search.state.load_pps, attempts=search.state.attempts)
+        result.ramp_up = drive(made, recorder)
+    recorder.fresh_state = search.state is not None and search.state.mode == "reset"
     begin("MRR")
     flat_out = search.mrr
     result.mrr = mrr = drive(maximum_receive_rate(flat_out.trials, flat_out.duration_s), recorder)

@@ -9,16 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from quiver_lab.naming import ENCAPSULATION, TestName
-from quiver_lab.search.ndrpdr import NdrPdrSettings
-from quiver_lab.search.pdr_finder import PdrFinderSettings
-from quiver_lab.search_parts import (
-    BackToBackPart,
-    LatencyCurvePart,
-    LossCurvePart,
-    ReconfigurationPart,
-    SoakPart,
-    ThroughputPart,
-)
+from quiver_lab.search_parts import Searches
 from quiver_lab.yaml_reading import read_yaml
 
 ROUTES_MAX = 16_000_000
@@ -220,111 +211,6 @@ class Traffic(Part):
     seed: int = 1
 
 
-class MrrSettings(Part):
-    """Maximum receive rate; CSIT's are 10 trials of 1 s."""
-
-    trials: int = Field(default=10, ge=1, le=100)
-    duration_s: float = Field(default=1.0, gt=0, le=60)
-
-
-class NdrPdrPart(Part):
-    """MLRsearch; the defaults are CSIT's goals."""
-
-    trial_duration_s: float = Field(default=1.0, gt=0, le=60)
-    initial_trial_duration_s: float = Field(default=1.0, gt=0, le=60)
-    duration_sum_s: float = Field(default=21.0, gt=0, le=3600)
-    relative_width: float = Field(default=0.005, gt=0, lt=1)
-    exceed_ratio: float = Field(default=0.5, ge=0, lt=1)
-    preceding_targets: int = Field(default=2, ge=1, le=5)
-    search_duration_max_s: float = Field(default=1200.0, gt=0)
-    warmup_s: float = Field(default=1.0, ge=0, le=60)
-
-    @model_validator(mode="after")
-    def _durations_grow(self) -> Self:
-        if not self.initial_trial_duration_s <= self.trial_duration_s <= self.duration_sum_s:
-            raise ValueError(
-                "initial_trial_duration_s ≤ trial_duration_s ≤ duration_sum_s must hold, not "
-                f"{self.initial_trial_duration_s}, {self.trial_duration_s}, {self.duration_sum_s}"
-            )
-        return self
-
-    def settings(self) -> NdrPdrSettings:
-        """The same for the search."""
-        return NdrPdrSettings(**self.model_dump())
-
-
-class PdrFinderPart(Part):
-    """The PDR finder of SRPerf; bounds and accuracy in per cent of the line packet rate."""
-
-    loss_threshold: float = Field(default=0.005, ge=0, lt=1)
-    min_percent: float = Field(default=1.0, ge=0, lt=100)
-    max_percent: float = Field(default=100.0, gt=0, le=100)
-    accuracy_percent: float = Field(default=1.0, gt=0, le=50)
-    trial_duration_s: float = Field(default=10.0, gt=0, le=60)
-    near_ratio: float = Field(default=0.01, ge=0, lt=1)
-    stdev_max: float = Field(default=0.002, ge=0, lt=1)
-    repetitions_min: int = Field(default=3, ge=2, le=100)
-    repetitions_max: int = Field(default=10, ge=2, le=100)
-    line_rate_bps: float | None = Field(default=None, gt=0)
-    """Bit rate of one port's line for equation 1. Memory has none: the rate is then taken from the
-    highest that the generator was seen to get back (MRR), with a quarter above it."""
-
-    @model_validator(mode="after")
-    def _bounds_are_in_order(self) -> Self:
-        if self.min_percent >= self.max_percent:
-            raise ValueError(f"min_percent must be below max_percent, {self.max_percent:g}")
-        if self.repetitions_min > self.repetitions_max:
-            raise ValueError(f"repetitions_min must be at most repetitions_max, {self.repetitions_max}")
-        return self
-
-    def settings(self) -> PdrFinderSettings:
-        """The same for the search."""
-        return PdrFinderSettings(**self.model_dump(exclude={"line_rate_bps"}))
-
-
-class LatencySettings(Part):
-    """Latency at shares of PDR; 0 means as good as no load."""
-
-    percents_of_pdr: tuple[float, ...] = (10.0, 50.0, 90.0)
-    csit: bool = False
-    """No load, NDR and PDR as well: CSIT's six, in place of the shares above."""
-    duration_s: float = Field(default=1.0, gt=0, le=60)
-
-
-class TelemetrySettings(Part):
-    """Clocks per packet by node and drops, read around a trial of its own at the maximum rate."""
-
-    duration_s: float = Field(default=1.0, gt=0, le=60)
-
-
-class DisturbedSettings(Part):
-    """What is done about trials that the host disturbed, by evidence that does not know their loss."""
-
-    repeats: int = Field(default=2, ge=0, le=20)
-    """Such a trial is measured again at most so often; 0: it counts as it is, and the run is marked."""
-    extra_share: float = Field(default=0.5, ge=0, le=10)
-    """All repetitions together take at most this share of the time of the trials that count."""
-
-
-class Searches(Part):
-    """What is asked; a search that is left out is not run."""
-
-    mrr: MrrSettings = MrrSettings()
-    ndrpdr: NdrPdrPart | None = NdrPdrPart()
-    pdr_finder: PdrFinderPart | None = None
-    latency: LatencySettings | None = LatencySettings()
-    telemetry: TelemetrySettings | None = TelemetrySettings()
-    throughput: ThroughputPart | None = None
-    loss_curve: LossCurvePart | None = None
-    back_to_back: BackToBackPart | None = None
-    latency_curve: LatencyCurvePart | None = None
-    soak: SoakPart | None = None
-    reconfiguration: ReconfigurationPart | None = None
-    warmup_s: float = Field(default=0.05, ge=0, le=10)
-    """Traffic before each trial that is not counted."""
-    disturbed: DisturbedSettings = DisturbedSettings()
-
-
 def _tag_bytes(tags: object) -> int:
     """How much longer frames are by their tags."""
     return {"dot1q": TAG_BYTES, "dot1ad": 2 * TAG_BYTES}.get(str(tags), 0)
@@ -428,6 +314,8 @@ class Scenario(Part):
         if self.tags != "none" and self.path == "l2patch":
             raise ValueError("tags: l2patch passes frames as they are; leave tags out")
         self._fits_generator()
+        if self.search.state is not None and not self.learns:
+            raise ValueError("search.state: only a bridge of Quiver's learns from traffic here; leave it out")
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
             least += _tag_bytes(self.tags)
@@ -478,6 +366,17 @@ class Scenario(Part):
             encapsulation="" if self.tags == "none" else self.tags,
             search="ndrpdr" if self.search.ndrpdr else "pdr" if self.search.pdr_finder else "mrr",
         )
+
+    @property
+    def learns(self) -> bool:
+        """The forwarder makes state from traffic, and can be told to forget it."""
+        bridge = self.path == "l2bd" and isinstance(self.forwarder, QuiverForwarder)
+        return bridge or isinstance(self.forwarder, SimulatedForwarder)
+
+    @property
+    def state_frames(self) -> int:
+        """Frames that make all of its state when each is sent once."""
+        return self.table.count * self.traffic.directions if isinstance(self.table, Stations) else 1
 
     @property
     def routes(self) -> int:
