@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import scenario
+from quiver_lab.benches import flows_of
 from quiver_lab.compare import peers, rounds, scale, workers
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, interleave, open_all, turn_order
@@ -188,7 +189,8 @@ def test_testpmds_words_are_understood(tmp_path: Path) -> None:
     assert found.vectors == 23_723_016
     assert found.clocks_per_packet == pytest.approx(48.34, abs=0.01)
     assert testpmd.parse_cycles("nothing") is None
-    line = testpmd.command_line(tmp_path / "s", 2, core=1, main_core=0, prefix="p")
+    config = testpmd.TestpmdConfig(testpmd.memif_devices(tmp_path / "s", 2), core=1, main_core=0)
+    line = testpmd.command_line(config, prefix="p")
     assert "--in-memory" in line
     assert sum(word.startswith("--vdev=net_memif") for word in line) == 2
 
@@ -198,12 +200,15 @@ def test_open_vswitchs_words_are_understood() -> None:
     assert found is not None
     assert found.clocks_per_packet == pytest.approx(110.26, abs=0.01)
     assert open_vswitch.parse_cycles("") is None
-    assert peers.flows("l2xc").rules == ("in_port=1,actions=output:2", "in_port=2,actions=output:1")
-    assert peers.flows("ip4").rules[1] == (
-        "ip,nw_dst=20.0.0.0/32,actions=dec_ttl,mod_dl_src:02:fe:00:00:00:02,"
+    described = {path: peers.scenario("x" * 5, path, 1024, "open-vswitch") for path in ("l2xc", "ip4", "ip6")}
+    flows = {path: flows_of(scenario).rules for path, scenario in described.items()}
+    assert flows["l2xc"] == ("in_port=1,actions=output:2", "in_port=2,actions=output:1")
+    assert flows["ip4"][1] == "table=0,in_port=2,dl_dst=02:fe:00:00:00:02,actions=resubmit(,1)"
+    assert flows["ip4"][3] == (
+        "table=1,priority=33,ip,nw_dst=20.0.0.0/32,actions=dec_ttl,mod_dl_src:02:fe:00:00:00:02,"
         "mod_dl_dst:02:00:00:00:01:01,output:2"
     )
-    assert peers.flows("ip6").rules[0].startswith("ipv6,ipv6_dst=")
+    assert flows["ip6"][2].startswith("table=1,priority=129,ipv6,ipv6_dst=")
 
 
 def test_the_kernels_frame_is_right_and_its_program_puts_it_back() -> None:

@@ -15,6 +15,7 @@ from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
 from quiver_lab.generators.answers import Result
 from quiver_lab.host import host_facts
 from quiver_lab.journal import Journal, unfinished_trials
+from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import ChangeRequest, Load, Stalls, Trial, TrialRequest, drive, replay
 from quiver_lab.recording import Recorder, Silent
 from quiver_lab.report.page import disturbed_rows, render
@@ -89,7 +90,7 @@ def test_the_forwarders_own_stalls_count_but_not_while_its_configuration_changes
 
 
 def test_a_router_tells_its_long_passes(fakes: Path, tmp_path: Path) -> None:
-    router = Quiver(QuiverConfig(None, (1,), 1_024, ()), tmp_path)
+    router = Quiver(QuiverConfig(None, (1,), 1_024, ()), LocalMachine(tmp_path))
     router.start()
     try:
         router.forget_stalls()

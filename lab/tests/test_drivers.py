@@ -19,6 +19,7 @@ from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.profile import Run
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.json_rpc import RpcError
+from quiver_lab.machines.here import LocalMachine
 from quiver_lab.processes import ProcessError, find_binary
 from quiver_lab.results import Results, ScenarioResult
 from quiver_lab.running import Silent, run_scenario
@@ -47,7 +48,7 @@ def children() -> set[int]:
 
 def test_quiverd_is_started_asked_and_stopped(fakes: Path, tmp_path: Path) -> None:
     before = children()
-    forwarder = Quiver(plan_of(tmp_path).forwarder, tmp_path)
+    forwarder = Quiver(plan_of(tmp_path).forwarder, LocalMachine(tmp_path))
     forwarder.start()
     assert forwarder.version == "0.1.0-fake"
     forwarder.clear_counters()
@@ -68,7 +69,7 @@ def test_quiverd_that_ends_while_starting_is_quoted(
 ) -> None:
     monkeypatch.setenv("FAKE_QUIVERD", "refuse")
     with pytest.raises(ProcessError, match="no such section: cpuu"):
-        Quiver(plan_of(tmp_path).forwarder, tmp_path).start()
+        Quiver(plan_of(tmp_path).forwarder, LocalMachine(tmp_path)).start()
 
 
 def test_quiverd_that_never_answers_is_given_up_and_stopped(
@@ -78,7 +79,7 @@ def test_quiverd_that_never_answers_is_given_up_and_stopped(
     monkeypatch.setattr(quiver, "READY_TIMEOUT_S", 0.3)
     before = children()
     with pytest.raises(ProcessError, match="did not open its API socket"):
-        Quiver(plan_of(tmp_path).forwarder, tmp_path).start()
+        Quiver(plan_of(tmp_path).forwarder, LocalMachine(tmp_path)).start()
     assert children() == before
 
 

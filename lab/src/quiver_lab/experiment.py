@@ -24,11 +24,12 @@ TITLE_MAX = 40
 """Of a scenario's title: it stands in tables and under bars."""
 ALIASES = {"workers": "forwarder.workers", "order": "traffic.order", "routes": "table.count"}
 """Short words for keys that many experiments vary."""
-OWN_KEYS = ("repetitions", "matrix", "noise_floor")
+OWN_KEYS = ("repetitions", "matrix", "leave_out", "noise_floor")
 TWIN = "-again"
 """Ends the key of a cell that is the first one once more."""
 FORWARDERS = {
-    "quiver": "Quiver", "linux": "Linux kernel", "simulated": "Simulated",
+    "quiver": "Quiver", "linux": "Linux kernel", "testpmd": "DPDK testpmd", "open-vswitch": "Open vSwitch",
+    "vpp": "VPP", "simulated": "Simulated",
 }  # fmt: skip
 
 
@@ -43,6 +44,9 @@ class ExperimentHead(Part):
     matrix: dict[str, list[Any] | dict[str, Any]] = Field(default_factory=dict)
     """A scenario's key, and what it is to be in turn: a list, or a mapping of names to values. Keys
     within keys have a point: `table.count`; `scenario` takes words as `ip6scale200k-rnd`."""
+    leave_out: list[dict[str, Any]] = Field(default_factory=list)
+    """Combinations that are not run, because a forwarder cannot do them or nobody asks: keys of the matrix
+    with the value, or its name, that they have there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,11 @@ def parse_experiment(text: str, name: str) -> Experiment:
         raise YamlError([f"{name}:{line}: matrix: {count:,} cells are too many; at most {CELLS_MAX:,}"])
     problems: list[str] = []
     cells: dict[str, Cell] = {}
+    unused = set(range(len(head.leave_out)))
     for chosen in itertools.product(*(axis.values for axis in axes)):
+        if left_out := [i for i, entry in enumerate(head.leave_out) if _matches(entry, axes, chosen)]:
+            unused -= set(left_out)
+            continue
         try:
             cell = _cell(base, axes, chosen, name)
         except YamlError as error:
@@ -119,6 +127,13 @@ def parse_experiment(text: str, name: str) -> Experiment:
                 f"as {cells[cell.key].title!r} too; remove one"
             )
         cells[cell.key] = cell
+    problems += [
+        f"{name}:{line_of(tree, ('leave_out', place))}: leave_out: no cell of the matrix is "
+        f"{', '.join(f'{key} {value}' for key, value in head.leave_out[place].items()) or 'empty'}"
+        for place in sorted(unused)
+    ]
+    if not cells and not problems:
+        problems.append(f"{name}:{line_of(tree, ('leave_out',))}: leave_out: leaves nothing to be run")
     if problems:
         raise YamlError(problems)
     found = list(cells.values())
@@ -189,6 +204,14 @@ def _without(tree: CommentedMap, keys: Sequence[str]) -> CommentedMap:
     return kept
 
 
+def _matches(entry: Mapping[str, Any], axes: Sequence[_Axis], chosen: Sequence[_Value]) -> bool:
+    """Whether a combination is one that is left out."""
+    values = {axis.key: value for axis, value in zip(axes, chosen, strict=True)}
+    return bool(entry) and all(
+        key in values and wanted in (values[key].value, values[key].label) for key, wanted in entry.items()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Value:
     label: str
@@ -226,8 +249,13 @@ def _label(key: str, value: Any) -> str:
     if last == "forwarder":
         kind = (value.get("name") or value.get("kind")) if isinstance(value, dict) else value
         words = FORWARDERS.get(str(kind), str(kind))
-        more = value.get("workers", 1) if isinstance(value, dict) else 1
-        return words if more == 1 else f"{words}, {more} workers"
+        settings = value if isinstance(value, dict) else {}
+        more = settings.get("workers", 1)
+        told = [words, *([f"{more} workers"] if more != 1 else [])]
+        told += [str(settings["mode"])] if "mode" in settings else []
+        if isinstance(host := settings.get("host"), dict):
+            told.append(f"on {host.get('address')}")
+        return ", ".join(told)
     if last == "workers":
         return f"{value} worker{'' if value == 1 else 's'}"
     if last == "frame":

@@ -135,6 +135,48 @@ class Disturbance:
         return Disturbance(share, busy, steal >= STEAL_TICKS_MIN and share > STEAL_SHARE_MAX)
 
 
+CPU_TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""The columns of a CPU's line in /proc/stat that come first (proc(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuShares:
+    """What one CPU did between two readings, as shares of the time."""
+
+    cpu: int
+    user: float
+    """Programs, polling ones too."""
+    system: float
+    softirq: float
+    """The kernel's network stack among others; with hardware interrupts."""
+    steal: float
+    """Given to others by the hypervisor."""
+    idle: float
+
+
+def cpu_ticks() -> dict[int, tuple[int, ...]]:
+    """Each CPU's clock ticks since boot, by `CPU_TICKS`."""
+    found = {}
+    for line in _text(STAT).splitlines():
+        if match := re.match(r"cpu(\d+) ", line):
+            fields = [int(field) for field in line.split()[1 : 1 + len(CPU_TICKS)]]
+            found[int(match[1])] = tuple(fields + [0] * (len(CPU_TICKS) - len(fields)))
+    return found
+
+
+def cpu_shares(before: dict[int, tuple[int, ...]], after: dict[int, tuple[int, ...]]) -> list[CpuShares]:
+    """What each CPU did between two readings."""
+    found = []
+    for cpu, ticks in after.items():
+        if cpu not in before:
+            continue
+        spent = [max(0, now - then) for now, then in zip(ticks, before[cpu], strict=True)]
+        total = max(1, sum(spent))
+        user, nice, system, idle, iowait, irq, softirq, steal = (one / total for one in spent)
+        found.append(CpuShares(cpu, user + nice, system, irq + softirq, steal, idle + iowait))
+    return found
+
+
 def busy_share(over_s: float = 0.2) -> float:
     """How busy the CPUs are right now; asked before anything of ours polls."""
     before = CpuTimes.now()

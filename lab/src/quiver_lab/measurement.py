@@ -82,6 +82,8 @@ class Trial:
     duplicated: int = 0
     refused: int = 0
     """Of those intended, frames that found the forwarder's ring full: not offered, and its own doing."""
+    misdelivered: int = 0
+    """Came back at another port than they should; each is lost too."""
     limited_by_generator: bool = False
     """The number says more about the generator than about the forwarder."""
     limit: str | None = None

@@ -29,6 +29,10 @@ from quiver_lab.search.pdr_finder import PdrInterval
 Asked = TrialRequest | BurstRequest | ChangeRequest
 
 
+class ForwarderDiedError(RuntimeError):
+    """The forwarder ended by itself; the message has its last words."""
+
+
 class Observer(Protocol):
     """Who watches a run: a progress bar, or nobody."""
 
@@ -67,6 +71,8 @@ class Recorder:
     fresh_state: bool = False
     """The forwarder forgets what it learned before each trial."""
     without_repeating: list[WithoutRepeating] = field(default_factory=list)
+    died: Callable[[], str | None] = lambda: None
+    """Asked after each trial: why the forwarder forwards no more, or nothing."""
 
     def measure(self, duration_s: float, load: Load) -> Trial:
         """A trial, recorded."""
@@ -112,7 +118,7 @@ class Recorder:
     def _measured(self, request: Asked, attempt: int) -> TrialRecord:
         at_s = time.monotonic() - self.began
         self.watch.begin()
-        trial = perform(replace(request, fresh_state=self.fresh_state), self.inner)
+        trial = self._performed(replace(request, fresh_state=self.fresh_state))
         seen = self.watch.end(trial, request)
         again = bool(seen.why) and self.repeats.may_repeat(attempt, seconds_of(request))
         record = TrialRecord(
@@ -128,6 +134,19 @@ class Recorder:
         )
         self.observer.trial(record)
         return record
+
+    def _performed(self, request: Asked) -> Trial:
+        """A trial, and certainty that the forwarder lived to its end: what a dead one gave back is no
+        measurement, and its own words say more than the generator's."""
+        try:
+            trial = perform(request, self.inner)
+        except Exception as error:
+            if words := self.died():
+                raise ForwarderDiedError(f"the forwarder died in a trial: {words}") from error
+            raise
+        if words := self.died():
+            raise ForwarderDiedError(f"the forwarder died in a trial: {words}")
+        return trial
 
     def compare_without(
         self, plan: TrialPlan[ResultT], words: Callable[[ResultT, bool], list[WithoutRepeating]]

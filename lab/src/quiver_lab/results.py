@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from quiver_lab import __version__
 from quiver_lab.forwarders import DropCount, NodeClocks
-from quiver_lab.host import HostFacts
+from quiver_lab.host import CpuShares, HostFacts
 from quiver_lab.measurement import Latency, Stalls, Trial
 from quiver_lab.search.back_to_back import BackToBack
 from quiver_lab.search.latency import LatencyAtLoad
@@ -102,6 +102,10 @@ class Telemetry(Record):
     trial: Trial
     nodes: list[NodeClocks]
     drops: list[DropCount]
+    counters: dict[str, str] = Field(default_factory=dict)
+    """All that the forwarder counts, in its own words: what was asked, and the answer."""
+    cpus: list[CpuShares] = Field(default_factory=list)
+    """What each CPU of the lab's machine did meanwhile, by /proc/stat."""
 
 
 class ScenarioResult(Record):
@@ -125,7 +129,8 @@ class ScenarioResult(Record):
     commands: list[str] = Field(default_factory=list)
     """How the forwarder was configured, its large tables apart."""
     routes: int = 0
-    status: Literal["ok", "failed", "interrupted"] = "ok"
+    status: Literal["ok", "failed", "interrupted", "absent"] = "ok"
+    """Absent: the forwarder, or what it needs, was not on the machine."""
     error: str | None = None
     resumed_trials: int = 0
     """So many trials were measured before an interrupt, and not again."""

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
 from quiver_lab.disturbance import Bridge, HostWatch, Repeats
 from quiver_lab.experiment import TWIN, Planned, single
+from quiver_lab.forwarders import NotInstalledError
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.further_phases import FurtherPhases
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
-from quiver_lab.host import busy_share, cpu_mhz
+from quiver_lab.host import busy_share, cpu_mhz, cpu_shares, cpu_ticks
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.marks import marks
 from quiver_lab.measurement import Measurer, UnsupportedRequestError, drive
 from quiver_lab.processes import ProcessError
-from quiver_lab.recording import Observer, Recorder, Silent, of_finder, of_mrr, of_ndr_pdr
+from quiver_lab.recording import ForwarderDiedError, Observer, Recorder, Silent, of_finder, of_mrr, of_ndr_pdr
 from quiver_lab.results import ScenarioResult, Telemetry, TrialRecord
 from quiver_lab.scenario import Scenario, SimulatedForwarder
 from quiver_lab.search.latency import csit_loads, latency_at, latency_under_load
@@ -48,6 +49,7 @@ FAILURES = (
     RpcError,
     GeneratorError,
     NothingForwardedError,
+    ForwarderDiedError,
     UnsupportedRequestError,
     RampUpError,
     ChangeError,
@@ -98,11 +100,15 @@ def run_cell(
             result.generator, result.generator_version = session.generator, session.generator_version
             recorder = _recorder(scenario, session, observer, result)
             recorder.earlier = list(earlier)
+            if session.forwarder is not None:
+                recorder.died = session.forwarder.died
             try:
                 _searches(scenario, session, recorder, result)
             finally:
                 result.resumed_trials = recorder.resumed
                 result.disturbed_trials = recorder.disturbed_trials()
+    except NotInstalledError as error:
+        result.status, result.error = "absent", f"not installed here: {error}"
     except FAILURES as error:
         result.status, result.error = "failed", str(error) or repr(error)
     except KeyboardInterrupt:
@@ -112,7 +118,7 @@ def run_cell(
         result.took_s = time.monotonic() - began
         after_mhz = cpu_mhz()
         result.mhz = (before_mhz, after_mhz) if before_mhz and after_mhz else None
-        result.marks = marks(result)
+        result.marks = marks(result) if result.status != "absent" else []
     return result
 
 
@@ -173,13 +179,18 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
     result.mrr = mrr = drive(maximum_receive_rate(flat_out.trials, flat_out.duration_s), recorder)
     recorder.compare_without(maximum_receive_rate(flat_out.trials, flat_out.duration_s), of_mrr)
     if mrr.max_pps <= 0.0:
-        raise NothingForwardedError(_nothing_came_back(session))
+        raise NothingForwardedError(_nothing_came_back(session, recorder.records))
     if search.telemetry is not None and session.forwarder is not None:
         begin("clocks")
         session.forwarder.clear_counters()
+        before = cpu_ticks()
         trial = recorder.measure(search.telemetry.duration_s, "max")
         result.telemetry = Telemetry(
-            trial=trial, nodes=session.forwarder.nodes(), drops=session.forwarder.drops()
+            trial=trial,
+            nodes=session.forwarder.nodes(),
+            drops=session.forwarder.drops(),
+            counters=session.forwarder.counters(),
+            cpus=cpu_shares(before, cpu_ticks()),
         )
     if search.ndrpdr is not None:
         begin("NDR, PDR")
@@ -212,8 +223,10 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
     ).run()
 
 
-def _nothing_came_back(session: Session) -> str:
+def _nothing_came_back(session: Session, records: Sequence[TrialRecord]) -> str:
     sentence = "not one frame came back from the forwarder"
+    if misdelivered := sum(record.trial.misdelivered for record in records):
+        sentence += f" where it should: {misdelivered:,} came back at the wrong port"
     drops = session.forwarder.drops() if session.forwarder else []
     if drops:
         worst = sorted(drops, key=lambda drop: drop.count, reverse=True)[:5]

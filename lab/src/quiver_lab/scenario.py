@@ -9,6 +9,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from quiver_lab.naming import ENCAPSULATION, TestName
+from quiver_lab.peer_settings import (
+    PEERS,
+    Asked,
+    Host,
+    OpenVSwitchForwarder,
+    TestpmdForwarder,
+    VppForwarder,
+)
 from quiver_lab.search_parts import Searches
 from quiver_lab.yaml_reading import read_yaml
 
@@ -48,6 +56,8 @@ class QuiverForwarder(Part):
     buffers: int = Field(default=16_384, ge=1_024, le=4_194_304)
     build: str | None = None
     """The folder that holds quiverd, to measure one build beside another; left out: as for every run."""
+    host: Host | None = None
+    """Another machine; left out: this one."""
 
     @model_validator(mode="after")
     def _build_is_there(self) -> Self:
@@ -61,6 +71,8 @@ class LinuxForwarder(Part):
 
     kind: Literal["linux"]
     workers: Literal[1] = 1
+    host: Host | None = None
+    """Another machine; left out: this one."""
 
 
 class ExternalForwarder(Part):
@@ -280,7 +292,14 @@ class Scenario(Part):
     title: str = Field(min_length=2, max_length=40)
     """A short name for tables and plots."""
     forwarder: Annotated[
-        QuiverForwarder | LinuxForwarder | ExternalForwarder | SimulatedForwarder, Field(discriminator="kind")
+        QuiverForwarder
+        | LinuxForwarder
+        | ExternalForwarder
+        | SimulatedForwarder
+        | TestpmdForwarder
+        | OpenVSwitchForwarder
+        | VppForwarder,
+        Field(discriminator="kind"),
     ]
     generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
     path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6"]
@@ -311,6 +330,8 @@ class Scenario(Part):
             raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
         if isinstance(self.forwarder, LinuxForwarder):
             self._fits_linux()
+        if isinstance(self.forwarder, PEERS) and (problem := self.forwarder.problem(self._asked())):
+            raise ValueError(problem)
         if self.tags != "none" and self.path == "l2patch":
             raise ValueError("tags: l2patch passes frames as they are; leave tags out")
         self._fits_generator()
@@ -325,6 +346,18 @@ class Scenario(Part):
                     f" or imix, not {self.frame}"
                 )
         return self
+
+    def _asked(self) -> Asked:
+        table = self.table
+        count = table.count if isinstance(table, ConsecutiveRoutes | InternetTable | Stations) else 0
+        return Asked(
+            path=self.path,
+            table=table.kind,
+            count=count,
+            frame=self.frame,
+            link_role=self.link.role,
+            tags=self.tags,
+        )
 
     def _fits_linux(self) -> None:
         if self.tags != "none":
@@ -358,7 +391,7 @@ class Scenario(Part):
             frame_bytes=self.frame if isinstance(self.frame, int) else None,
             threads=self.forwarder.workers,
             cores=self.forwarder.workers,
-            link=LINKS.get(self.forwarder.kind, self.link.kind),
+            link=self._link_name,
             function=self.path,
             scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
@@ -377,6 +410,19 @@ class Scenario(Part):
     def state_frames(self) -> int:
         """Frames that make all of its state when each is sent once."""
         return self.table.count * self.traffic.directions if isinstance(self.table, Stations) else 1
+
+    @property
+    def host(self) -> Host | None:
+        """The machine that the forwarder runs on; None: this one."""
+        forwarder = self.forwarder
+        if isinstance(forwarder, SimulatedForwarder | ExternalForwarder):
+            return None
+        return forwarder.host
+
+    @property
+    def _link_name(self) -> str:
+        """What is between generator and forwarder, for the test's name."""
+        return "wire" if self.host is not None else LINKS.get(self.forwarder.kind, self.link.kind)
 
     @property
     def routes(self) -> int:

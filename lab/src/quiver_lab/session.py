@@ -9,27 +9,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from quiver_lab.benches import COMMANDS_TOLD_MAX, make_bench
 from quiver_lab.disturbance import RING_FRAMES
+from quiver_lab.experiment import FORWARDERS
 from quiver_lab.forwarders import Forwarder
-from quiver_lab.forwarders.linux_namespace import LinuxNamespace
-from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.generators.trex import Trex, TrexPlace
+from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Measurer
-from quiver_lab.scenario import (
-    ExternalForwarder,
-    LinuxForwarder,
-    QuiverForwarder,
-    Scenario,
-    SimulatedForwarder,
-    TrexGenerator,
-)
+from quiver_lab.scenario import ExternalForwarder, Scenario, SimulatedForwarder, TrexGenerator
 from quiver_lab.simulated import LossCurve
 from quiver_lab.simulated import SimulatedForwarder as Simulation
-from quiver_lab.testbed import Cores, make_external_profile, make_kernel_plan, make_plan
+from quiver_lab.testbed import Cores, make_external_profile
 
-COMMANDS_TOLD_MAX = 64
-"""Of a large configuration the results keep the beginning."""
 SOCKET_PATH_MAX = 107
 """sun_path has 108 bytes, one of them ends it (unix(7))."""
 
@@ -103,32 +95,31 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         with _trex(scenario, scenario.generator, say) as session:
             yield session
         return
-    assert isinstance(scenario.forwarder, QuiverForwarder | LinuxForwarder)
     with ExitStack() as stack:
         directory = stack.enter_context(session_folder())
-        if isinstance(scenario.forwarder, LinuxForwarder):
-            yield _kernel_session(scenario, directory, stack, say)
-            return
-        say("writing tables" if scenario.routes > 1000 else "writing configuration")
+        machine = LocalMachine(directory)
+        stack.callback(machine.close)
         cores = Cores.assign(scenario.forwarder.workers)
-        plan = make_plan(scenario, directory, cores)
-        say(f"starting quiverd, {scenario.routes:,} routes" if scenario.routes > 2 else "starting quiverd")
-        build = scenario.forwarder.build
-        forwarder = Quiver(plan.forwarder, directory, Path(build) / "quiverd" if build else None)
-        stack.callback(forwarder.stop)
-        forwarder.start()
+        say("writing tables" if scenario.routes > 1000 else "writing configuration")
+        bench = make_bench(scenario, machine, directory, cores)
+        name = FORWARDERS[scenario.forwarder.kind]
+        say(f"starting {name}, {scenario.routes:,} routes" if scenario.routes > 2 else f"starting {name}")
+        stack.callback(bench.forwarder.stop)
+        bench.forwarder.start()
         say("starting quiver-tg")
-        generator = stack.enter_context(QuiverTg(plan.profile, directory, scenario.search.warmup_s))
+        warmup_s = scenario.search.warmup_s
+        generator = QuiverTg(bench.profile, directory, warmup_s, bench.generator_program())
+        stack.enter_context(generator)
         stack.enter_context(away_from_workers(cores))
         yield Session(
             generator,
-            forwarder,
-            forwarder.version,
+            bench.forwarder,
+            bench.forwarder.version,
             "quiver-tg",
             generator.version,
             cores,
-            plan.forwarder.commands,
-            scenario.link.ring_size,
+            bench.commands[:COMMANDS_TOLD_MAX],
+            scenario.link.ring_size if bench.profile.ports[0].memif else RING_FRAMES,
         )
 
 
@@ -140,22 +131,3 @@ def _trex(scenario: Scenario, settings: TrexGenerator, say: Callable[[str], None
     say(f"taking ports of TRex at {settings.host}:{settings.port}")
     with Trex(make_external_profile(scenario), place) as generator:
         yield Session(generator, None, scenario.forwarder.name, "TRex", generator.version)
-
-
-def _kernel_session(
-    scenario: Scenario, directory: Path, stack: ExitStack, say: Callable[[str], None]
-) -> Session:
-    """The Linux kernel in a namespace, quiver-tg in another."""
-    cores = Cores.assign(1)
-    plan = make_kernel_plan(scenario, directory, cores)
-    say(f"making namespaces, {scenario.routes:,} routes")
-    forwarder = LinuxNamespace(plan.forwarder, directory)
-    stack.callback(forwarder.stop)
-    forwarder.start()
-    say("starting quiver-tg")
-    warmup_s = scenario.search.warmup_s
-    generator = QuiverTg(plan.profile, directory, warmup_s, forwarder.generator_program())
-    stack.enter_context(generator)
-    stack.enter_context(away_from_workers(cores))
-    commands = plan.forwarder.commands[:COMMANDS_TOLD_MAX]
-    return Session(generator, forwarder, forwarder.version, "quiver-tg", generator.version, cores, commands)

@@ -32,6 +32,7 @@ from quiver_lab.generators.profile import (
     Udp,
     Value,
 )
+from quiver_lab.peer_settings import VppForwarder
 from quiver_lab.scenario import (
     ConsecutiveRoutes,
     ExternalForwarder,
@@ -145,8 +146,8 @@ LINUX_WORDS = Words(
 def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
     """Write the scenario's tables to `directory` and say what to start."""
     forwarder = scenario.forwarder
-    if not isinstance(forwarder, QuiverForwarder):
-        raise ValueError(f"a plan needs a forwarder to start, and {forwarder.kind} is none")
+    if not isinstance(forwarder, QuiverForwarder | VppForwarder):
+        raise ValueError(f"a plan needs a forwarder with Quiver's commands, and {forwarder.kind} is none")
     destinations: Sequence[Value | None]
     match scenario.path:
         case "l2xc":
@@ -211,14 +212,19 @@ def make_external_profile(scenario: Scenario) -> Profile:
 
 def _single_routes(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterator[str]:
     """One line for each host route: the kernel's tool has no count."""
-    hops = np.random.default_rng((table.seed, port)).integers(
-        0, table.next_hops, -(-table.count // table.run)
-    )
+    hops = hops_of(table, port)
     number, bits = int(ip_address(first)), 32 if path == "ip4" else 128
     address = IPv4Address if path == "ip4" else IPv6Address
     for place in range(table.count):
-        way = LINUX_WORDS.way(path, port, int(hops[place // table.run]))
+        way = LINUX_WORDS.way(path, port, hops[place // table.run])
         yield f"route add {address(number + place)}/{bits} {way}"
+
+
+def hops_of(table: ConsecutiveRoutes, port: int) -> list[int]:
+    """The neighbour of each run of routes that lead to a port."""
+    runs = -(-table.count // table.run)
+    hops: list[int] = np.random.default_rng((table.seed, port)).integers(0, table.next_hops, runs).tolist()
+    return hops
 
 
 def _links(scenario: Scenario, directory: Path) -> list[str]:
@@ -318,7 +324,7 @@ def _routed(scenario: Scenario, directory: Path) -> tuple[list[str], list[Value 
 def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str, words: Words) -> Iterator[str]:
     """Routes in runs that share a next hop, which is drawn for each run."""
     starts = np.arange(0, table.count, table.run, dtype=np.uint64)
-    hops = np.random.default_rng((table.seed, port)).integers(0, table.next_hops, len(starts))
+    hops = hops_of(table, port)
     number = int(ip_address(first))
     if path == "ip4":
         texts, bits = ip4_texts((starts + np.uint64(number)).astype(np.uint32)), 32
@@ -326,7 +332,7 @@ def _runs(path: str, table: ConsecutiveRoutes, port: int, first: str, words: Wor
         low = starts + np.uint64(number & ((1 << 64) - 1))
         texts, bits = ip6_texts(np.full(len(starts), number >> 64, dtype=np.uint64), low), 128
     ways = [words.way(path, port, hop) for hop in range(table.next_hops)]
-    for start, text, hop in zip(starts.tolist(), texts, hops.tolist(), strict=True):
+    for start, text, hop in zip(starts.tolist(), texts, hops, strict=True):
         here = min(table.run, table.count - start)
         count = f" count {here}" if here > 1 else ""
         yield f"ip route add {text}/{bits}{count} {ways[hop]}"
@@ -401,6 +407,15 @@ def _internet(
         _write_lines(path, lines)
         values.append(FromFile(file=str(path)))
     return values
+
+
+def make_memif_profile(scenario: Scenario, directory: Path, cores: Cores) -> Profile:
+    """The traffic of a scenario for a forwarder that serves memif, and needs no table written for it."""
+    destinations: list[Value | None] = [None, None]
+    if isinstance(scenario.table, ConsecutiveRoutes):
+        firsts = FIRST_ROUTES[scenario.path]
+        destinations = [_run(first, scenario.table.count, scenario) for first in firsts]
+    return _profile(scenario, directory, cores, destinations)
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:

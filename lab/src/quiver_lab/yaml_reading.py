@@ -81,8 +81,10 @@ def _problem(tree: CommentedMap, item: ErrorDetails, model: type[BaseModel], nam
     """One line. What is wrong with several keys together begins with the one that it is about."""
     place = item["loc"]
     key, colon, _ = item["msg"].removeprefix("Value error, ").partition(": ")
-    if not place and colon and key in tree:
-        return f"{name}:{line_of(tree, (key,))}: {item['msg'].removeprefix('Value error, ')}"
+    first = key.partition(".")[0]
+    if not place and colon and (first in tree or first in model.model_fields):
+        written = first if first in tree else "scenario"  # its words stand for path, table and traffic
+        return f"{name}:{line_of(tree, (written,))}: {item['msg'].removeprefix('Value error, ')}"
     return f"{name}:{line_of(tree, place)}: {_sentence(item, model, _written(tree, place))}"
 
 

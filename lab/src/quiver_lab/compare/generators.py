@@ -16,9 +16,10 @@ from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, Sample, median
 from quiver_lab.compare.sides import Side
 from quiver_lab.compare.tables import Table, number
-from quiver_lab.forwarders.testpmd import Testpmd
+from quiver_lab.forwarders.testpmd import Testpmd, TestpmdConfig
 from quiver_lab.generators.client import Generator
 from quiver_lab.generators.profile import Ethernet, Ip4, Layers, Port, Profile, Run, Stream, Udp
+from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Load
 from quiver_lab.session import session_folder
 from quiver_lab.testbed import Cores
@@ -101,11 +102,8 @@ class PacketMill(Testpmd):
     """testpmd that makes packets, or takes them."""
 
     def __init__(self, directory: Path, mode: str, cores: tuple[int, int], vdevs: list[str], more: list[str]):
-        super().__init__(directory / "unused.sock", directory, cores[0], cores[1], ports=0)
-        at = self._command.index("--")
-        devices = [f"--vdev={vdev}" for vdev in vdevs]
-        kept = [word for word in self._command[at:] if not word.startswith("--forward-mode")]
-        self._command[at:] = [*devices, *kept, f"--forward-mode={mode}", *more]
+        config = TestpmdConfig(tuple(vdevs), cores[0], cores[1], mode, tuple(more))
+        super().__init__(config, LocalMachine(directory))
 
     def received(self) -> int:
         """Packets that all of its ports have received."""

@@ -7,12 +7,11 @@ from contextlib import ExitStack
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, ratio
-from quiver_lab.compare.sides import kernel_side, open_vswitch_side, quiver_side, testpmd_side
+from quiver_lab.compare.sides import kernel_side, peer_side, quiver_side
 from quiver_lab.compare.tables import Table, number, percent, verdict
 from quiver_lab.forwarders.linux_kernel import KernelPath
-from quiver_lab.forwarders.open_vswitch import Flows, bridge_flows, cross_connect_flows, route_flow
+from quiver_lab.peer_settings import TestpmdForwarder
 from quiver_lab.scenario import Scenario
-from quiver_lab.testbed import IP4_FIRST_ROUTE, IP6_FIRST_ROUTE, PORTS, host_mac, interface_mac
 from quiver_lab.words import mpps
 
 QUESTION = "How fast is Quiver beside its peers, on the same memif with the same traffic?"
@@ -35,12 +34,12 @@ GOALS = {
 """Quiver's rate over the peer's: at least."""
 
 
-def scenario(title: str, path: str, ring_size: int) -> Scenario:
+def scenario(title: str, path: str, ring_size: int, forwarder: str = "quiver") -> Scenario:
     """One route each way, or none."""
     described: dict[str, object] = {
         "question": QUESTION,
         "title": title,
-        "forwarder": {"kind": "quiver"},
+        "forwarder": {"kind": forwarder},
         "path": path,
         "frame": 78 if path == "ip6" else 64,
         "link": {"ring_size": ring_size},
@@ -52,31 +51,18 @@ def scenario(title: str, path: str, ring_size: int) -> Scenario:
     return Scenario.model_validate(described)
 
 
-def flows(path: str) -> Flows:
-    """What Open vSwitch is to do with a path's traffic."""
-    if path == "l2xc":
-        return cross_connect_flows()
-    if path == "l2bd":
-        return bridge_flows()
-    family, bits = ("ip", 32) if path == "ip4" else ("ipv6", 128)
-    firsts = IP4_FIRST_ROUTE if path == "ip4" else IP6_FIRST_ROUTE
-    return Flows(
-        tuple(
-            route_flow(family, f"{firsts[port]}/{bits}", interface_mac(port), host_mac(port, 0), port)
-            for port in range(PORTS)
-        )
-    )
-
-
 def openings(ring_size: int) -> list[Opening]:
     """All sides, group by group."""
     found = []
     for group, path, kernel_path in GROUPS:
         asked = scenario(group, path, ring_size)
+        switched = scenario(group, path, ring_size, "open-vswitch")
+        # testpmd moves the frames of every path, whatever is in them: the floor under all of them
+        moved = asked.model_copy(update={"forwarder": TestpmdForwarder(kind="testpmd")})
         sides = (
             (QUIVER, quiver_side(asked, group, QUIVER)),
-            (TESTPMD, testpmd_side(asked, group, TESTPMD, "moves packets and looks at nothing")),
-            (OPEN_VSWITCH, open_vswitch_side(asked, flows(path), group, OPEN_VSWITCH, "flow cache")),
+            (TESTPMD, peer_side(moved, group, TESTPMD, "moves packets and looks at nothing")),
+            (OPEN_VSWITCH, peer_side(switched, group, OPEN_VSWITCH, "flow cache")),
             (LINUX, kernel_side(kernel_path, group, LINUX, "injected for nothing, dropped behind a tap")),
         )
         found += [Opening(title, group, opens) for title, opens in sides]

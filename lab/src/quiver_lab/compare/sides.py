@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from quiver_lab.benches import make_bench
 from quiver_lab.compare.samples import Sample, all_clocks
 from quiver_lab.forwarders import Forwarder
 from quiver_lab.forwarders.linux_kernel import KernelPath, LinuxKernel
-from quiver_lab.forwarders.open_vswitch import QUEUES, Flows, OpenVSwitch
 from quiver_lab.forwarders.quiver import Quiver
-from quiver_lab.forwarders.testpmd import Testpmd
 from quiver_lab.generators.profile import Profile
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.host import CpuTimes, Disturbance
+from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Load
 from quiver_lab.scenario import Scenario
 from quiver_lab.session import session_folder
@@ -111,16 +111,6 @@ class KernelSide:
         )
 
 
-def _with_queues(profile: Profile, queues: int) -> Profile:
-    ports = []
-    for port in profile.ports:
-        memif = port.memif
-        ports.append(
-            port.model_copy(update={"memif": memif.model_copy(update={"queues": queues})} if memif else {})
-        )
-    return profile.model_copy(update={"ports": tuple(ports)})
-
-
 @contextmanager
 def _standing(
     stack: ExitStack, names: tuple[str, str, str], forwarder: Forwarder, profile: Profile, folder: Path
@@ -141,35 +131,19 @@ def quiver_side(
     with ExitStack() as stack:
         folder = stack.enter_context(session_folder())
         plan = make_plan(scenario, folder, Cores.assign(scenario.forwarder.workers))
-        forwarder = Quiver(plan.forwarder.with_commands(more), folder)
+        forwarder = Quiver(plan.forwarder.with_commands(more), LocalMachine(folder))
         name = title or scenario.title
         yield stack.enter_context(_standing(stack, (name, group, note), forwarder, plan.profile, folder))
 
 
 @contextmanager
-def testpmd_side(scenario: Scenario, group: str, title: str, note: str) -> Iterator[MemifSide]:
-    """testpmd under the traffic of a scenario."""
+def peer_side(scenario: Scenario, group: str, title: str, note: str) -> Iterator[MemifSide]:
+    """A peer under the traffic of a scenario."""
     with ExitStack() as stack:
         folder = stack.enter_context(session_folder())
-        cores = Cores.assign(1)
-        plan = make_plan(scenario, folder, cores)
-        forwarder = Testpmd(folder / "wire.sock", folder, cores.workers[0], cores.main)
-        yield stack.enter_context(_standing(stack, (title, group, note), forwarder, plan.profile, folder))
-
-
-@contextmanager
-def open_vswitch_side(
-    scenario: Scenario, flows: Flows, group: str, title: str, note: str
-) -> Iterator[MemifSide]:
-    """Open vSwitch under the traffic of a scenario."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(session_folder())
-        cores = Cores.assign(1)
-        profile = _with_queues(make_plan(scenario, folder, cores).profile, QUEUES)
-        forwarder = OpenVSwitch(
-            flows, folder / "wire.sock", folder, core=cores.workers[0], main_core=cores.main
-        )
-        yield stack.enter_context(_standing(stack, (title, group, note), forwarder, profile, folder))
+        bench = make_bench(scenario, LocalMachine(folder), folder, Cores.assign(1))
+        names = (title, group, note)
+        yield stack.enter_context(_standing(stack, names, bench.forwarder, bench.profile, folder))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from quiver_lab.compare.scale import Size, hosts, scenario
 from quiver_lab.compare.sides import MemifSide, Side, quiver_side
 from quiver_lab.compare.tables import Table, number, percent
 from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
+from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Latency
 from quiver_lab.session import session_folder
 from quiver_lab.testbed import INTERFACES
@@ -108,7 +109,9 @@ def alone(path: AlonePath) -> Iterator[Quiver]:
         *(stream(f"s{worker}", path, worker) for worker in range(2)),
     ]
     with session_folder() as folder:
-        router = Quiver(QuiverConfig(None, (cpus[-1], cpus[-2]), BUFFERS, tuple(commands)), folder)
+        router = Quiver(
+            QuiverConfig(None, (cpus[-1], cpus[-2]), BUFFERS, tuple(commands)), LocalMachine(folder)
+        )
         try:
             router.start()
             router.cli("packet-generator enable-stream")

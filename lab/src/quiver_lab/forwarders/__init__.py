@@ -43,21 +43,30 @@ def clocks_by_node(nodes: Sequence[NodeClocks]) -> list[tuple[str, float]]:
 
 
 class Forwarder(Protocol):
-    """A forwarder that a session starts, loads, asks and stops."""
+    """A forwarder that a session starts, loads, asks and stops. Whatever it is told about what it shall do
+    is in its constructor: a forwarder that has started is configured."""
 
     version: str
 
     def start(self) -> None:
-        """Start it with its whole configuration; returns when it is ready to forward."""
+        """Start it with its whole configuration; returns when it is ready to forward. `NotInstalledError`
+        when it is not there; nothing stays of a start that fails."""
+
+    def died(self) -> str | None:
+        """Why it forwards no more, with its last words; None while it lives."""
 
     def clear_counters(self) -> None:
-        """Set the counters to zero that the next two read."""
+        """Set the counters to zero that the next three read."""
 
     def nodes(self) -> list[NodeClocks]:
         """Clocks by node since the last clear."""
 
     def drops(self) -> list[DropCount]:
         """Drops by reason since the last clear."""
+
+    def counters(self) -> dict[str, str]:
+        """All that it counts, in its own words: what was asked, and the answer. What it cannot clear
+        counts from its start."""
 
     def pause(self) -> None:
         """Let it stand still, its core free for another."""

@@ -149,6 +149,20 @@ class LinuxNamespace:
             if count > self._before.get((interface, reason), 0)
         ]
 
+    def died(self) -> str | None:
+        """Its namespace is gone, or its interfaces are."""
+        try:
+            told = json.loads(_run(["ip", "-n", self._router, "-j", "link", "show"]))
+        except ProcessError as error:
+            return f"the router's namespace is gone: {error}"
+        gone = set(INTERFACES) - {link["ifname"] for link in told}
+        return f"the router's interfaces are gone: {', '.join(sorted(gone))}" if gone else None
+
+    def counters(self) -> dict[str, str]:
+        """Interfaces, protocols and the queues of received frames, all since the namespace was made."""
+        asked = ("ip -s link show", "cat /proc/net/snmp", "cat /proc/net/snmp6", "cat /proc/net/softnet_stat")
+        return {command: self._inside(self._router, command).strip("\n") for command in asked}
+
     def pause(self) -> None:
         """Without frames it does nothing anyway."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -14,17 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.machines import Machine, Running
 from quiver_lab.measurement import Stalls
-from quiver_lab.processes import (
-    ProcessError,
-    find_binary,
-    last_words,
-    pause,
-    preemptions,
-    resume,
-    start,
-    stop,
-)
+from quiver_lab.processes import LAST_WORDS_LINES, ProcessError, find_binary, preemptions
 
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
@@ -109,23 +100,21 @@ class _Errors(_Reply):
 class Quiver:
     """A running quiverd."""
 
-    def __init__(self, config: QuiverConfig, directory: Path, binary: Path | None = None) -> None:
+    def __init__(self, config: QuiverConfig, machine: Machine, binary: Path | None = None) -> None:
         self._config = config
-        self._directory = directory
+        self._machine = machine
         self._binary = binary
-        self._output = directory / "quiverd.out"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Running | None = None
         self._api: JsonRpc | None = None
         self.version = ""
 
     def start(self) -> None:
         """Write the files, start the process, wait until its API answers."""
-        (self._directory / "setup.cli").write_text("\n".join(self._config.commands) + "\n")
-        startup = self._directory / "startup.conf"
-        startup.write_text(self._config.startup_text(self._directory))
+        machine = self._machine
+        machine.write("setup.cli", "\n".join(self._config.commands) + "\n")
+        startup = machine.write("startup.conf", self._config.startup_text(machine.folder))
         binary = self._binary or find_binary("quiverd")
-        with self._output.open("wb") as output:
-            self._process = start([binary, "-c", startup], subprocess.DEVNULL, output, output)
+        self._process = machine.start([binary, "-c", startup], "quiverd-output")
         try:
             self._wait_until_ready()
         except BaseException:
@@ -133,13 +122,13 @@ class Quiver:
             raise
 
     def _wait_until_ready(self) -> None:
-        assert self._process is not None
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
-            if (code := self._process.poll()) is not None:
-                raise ProcessError(f"quiverd ended while starting (exit code {code}):\n{self._last_words()}")
+            if (words := self.died()) is not None:
+                raise ProcessError(words.replace("ended", "ended while starting", 1))
             try:
-                self._api = JsonRpc(SocketChannel(self._directory / API_SOCKET), READY_TIMEOUT_S)
+                door = self._machine.door(self._machine.folder / API_SOCKET)
+                self._api = JsonRpc(SocketChannel(door), READY_TIMEOUT_S)
                 break
             except OSError:
                 if time.monotonic() > deadline:
@@ -151,7 +140,18 @@ class Quiver:
         self.version = str(version.get("version", "")) if isinstance(version, dict) else ""
 
     def _last_words(self) -> str:
-        return f"{last_words(self._output)}\n{last_words(self._directory / 'quiverd.log')}"
+        told = self._process.last_words() if self._process else ""
+        log = self._machine.folder / "quiverd.log"
+        try:
+            return f"{told}\n{self._machine.run(['tail', '-n', str(LAST_WORDS_LINES), log])}"
+        except ProcessError:
+            return told
+
+    def died(self) -> str | None:
+        """Its exit code and last words."""
+        if self._process is None or (code := self._process.poll()) is None:
+            return None
+        return f"quiverd ended (exit code {code}):\n{self._last_words()}"
 
     def cli(self, line: str) -> dict[str, Any]:
         """One CLI line over the API: its reply as {"text": …, "json": …}."""
@@ -234,6 +234,18 @@ class Quiver:
         errors = _understood(_Errors, "show errors json", self.cli("show errors json"))
         return [DropCount(row.node, row.reason, row.count) for row in errors.errors if row.count]
 
+    def counters(self) -> dict[str, str]:
+        """Nodes, interfaces, drops and rings, as an operator reads them."""
+        asked = ("show runtime", "show interface", "show errors", "show memif")
+        return {line: self._told(line) for line in asked}
+
+    def _told(self, line: str) -> str:
+        """A reply as text; a build that lacks a command says so."""
+        try:
+            return str(self.cli(line).get("text", ""))
+        except RpcError as error:
+            return str(error)
+
     @property
     def pid(self) -> int:
         """Its process id."""
@@ -244,12 +256,12 @@ class Quiver:
     def pause(self) -> None:
         """Let it stand still."""
         if self._process is not None:
-            pause(self._process)
+            self._process.pause()
 
     def resume(self) -> None:
         """Let it go on."""
         if self._process is not None:
-            resume(self._process)
+            self._process.resume()
 
     def stop(self) -> None:
         """End the process by its pid."""
@@ -258,7 +270,7 @@ class Quiver:
             self._api = None
         process, self._process = self._process, None
         if process is not None:
-            stop(process)
+            process.stop()
 
 
 def _understood(model: type[ModelT], line: str, reply: dict[str, Any]) -> ModelT:

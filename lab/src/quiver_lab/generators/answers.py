@@ -85,6 +85,7 @@ class Result(Answer):
     not_sent: NotSent = NotSent()
     reordered: int = Field(default=0, ge=0)
     duplicated: int = Field(default=0, ge=0)
+    misdelivered: int = Field(default=0, ge=0)
     duration_s: float = Field(gt=0)
     limited_by_generator: bool = False
     limit: str | None = None
@@ -120,6 +121,7 @@ class Result(Answer):
             refused=self.not_sent.ring_full,
             reordered=self.reordered,
             duplicated=self.duplicated,
+            misdelivered=self.misdelivered,
             limited_by_generator=self.limited_by_generator,
             limit=self.limit,
             latency=self.latency_ns.latency() if self.latency_ns else None,

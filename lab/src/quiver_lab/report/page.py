@@ -286,7 +286,7 @@ def render(results: Results) -> str:
         goals=_goals(results.scenarios),
         specs=_json({figure.key: figure.spec for figure in shown}),
         total_clocks={
-            s.name: sum(c for _, c in figures.clocks_of(s.telemetry))
+            (s.cell, s.repetition): sum(c for _, c in figures.clocks_of(s.telemetry))
             for s in results.scenarios
             if s.telemetry
         },

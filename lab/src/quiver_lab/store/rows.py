@@ -49,6 +49,12 @@ TABLES: dict[str, dict[str, str]] = {
         "vectors_per_call": "DOUBLE",
     },
     "drops": {**RUN_KEY, "node": "VARCHAR", "reason": "VARCHAR", "count": "BIGINT"},
+    "counters": {**RUN_KEY, "asked": "VARCHAR", "told": "VARCHAR"},
+    "cpus": {
+        **RUN_KEY,
+        "cpu": "INTEGER", "user": "DOUBLE", "system": "DOUBLE", "softirq": "DOUBLE", "steal": "DOUBLE",
+        "idle": "DOUBLE",
+    },
     "marks": {**RUN_KEY, "kind": "VARCHAR", "about": "VARCHAR", "metrics": "VARCHAR"},
 }  # fmt: skip
 """Tables and their columns. A load of null is the generator's maximum. Rates are frames a second, both
@@ -68,6 +74,9 @@ def rows(results: Results) -> dict[str, list[Row]]:
         if run.telemetry:
             found["nodes"] += [key | _fields(node, TABLES["nodes"]) for node in run.telemetry.nodes]
             found["drops"] += [key | _fields(drop, TABLES["drops"]) for drop in run.telemetry.drops]
+            told_counters = run.telemetry.counters.items()
+            found["counters"] += [{**key, "asked": asked, "told": told} for asked, told in told_counters]
+            found["cpus"] += [key | _fields(cpu, TABLES["cpus"]) for cpu in run.telemetry.cpus]
         for mark in run.marks:
             told_mark = {"kind": mark.kind, "about": mark.about, "metrics": ",".join(mark.metrics)}
             found["marks"].append(key | told_mark)
