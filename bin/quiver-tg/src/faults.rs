@@ -4,12 +4,14 @@
 
 mod line;
 mod node;
+mod subject;
 
 use quiver_core::counters::Count;
 use serde::{Deserialize, Serialize};
 
 pub use line::{FaultLine, HELD_FRAMES_MAX, REORDER_HOLD_NS_MAX};
 pub use node::{FaultNode, RING_FRAMES};
+pub use subject::Subject;
 
 /// The most frames that are lost together, or overtake one.
 pub const RUN_FRAMES_MAX: u32 = 1_000_000;

@@ -12,7 +12,7 @@ use quiver_core::ring::ring;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerId};
 
 use crate::capture::Captures;
-use crate::faults::{Done, FaultLine, FaultNode, Faults, RING_FRAMES};
+use crate::faults::{Done, FaultLine, FaultNode, Faults, RING_FRAMES, Subject};
 use crate::measuring::Running;
 use crate::neighbours::{Gateway, Heard, Neighbours};
 use crate::ordering::Sending;
@@ -123,6 +123,19 @@ pub struct PortState {
     pub rx_frames: u64,
     /// Their bytes.
     pub rx_bytes: u64,
+}
+
+pub(crate) fn port_state(engine: &Engine, name: &str, interface: InterfaceId) -> PortState {
+    let totals = engine.interface_totals(interface);
+    PortState {
+        name: name.to_owned(),
+        is_up: engine.interface(interface).is_some_and(|i| i.row().up),
+        tx_frames: totals.tx_packets,
+        tx_bytes: totals.tx_bytes,
+        tx_refused: totals.tx_errors,
+        rx_frames: totals.rx_packets,
+        rx_bytes: totals.rx_bytes,
+    }
 }
 
 /// A generator.
@@ -286,9 +299,9 @@ impl<S: Surroundings> Generator<S> {
         let (put, take) = ring(RING_FRAMES);
         let done = Arc::new(Done::default());
         let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
-        let node = FaultNode::new(put, done.clone());
+        let node = FaultNode::new(put, Subject::Streams, done.clone());
         let node = self.engine.add_node(spec, vec![Box::new(node)])?;
-        let line = Box::new(FaultLine::new(faults, take, receiver, done.clone()));
+        let line = Box::new(FaultLine::new(faults, Subject::Streams, take, receiver, done.clone()));
         self.engine.add_rx_queue(inputs, "tg-input", line, RxMode::Polling, Some(WORKER))?;
         Ok((node, done))
     }
@@ -333,19 +346,7 @@ impl<S: Surroundings> Generator<S> {
 
     /// What its ports have done since they were made.
     pub fn port_states(&self) -> Vec<PortState> {
-        let state = |port: &PortParts| {
-            let totals = self.engine.interface_totals(port.interface);
-            PortState {
-                name: port.name.clone(),
-                is_up: self.engine.interface(port.interface).is_some_and(|i| i.row().up),
-                tx_frames: totals.tx_packets,
-                tx_bytes: totals.tx_bytes,
-                tx_refused: totals.tx_errors,
-                rx_frames: totals.rx_packets,
-                rx_bytes: totals.rx_bytes,
-            }
-        };
-        self.ports.iter().map(state).collect()
+        self.ports.iter().map(|port| port_state(&self.engine, &port.name, port.interface)).collect()
     }
 
     /// Do what is due on the control thread for at most so long.

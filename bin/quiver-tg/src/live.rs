@@ -48,6 +48,9 @@ impl LiveTable {
 }
 
 fn picture<S: Surroundings>(station: &mut Station<S>, is_table: bool) -> Option<String> {
+    if let Some(look) = station.transactions() {
+        return Some(crate::control::transactions_line(station, &look));
+    }
     let look = station.look()?;
     let facts = station.generator()?.streams().to_vec();
     let of = match look.of_s {

@@ -59,13 +59,13 @@ struct Drain {
 
 /// How far a measurement is.
 #[derive(Debug)]
-pub enum Turn {
+pub enum Turn<R = Report> {
     /// None is under way.
     Idle,
     /// There is nothing to do before this time of the engine's clock.
     Until(u64),
     /// It is finished.
-    Done(Box<Report>),
+    Done(Box<R>),
 }
 
 /// What a measurement has come to so far.

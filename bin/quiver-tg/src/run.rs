@@ -10,7 +10,6 @@ use crate::control::{Host, Measured, Outcome, Places, read};
 use crate::live::LiveTable;
 use crate::profile::StreamRate;
 use crate::request::{Measure, Rate};
-use crate::table::render;
 
 /// How often the live table is drawn.
 const DRAW_EVERY: Duration = Duration::from_secs(1);
@@ -57,10 +56,6 @@ pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<(
     if let Some(core) = wishes.core {
         profile.cores = vec![core];
     }
-    if profile.stateful.is_some() {
-        let rate = simple.ok_or_else(|| anyhow!("--rate of transactions is a number a second, like 100k"))?;
-        return crate::stateful::run::run(&profile, &wishes.request(rate), wishes.json);
-    }
     let mut host = Host::new()?;
     if let Err(error) = host.listen(places) {
         eprintln!("quiver-tg: {error:#}; `top` cannot reach this run");
@@ -69,13 +64,17 @@ pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<(
     let rate = host.station.rate(wishes.rate, None).map_err(|refusal| anyhow!("{refusal}"))?;
     let number = host.station.start(&wishes.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
     let measured = watch(&mut host, number)?;
-    let text =
-        if wishes.json { serde_json::to_string_pretty(&measured)? + "\n" } else { render(&measured.report) };
+    let text = if wishes.json {
+        serde_json::to_string_pretty(&measured)? + "\n"
+    } else {
+        measured.report.render()
+    };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 
-/// Until it ends. A signal stops it, and what it has come to is its result; a second one ends it at once.
+/// Until it ends. A signal stops it, and what it has come to is its result; a second one stops the wait for
+/// what is under way, too, and a third one ends it at once.
 fn watch(host: &mut Host, number: u64) -> anyhow::Result<Measured> {
     let mut table = LiveTable::new();
     let mut draw_at = Instant::now() + DRAW_EVERY;
@@ -84,7 +83,7 @@ fn watch(host: &mut Host, number: u64) -> anyhow::Result<Measured> {
         host.turn(draw_at.saturating_duration_since(Instant::now()));
         if host.was_interrupted() {
             signals += 1;
-            if signals > 1 {
+            if signals > 2 {
                 bail!("the measurement was interrupted");
             }
             host.station.stop().map_err(|refusal| anyhow!("{refusal}"))?;

@@ -5,11 +5,17 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 use quiver_core::clock::Clock;
+use quiver_core::graph::EngineConfig;
 
+use crate::control::Machine;
 use crate::drivers::{Drivers, engine_config};
 use crate::generator::Generator;
 use crate::profile::Profile;
 use crate::self_test::own_share;
+use crate::stateful::generator::StatefulGenerator;
+
+/// Servers answer whole requests, and each of their packets takes a buffer before the first leaves.
+const STATEFUL_BUFFERS_FACTOR: usize = 4;
 
 /// A generator with the drivers around it.
 pub type Session = Generator<Drivers>;
@@ -34,15 +40,32 @@ pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<Se
     Ok(session)
 }
 
-/// The same, without waiting for links. `quit` ends whatever it waits for.
+/// The same as [`open_profile`], without waiting for links. `quit` ends whatever it waits for.
 pub fn make(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<Session> {
     let config = engine_config(profile);
-    // The control thread sleeps while the worker measures; were it on another core, it would
-    // disturb the forwarder there.
-    let core = config.worker_cores[0];
-    quiver_core::cpu::pin_to_core(core).with_context(|| format!("cores: core {core} cannot be used"))?;
+    stay_on(&config)?;
     let drivers = Drivers::new(quit);
     let mut session = Generator::new(profile, config, Clock::tsc(), drivers)?;
     session.start()?;
     Ok(session)
+}
+
+/// What a profile is measured with: as [`make_tested`], or a generator of transactions.
+pub fn make_machine(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<Machine<Drivers>> {
+    if profile.stateful.is_none() {
+        return Ok(make_tested(profile, quit)?.into());
+    }
+    let config = engine_config(profile);
+    let config = EngineConfig { buffers: config.buffers * STATEFUL_BUFFERS_FACTOR, ..config };
+    stay_on(&config)?;
+    let mut generator = StatefulGenerator::new(profile, config, Clock::tsc(), Drivers::new(quit))?;
+    generator.start()?;
+    Ok(generator.into())
+}
+
+/// The control thread sleeps while the worker measures; were it on another core, it would disturb the
+/// forwarder there.
+fn stay_on(config: &EngineConfig) -> anyhow::Result<()> {
+    let core = config.worker_cores[0];
+    quiver_core::cpu::pin_to_core(core).with_context(|| format!("cores: core {core} cannot be used"))
 }

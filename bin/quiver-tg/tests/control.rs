@@ -20,7 +20,8 @@ struct Under(Execution<Bench2>);
 
 impl Desk {
     fn new() -> Desk {
-        let make = |profile: &_| Ok(unlinked(profile, usize::MAX, Box::new(|port, _, _| cross(port, 5_000))));
+        let make =
+            |profile: &_| Ok(unlinked(profile, usize::MAX, Box::new(|port, _, _| cross(port, 5_000))).into());
         Desk { station: Station::new(make), commands: commands() }
     }
 

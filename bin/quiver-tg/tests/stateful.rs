@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use quiver_core::clock::Clock;
 use quiver_tg::drivers::{Drivers, engine_config};
-use quiver_tg::generator::Nobody;
+use quiver_tg::faults::FaultsReport;
 use quiver_tg::profile::Profile;
 use quiver_tg::request::{Measure, Rate};
 use quiver_tg::stateful::generator::StatefulGenerator;
-use quiver_tg::stateful::report::StatefulReport;
+use quiver_tg::stateful::report::{SideReport, StatefulReport};
 
 fn measure(name: &str, gateways: [&str; 2], stateful: &str, rate: Rate) -> Vec<StatefulReport> {
     let socket = std::env::temp_dir().join(format!("quiver-tg-{name}-{}.sock", std::process::id()));
@@ -27,7 +27,7 @@ fn measure(name: &str, gateways: [&str; 2], stateful: &str, rate: Rate) -> Vec<S
     generator.start().expect("worker");
     generator.wait_for_links().expect("links");
     // Twice: the second one finds nothing of the first.
-    let measured = (0..2).map(|_| generator.measure(&Measure::new(rate, 5.0), &mut Nobody).expect("report"));
+    let measured = (0..2).map(|_| generator.measure(&Measure::new(rate, 5.0)).expect("report"));
     let reports: Vec<_> = measured.collect();
     drop(generator);
     let _ = std::fs::remove_file(&socket);
@@ -59,7 +59,7 @@ fn tcp_connections_begin_and_end() {
         check_all(&report, 500);
         // Seven packets each, and more only where a timer ran out.
         let packets = |side: &Option<_>| {
-            let side: &quiver_tg::stateful::report::SideReport = side.as_ref().expect("side");
+            let side: &SideReport = side.as_ref().expect("side");
             side.packets["tx_packets"].as_u64().expect("count")
         };
         assert!(packets(&report.clients) >= 2_000 && packets(&report.servers) >= 1_500);
@@ -87,6 +87,71 @@ fn udp_packets_are_answered_over_ip6_as_fast_as_they_go() {
 }
 
 #[test]
+fn tags_of_ports_are_around_everything() {
+    for vlan in ["7", "[{dot1ad: 10}, 20]"] {
+        let ports = BY_QUESTION.map(|port| format!("{port}, vlan: {vlan}"));
+        let keys =
+            format!("{{kind: tcp, request_bytes: 5000, response_bytes: 5000, {HOSTS}, rate_cps: 1000}}");
+        let name = format!("tags{}", vlan.len());
+        for report in measure(&name, [&ports[0], &ports[1]], &keys, Rate::Max) {
+            check_all(&report, 500);
+            assert_eq!(report.unready_hosts, 0);
+            let foreign = |side: &Option<SideReport>| side.as_ref().expect("side").packets["foreign"].clone();
+            assert_eq!((foreign(&report.clients), foreign(&report.servers)), (0.into(), 0.into()));
+        }
+    }
+}
+
+/// Faults of every kind at both ports.
+const FAULTS: &str =
+    "faults: {loss: 0.02, duplicate: 0.02, reorder: 0.02, corrupt: 0.02, delay: 0.02, seed: 5}";
+
+/// Packets that were sent are those that came, and those that something was done to.
+fn check_balance(report: &StatefulReport) {
+    assert_eq!(report.per_direction.len(), 2);
+    let done = |f: fn(&FaultsReport) -> u64| report.faults.iter().map(|port| f(&port.faults)).sum::<u64>();
+    let lost: i64 = report.per_direction.iter().map(|way| way.lost).sum();
+    for way in &report.per_direction {
+        assert_eq!(way.offered as i64, way.received as i64 + way.lost, "{way:?}");
+    }
+    let (gone, doubled) =
+        (done(|f| f.lost) + done(|f| f.overflowed) + report.tx_ring_full, done(|f| f.duplicated));
+    assert_eq!(lost, gone as i64 - doubled as i64, "{report:?}");
+    let each = [done(|f| f.lost), doubled, done(|f| f.reordered), done(|f| f.corrupted), done(|f| f.delayed)];
+    assert!(each.iter().all(|count| *count > 0), "{each:?}");
+}
+
+#[test]
+fn tcp_recovers_from_faults_of_every_kind_and_packets_balance() {
+    let ports = BY_QUESTION.map(|port| format!("{port}, {FAULTS}"));
+    let keys = format!("{{kind: tcp, request_bytes: 11111, response_bytes: 11111, {HOSTS}, rate_cps: 1000}}");
+    for report in measure("faults", [&ports[0], &ports[1]], &keys, Rate::Max) {
+        let clients = report.clients.as_ref().expect("clients");
+        let counts = &clients.transactions;
+        assert_eq!((counts.attempted, counts.successful, counts.failed), (500, 500, 0), "{report:?}");
+        let seen = |name: &str| clients.packets[name].as_u64().expect("a count");
+        assert!(seen("retransmitted") > 0 && seen("bad_checksum") > 0 && seen("repeated") > 0, "{report:?}");
+        check_balance(&report);
+    }
+}
+
+#[test]
+fn udp_transactions_that_lose_a_packet_fail_and_all_are_counted() {
+    let ports = BY_QUESTION.map(|port| format!("{port}, {FAULTS}"));
+    let hosts = HOSTS.replace("timeout_s: 60", "timeout_s: 2");
+    let keys = format!("{{kind: udp, requests: 33, responses: 33, {hosts}, rate_cps: 1000}}");
+    for report in measure("faults-udp", [&ports[0], &ports[1]], &keys, Rate::Max) {
+        let counts = &report.clients.as_ref().expect("clients").transactions;
+        assert_eq!((counts.attempted, counts.open), (500, 0));
+        assert_eq!(counts.attempted, counts.successful + counts.failed);
+        // 66 packets of which one in 25 is lost or damaged: hardly one in ten comes through.
+        assert!(counts.failed > counts.successful, "{report:?}");
+        assert!(counts.connected >= counts.successful);
+        check_balance(&report);
+    }
+}
+
+#[test]
 fn a_gateway_that_does_not_answer_is_named() {
     let socket = std::env::temp_dir().join(format!("quiver-tg-silent-{}.sock", std::process::id()));
     let port =
@@ -102,7 +167,7 @@ fn a_gateway_that_does_not_answer_is_named() {
         StatefulGenerator::new(&profile, engine_config(&profile), Clock::tsc(), drivers).expect("generator");
     generator.start().expect("worker");
     generator.wait_for_links().expect("links");
-    let error = generator.measure(&Measure::new(Rate::Pps(10.0), 1.0), &mut Nobody).expect_err("no gateway");
+    let error = generator.measure(&Measure::new(Rate::Pps(10.0), 1.0)).expect_err("no gateway");
     assert!(format!("{error:#}").contains("198.18.0.9"), "{error:#}");
     drop(generator);
     let _ = std::fs::remove_file(&socket);

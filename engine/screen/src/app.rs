@@ -99,11 +99,19 @@ impl<V: View> App<V> {
                 match picture {
                     Some(picture) if !self.is_paused => {
                         self.picture = Some(picture);
+                        self.leave_missing_pane();
                         true
                     }
                     _ => self.returned,
                 }
             }
+        }
+    }
+
+    /// The pane before one that the picture does not have; before the first stands the last.
+    fn leave_missing_pane(&mut self) {
+        if !self.has(self.pane) {
+            self.turn_pane(V::PANES.len() - 1);
         }
     }
 
@@ -170,11 +178,17 @@ impl<V: View> App<V> {
     }
 
     fn turn_pane(&mut self, by: usize) {
-        self.show_pane((self.pane + by) % V::PANES.len());
+        let panes = V::PANES.len();
+        let turned = (1..=panes).map(|times| (self.pane + times * by) % panes).find(|pane| self.has(*pane));
+        self.show_pane(turned.unwrap_or(self.pane));
+    }
+
+    fn has(&self, pane: usize) -> bool {
+        self.picture.as_ref().is_none_or(|picture| picture.has(pane))
     }
 
     fn show_pane(&mut self, pane: usize) {
-        if pane < V::PANES.len() {
+        if pane < V::PANES.len() && self.has(pane) {
             self.pane = pane;
             self.top_row = 0;
             self.choice.order = self.orders[pane];

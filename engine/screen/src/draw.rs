@@ -100,7 +100,8 @@ fn warning<V: View>(app: &App<V>) -> String {
 
 fn tab_line<V: View>(app: &App<V>) -> Line<'static> {
     let mut spans = Vec::new();
-    for (index, pane) in V::PANES.iter().enumerate() {
+    let is_there = |index: usize| app.picture.as_ref().is_none_or(|picture| picture.has(index));
+    for (index, pane) in V::PANES.iter().enumerate().filter(|(index, _)| is_there(*index)) {
         let style = if index == app.pane { reversed().add_modifier(Modifier::BOLD) } else { plain() };
         spans.push(Span::styled(format!(" {} {} ", index + 1, pane.title), style));
     }

@@ -40,6 +40,11 @@ pub trait View: Sized + 'static {
     /// The rows of a pane, by its place, before filter and order.
     fn rows(&self, pane: usize, choice: &Choice) -> Vec<Vec<Value>>;
 
+    /// Whether it has a pane at all; one that it has not is not shown.
+    fn has(&self, _pane: usize) -> bool {
+        true
+    }
+
     /// The line of sums.
     fn totals(&self) -> String;
 

@@ -11,7 +11,7 @@ pub fn text<V: View>(picture: &V, choice: &Choice, utf8: bool) -> String {
     if let Some(alert) = picture.alert() {
         let _ = writeln!(out, "{}", clean(&alert, utf8));
     }
-    for (index, pane) in V::PANES.iter().enumerate() {
+    for (index, pane) in V::PANES.iter().enumerate().filter(|(index, _)| picture.has(*index)) {
         let rows = rows(index, picture, choice);
         let shown: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|value| clean(&value.show(), utf8)).collect()).collect();

@@ -31,6 +31,9 @@ pub struct Checked {
     pub streams: Vec<CheckedStream>,
     /// It has transactions in the place of streams.
     pub is_stateful: bool,
+    /// They, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<String>,
 }
 
 /// A port.
@@ -125,6 +128,7 @@ impl Checked {
             ports,
             streams: streams.collect::<anyhow::Result<_>>()?,
             is_stateful: profile.stateful.is_some(),
+            transactions: profile.stateful.as_ref().map(|stateful| stateful.value.in_words()),
         })
     }
 

@@ -23,8 +23,8 @@ pub fn render(checked: &Checked) -> String {
         let gateway = port.gateway.as_ref().map_or(String::new(), |gateway| format!(", gateway {gateway}"));
         let _ = writeln!(text, "port {}    {}, {}{gateway}", port.port, port.device, port.mac);
     }
-    if checked.is_stateful {
-        text.push_str("transactions of clients and servers in the place of streams\n");
+    if let Some(transactions) = &checked.transactions {
+        let _ = writeln!(text, "transactions {transactions}");
     }
     for stream in &checked.streams {
         stream_in_words(&mut text, stream);

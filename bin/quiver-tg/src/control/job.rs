@@ -74,20 +74,32 @@ impl<S: Surroundings> Job<Station<S>> for Waiting {
             Outcome::Unknown => Err(Refusal::new("the measurement was given up")),
             Outcome::UnderWay => {
                 if self.told.elapsed() >= TELL_EVERY
-                    && let Some(look) = station.look()
+                    && let Some(progress) = progress(station)
                 {
                     self.told = Instant::now();
-                    let received = look.streams.iter().map(|s| s.1).sum::<u64>();
-                    let sent = look.streams.iter().map(|s| s.0).sum::<u64>();
-                    let what = format!("ms measured; {sent} frames sent, {received} back");
-                    let ms = |seconds: f64| (seconds * 1e3) as u64;
-                    sink.progress(Progress { what, done: ms(look.at_s), total: ms(look.of_s) });
+                    sink.progress(progress);
                 }
                 // Not more often: the control thread shares the worker's core.
                 Ok(later(station.pause().min(TELL_EVERY)))
             }
         }
     }
+}
+
+/// How far the measurement under way is.
+fn progress<S: Surroundings>(station: &Station<S>) -> Option<Progress> {
+    let ms = |seconds: f64| (seconds * 1e3) as u64;
+    if let Some(look) = station.transactions() {
+        let side = look.clients.as_ref().or(look.servers.as_ref())?;
+        let (begun, done) = (side.transactions.attempted.get(), side.transactions.successful.get());
+        let what = format!("ms measured; {begun} transactions begun, {done} successful");
+        return Some(Progress { what, done: ms(look.at_s), total: ms(look.of_s) });
+    }
+    let look = station.look()?;
+    let received = look.streams.iter().map(|s| s.1).sum::<u64>();
+    let sent = look.streams.iter().map(|s| s.0).sum::<u64>();
+    let what = format!("ms measured; {sent} frames sent, {received} back");
+    Some(Progress { what, done: ms(look.at_s), total: ms(look.of_s) })
 }
 
 /// What a measurement under way is changed to.

@@ -3,9 +3,11 @@
 use quiver_control::{Cell, Column, Command, Commands, Output, Refusal, Table};
 use serde_json::{Value as Json, json};
 
+use super::machine::Machine;
 use super::station::{Measured, Station};
-use crate::generator::Surroundings;
-use crate::table::{grouped, render, scaled};
+use super::transactions;
+use crate::generator::{PortState, Surroundings};
+use crate::table::{grouped, scaled};
 
 /// Declare them.
 pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
@@ -38,7 +40,7 @@ pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
                 let mut kept: Vec<&Measured> = station.results().rev().take(count).collect();
                 kept.reverse();
                 let texts =
-                    kept.iter().map(|m| format!("measurement {}\n{}", m.measurement, render(&m.report)));
+                    kept.iter().map(|m| format!("measurement {}\n{}", m.measurement, m.report.render()));
                 Ok(Output::both(texts.collect::<Vec<_>>().join("\n"), json!(kept)))
             }),
     );
@@ -46,7 +48,7 @@ pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
 
 /// One result, as text and as JSON.
 pub fn result(measured: &Measured) -> Output {
-    Output::both(render(&measured.report), json!(measured))
+    Output::both(measured.report.render(), json!(measured))
 }
 
 /// Ports and streams.
@@ -71,16 +73,35 @@ pub fn profile<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refu
         table.row().cell(number).cell(&port.name).cell(link(port.is_up));
     }
     let path = loaded.profile.path.display().to_string();
-    Ok(Output::none().field("Profile", path).table("ports", table).table("streams", streams))
+    let output = Output::none().field("Profile", path);
+    let output = match &loaded.profile.stateful {
+        Some(stateful) => output.field("Transactions", stateful.value.in_words()),
+        None => output,
+    };
+    Ok(output.table("ports", table).table("streams", streams))
 }
 
 fn link(is_up: bool) -> &'static str {
     if is_up { "up" } else { "down" }
 }
 
+/// What ports do now.
+pub fn ports<S: Surroundings>(machine: &mut Machine<S>) -> Vec<Json> {
+    let one = |(number, port): (usize, &PortState)| {
+        json!({
+            "port": number, "name": port.name, "link": link(port.is_up),
+            "tx_frames": port.tx_frames, "tx_bytes": port.tx_bytes, "tx_refused": port.tx_refused,
+            "rx_frames": port.rx_frames, "rx_bytes": port.rx_bytes,
+        })
+    };
+    machine.port_states().iter().enumerate().map(one).collect()
+}
+
 /// What streams and ports do now.
 fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
-    station.loaded()?;
+    if station.loaded()?.generator.of_transactions().is_some() {
+        return transactions::statistics(station);
+    }
     let look = station.look();
     let state = match &look {
         None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
@@ -121,18 +142,7 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
     }
     let generator = &mut station.loaded()?.generator;
     let now_ns = generator.engine().now_ns();
-    let ports: Vec<Json> = generator
-        .port_states()
-        .iter()
-        .enumerate()
-        .map(|(n, port)| {
-            json!({
-                "port": n, "name": port.name, "link": link(port.is_up),
-                "tx_frames": port.tx_frames, "tx_bytes": port.tx_bytes, "tx_refused": port.tx_refused,
-                "rx_frames": port.rx_frames, "rx_bytes": port.rx_bytes,
-            })
-        })
-        .collect();
+    let ports = ports(generator);
     let json = json!({
         "state": state, "now_ns": now_ns, "profile": station.loaded()?.profile.path.display().to_string(),
         "measurement": station.measurement,

@@ -8,12 +8,13 @@ use quiver_control::{Names, Refusal};
 use serde::Serialize;
 
 use super::job::Wanted;
+use super::machine::{Found, Machine};
 use super::sampler::{Rates, Sampler};
-use crate::generator::{Generator, Surroundings};
+use crate::generator::Surroundings;
 use crate::measuring::{Look, Turn};
 use crate::profile::{Profile, ProfileError, StreamRate};
-use crate::report::Report;
 use crate::request::{Measure, Rate};
+use crate::stateful::measuring::Look as StatefulLook;
 
 /// Results that are kept.
 pub const RESULTS_MAX: usize = 64;
@@ -30,7 +31,7 @@ pub struct Measured {
     pub measurement: u64,
     /// What was found.
     #[serde(flatten)]
-    pub report: Report,
+    pub report: Found,
 }
 
 /// How a measurement that was asked for stands.
@@ -45,7 +46,7 @@ pub enum Outcome<'a> {
     Unknown,
 }
 
-type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<Generator<S>>>;
+type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<Machine<S>>>;
 
 /// The state.
 pub struct Station<S> {
@@ -66,7 +67,7 @@ pub struct Station<S> {
 /// A profile and its generator.
 pub(super) struct Loaded<S> {
     pub(super) profile: Profile,
-    pub(super) generator: Generator<S>,
+    pub(super) generator: Machine<S>,
     /// Until when links are waited for; `None` once they are there.
     pub(super) waits_until_ns: Option<u64>,
 }
@@ -75,7 +76,7 @@ impl<S> Names for Station<S> {}
 
 impl<S: Surroundings> Station<S> {
     /// With nothing loaded; `make` makes a profile's generator and starts it.
-    pub fn new(make: impl FnMut(&Profile) -> anyhow::Result<Generator<S>> + 'static) -> Station<S> {
+    pub fn new(make: impl FnMut(&Profile) -> anyhow::Result<Machine<S>> + 'static) -> Station<S> {
         Station {
             make: Box::new(make),
             loaded: None,
@@ -93,12 +94,6 @@ impl<S: Surroundings> Station<S> {
     /// loaded already goes, unless this one cannot be read.
     pub fn load(&mut self, profile: Profile) -> Result<(), Refusal> {
         self.check_idle("a profile is loaded")?;
-        if let Some(stateful) = &profile.stateful {
-            let line = stateful.referenced.line() as u32;
-            return Err(Refusal::new("stateful: transactions are not measured here")
-                .in_file(profile.path.display().to_string(), line)
-                .remedy("`quiver-tg run` measures them"));
-        }
         // The sockets and devices of the one before are needed again.
         self.loaded = None;
         self.sampler = Sampler::default();
@@ -184,8 +179,10 @@ impl<S: Surroundings> Station<S> {
         if loaded.waits_until_ns.is_some() {
             return None; // who loads it looks for the links
         }
-        if let Some(look) = loaded.generator.look() {
-            self.sampler.see(&look, || loaded.generator.spreads());
+        if let Some(generator) = loaded.generator.of_streams()
+            && let Some(look) = generator.look()
+        {
+            self.sampler.see(&look, || generator.spreads());
         }
         let number = self.measurement;
         let result = match loaded.generator.turn() {
@@ -228,9 +225,20 @@ impl<S: Surroundings> Station<S> {
         self.loaded.as_ref().is_some_and(|loaded| loaded.generator.is_measuring())
     }
 
-    /// How far the measurement under way is.
+    /// How far the measurement of streams under way is.
     pub fn look(&self) -> Option<Look> {
-        self.loaded.as_ref()?.generator.look()
+        match &self.loaded.as_ref()?.generator {
+            Machine::Streams(generator) => generator.look(),
+            Machine::Transactions(_) => None,
+        }
+    }
+
+    /// How far the measurement of transactions under way is.
+    pub fn transactions(&self) -> Option<StatefulLook> {
+        match &self.loaded.as_ref()?.generator {
+            Machine::Streams(_) => None,
+            Machine::Transactions(generator) => generator.look(),
+        }
     }
 
     /// Was it asked to end?
@@ -249,7 +257,7 @@ impl<S: Surroundings> Station<S> {
     }
 
     /// The generator, when a profile is loaded.
-    pub fn generator(&mut self) -> Option<&mut Generator<S>> {
+    pub fn generator(&mut self) -> Option<&mut Machine<S>> {
         self.loaded.as_mut().map(|loaded| &mut loaded.generator)
     }
 
@@ -258,7 +266,7 @@ impl<S: Surroundings> Station<S> {
     }
 
     /// The generator, while it measures.
-    pub(super) fn measuring(&mut self) -> Result<&mut Generator<S>, Refusal> {
+    pub(super) fn measuring(&mut self) -> Result<&mut Machine<S>, Refusal> {
         let loaded = self.loaded()?;
         if loaded.generator.is_measuring() {
             return Ok(&mut loaded.generator);

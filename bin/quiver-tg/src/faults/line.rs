@@ -9,8 +9,7 @@ use quiver_core::device::RxQueue;
 use quiver_core::ring::Consumer;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
-use super::{Done, Faults};
-use crate::receiver::end_of;
+use super::{Done, Faults, Subject};
 use crate::stamp::{STAMP_BYTES, Stamp};
 use crate::traffic::Random;
 
@@ -86,6 +85,9 @@ struct Overtaken {
 /// The line.
 pub struct FaultLine {
     faults: Faults,
+    subject: Subject,
+    /// Frames of the subject that have come.
+    seen: u64,
     thresholds: Thresholds,
     random: Random,
     input: Consumer<Packet>,
@@ -99,18 +101,21 @@ pub struct FaultLine {
     loss_left: u32,
 }
 
-/// A frame's stamp, if it is whole.
-pub(super) fn end_stamp(packet: &Packet) -> Option<Stamp> {
-    end_of(packet).and_then(|end| Stamp::decode(&end).ok())
-}
-
 impl FaultLine {
-    /// Frames come by `input` and go to the node `receiver`.
-    pub fn new(faults: &Faults, input: Consumer<Packet>, receiver: NodeId, done: Arc<Done>) -> FaultLine {
+    /// Frames come by `input` and go to the node `receiver`; faults befall those of `subject`.
+    pub fn new(
+        faults: &Faults,
+        subject: Subject,
+        input: Consumer<Packet>,
+        receiver: NodeId,
+        done: Arc<Done>,
+    ) -> FaultLine {
         FaultLine {
             thresholds: Thresholds::new(faults),
             random: Random::new(faults.seed),
             faults: faults.clone(),
+            subject,
+            seen: 0,
             input,
             receiver,
             done,
@@ -184,9 +189,11 @@ impl FaultLine {
 
     /// What becomes of a frame.
     fn decide(&mut self, packet: Packet, now_ns: u64, frame: &mut Frame, cx: &mut Context<'_>) {
-        let Some(stamp) = end_stamp(&packet) else {
+        let measurement = self.done.measurement.get() as u8;
+        let Some(stamp) = self.subject.stamp_of(&packet, measurement, self.seen) else {
             return give(frame, packet, cx); // not the generator's
         };
+        self.seen += 1;
         if self.loss_left > 0 {
             self.loss_left -= 1;
             return self.lose(packet, &stamp, cx);
@@ -250,6 +257,10 @@ impl FaultLine {
     }
 
     fn corrupt(&mut self, mut packet: Packet, stamp: &Stamp, frame: &mut Frame, cx: &mut Context<'_>) {
+        if self.subject.flip(&mut packet, &mut self.random) {
+            self.count(stamp, |d| &d.corrupted);
+            return give(frame, packet, cx);
+        }
         let mut end = stamp.encode();
         let bit = self.random.below(8 * (STAMP_BYTES - MAGIC_BYTES) as u64) as usize;
         end[MAGIC_BYTES + bit / 8] ^= 1 << (bit % 8);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use quiver_core::ring::Producer;
 use quiver_core::{Context, Frame, Node, Packet};
 
-use super::Done;
-use super::line::end_stamp;
+use super::{Done, Subject};
 
 /// Frames between the node and its line: some passes of a busy port.
 pub const RING_FRAMES: usize = 2048;
@@ -14,13 +13,14 @@ pub const RING_FRAMES: usize = 2048;
 /// The node.
 pub struct FaultNode {
     line: Producer<Packet>,
+    subject: Subject,
     done: Arc<Done>,
 }
 
 impl FaultNode {
     /// Before this line.
-    pub fn new(line: Producer<Packet>, done: Arc<Done>) -> FaultNode {
-        FaultNode { line, done }
+    pub fn new(line: Producer<Packet>, subject: Subject, done: Arc<Done>) -> FaultNode {
+        FaultNode { line, subject, done }
     }
 }
 
@@ -28,9 +28,9 @@ impl Node for FaultNode {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         for packet in frame.drain() {
             if let Err(unfit) = self.line.put(packet) {
-                let counts = end_stamp(&unfit)
-                    .is_some_and(|stamp| u64::from(stamp.measurement) == self.done.measurement.get());
-                if counts {
+                let measurement = self.done.measurement.get();
+                let stamp = self.subject.stamp_of(&unfit, measurement as u8, 0);
+                if stamp.is_some_and(|stamp| u64::from(stamp.measurement) == measurement) {
                     self.done.overflowed.add(1);
                 }
                 cx.buffers.free(unfit);

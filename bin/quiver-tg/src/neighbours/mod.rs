@@ -13,7 +13,7 @@ use quiver_wire::ip6::address;
 use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireError, arp, icmp4, ip4, ip6};
 
 pub use envelope::Envelope;
-use envelope::Letter;
+pub use envelope::Letter;
 pub use gateway::{Gateway, Heard};
 
 use crate::profile::{Addresses, Port};
@@ -51,6 +51,11 @@ impl Neighbours {
             hosts: Box::default(),
             gateway: port.gateway.map(|gateway| (gateway, heard.clone())),
         }
+    }
+
+    /// What its frames are in.
+    pub fn envelope(&self) -> &Envelope {
+        &self.envelope
     }
 
     /// Play these hosts as well.

@@ -177,12 +177,6 @@ impl Profile {
             checked.or_else(|message| self.wrong(&capture.referenced, message))?;
         }
         if let Some(stateful) = &self.stateful {
-            if let Some(capture) = self.captures.first() {
-                return self.wrong(&capture.referenced, "captures go with streams, not with `stateful`");
-            }
-            if let Some(port) = self.ports.iter().find(|port| port.value.faults.is_some()) {
-                return self.wrong(&port.referenced, "faults go with streams, not with `stateful`");
-            }
             return self.check_stateful(stateful);
         }
         if self.streams.is_empty() || self.streams.len() > STREAMS_MAX {
@@ -195,9 +189,6 @@ impl Profile {
     fn check_stateful(&self, stateful: &Spanned<crate::stateful::Stateful>) -> Result<(), ProfileError> {
         if let Some(stream) = self.streams.first() {
             return self.wrong(&stream.referenced, "streams and stateful do not go together; choose one");
-        }
-        if let Some(port) = self.ports.iter().find(|port| !port.value.vlan.0.is_empty()) {
-            return self.wrong(&port.referenced, "transactions are sent without tags; leave `vlan` out");
         }
         let checked = stateful.value.check(&self.ports);
         checked.or_else(|message| self.wrong(&stateful.referenced, format!("stateful: {message}")))

@@ -24,6 +24,11 @@ pub struct Tag {
 pub struct Tags(pub Vec<Tag>);
 
 impl Tags {
+    /// Bytes of them in a frame.
+    pub fn bytes(&self) -> usize {
+        4 * self.0.len()
+    }
+
     /// Put them into headers that say no tag of their own.
     pub fn put_on(&self, layers: &mut Layers) {
         let at = usize::from(layers.0.first().is_some_and(|layer| layer.spec.is(&header::ETHERNET)));

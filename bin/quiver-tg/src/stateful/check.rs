@@ -14,8 +14,12 @@ impl Stateful {
     pub fn check(&self, ports: &[Spanned<Port>]) -> Result<(), String> {
         self.check_hosts(ports)?;
         self.check_transaction()?;
-        let seconds =
-            [("ramp_up_s", self.ramp_up_s), ("hold_s", self.hold_s), ("time_wait_s", self.time_wait_s)];
+        let seconds = [
+            ("ramp_up_s", self.ramp_up_s),
+            ("hold_s", self.hold_s),
+            ("time_wait_s", self.time_wait_s),
+            ("ready_s", self.ready_s),
+        ];
         for (key, value) in seconds {
             if !(0.0..=SECONDS_MAX).contains(&value) {
                 return Err(format!("{key} {value} is outside 0..={SECONDS_MAX}"));
@@ -47,7 +51,6 @@ impl Stateful {
                 return Err(format!("{key}: on names a port that is not there; there are ports 0 to {last}"));
             }
         }
-        check_streams_only(ports)?;
         let servers = self.servers.hosts().ok_or_else(|| wrong_range("servers"))?;
         if let Some(on) = self.servers.on {
             check_gateway("servers", &ports[on].value, &servers)?;
@@ -145,19 +148,6 @@ fn wrong_range(key: &str) -> String {
     format!("{key}: count is outside 1..={HOSTS_MAX}, or leaves the addresses' family")
 }
 
-/// Transactions know nothing of what a port does to the frames of streams.
-fn check_streams_only(ports: &[Spanned<Port>]) -> Result<(), String> {
-    for port in ports.iter().map(|port| &port.value) {
-        if !port.vlan.0.is_empty() {
-            return Err("a port has vlan, which is for streams; leave it out".into());
-        }
-        if port.faults.is_some() {
-            return Err("a port has faults, which are for streams; leave them out".into());
-        }
-    }
-    Ok(())
-}
-
 fn check_gateway(key: &str, port: &Port, hosts: &Hosts) -> Result<(), String> {
     match port.gateway {
         Some(gateway) if gateway.is_ipv6() != hosts.is_ip6() => {
@@ -229,11 +219,6 @@ mod tests {
         assert!(refused("{kind: tcp, servers: {first: 20.0.0.0}}").contains("nobody"));
         assert!(refused(&format!("{{kind: tcp, {servers}, port: 0}}}}")).contains("1 to 65535"));
         assert!(refused(&format!("{{kind: tcp, {servers}, port: any}}}}")).contains("same"));
-        let tagged: Vec<Spanned<Port>> =
-            serde_saphyr::from_str("[{tap: {name: a}, vlan: 7}]").expect("ports");
-        let alone: Stateful =
-            serde_saphyr::from_str("{kind: tcp, servers: {on: 0, first: 20.0.0.0}}").expect("YAML");
-        assert!(alone.check(&tagged).expect_err("must be refused").contains("vlan"));
         let many = "{kind: tcp, clients: {on: 0, first: 10.0.0.0}, servers: {first: 20.0.0.0, count: 5000}}";
         assert!(refused(many).contains("gateway"));
     }

@@ -80,6 +80,11 @@ pub struct Transactions {
 }
 
 impl Transactions {
+    /// Those that failed, by why.
+    pub fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Failure::ALL.iter().map(|(failure, name)| (*name, self.failed[*failure as usize].get()))
+    }
+
     /// All that failed.
     pub fn failed_total(&self) -> u64 {
         self.failed.iter().map(Count::get).sum()

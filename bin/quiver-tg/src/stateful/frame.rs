@@ -5,16 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Message as Icmp4Message, Repr as Icmp4, unreachable};
 use quiver_wire::icmp6::{self, Message as Icmp6};
-use quiver_wire::{
-    EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, ip4, ip6, tcp, udp,
-};
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, ip4, ip6, tcp, udp};
 
 use super::hosts::Hosts;
 use super::key::Key;
+use super::link::Link;
 use super::profile::Kind;
+use crate::profile::Tags;
 
-/// Bytes of an Ethernet header.
-pub const ETHERNET_BYTES: usize = 14;
 /// The shortest frame on a wire, without FCS (IEEE 802.3 §3.2.8).
 const FRAME_BYTES_MIN: usize = 60;
 /// Time to live and hop limit.
@@ -84,15 +82,12 @@ struct Ip<'a> {
     payload: &'a [u8],
 }
 
-/// What a frame for one of `hosts` says.
+/// What a frame for one of a side's hosts says.
 #[inline]
-pub fn read<'a>(frame: &'a [u8], hosts: &Hosts, kind: Kind) -> Result<Arrival<'a>, Unread> {
-    let (ethernet, packet) = EthernetHeader::split(frame).ok_or(Unread::Foreign)?;
-    let ip = match ethernet.ether_type() {
-        EtherType::IPV4 if !hosts.is_ip6() => read_ip4(packet, hosts)?,
-        EtherType::IPV6 if hosts.is_ip6() => read_ip6(packet, hosts)?,
-        _ => return Err(Unread::Foreign),
-    };
+pub fn read<'a>(frame: &'a [u8], heading: &Heading, kind: Kind) -> Result<Arrival<'a>, Unread> {
+    let hosts = &heading.hosts;
+    let (from, packet) = heading.link.open(frame).ok_or(Unread::Foreign)?;
+    let ip = if hosts.is_ip6() { read_ip6(packet, hosts)? } else { read_ip4(packet, hosts)? };
     let near = hosts.place_of(ip.destination).ok_or(Unread::Foreign)?;
     let (key, content) = match (ip.protocol, kind) {
         (IpProtocol::UDP, Kind::Udp) => read_udp(&ip, near)?,
@@ -107,7 +102,7 @@ pub fn read<'a>(frame: &'a [u8], hosts: &Hosts, kind: Kind) -> Result<Arrival<'a
         }
         _ => return Err(Unread::Foreign),
     };
-    Ok(Arrival { key, from: ethernet.source, content })
+    Ok(Arrival { key, from, content })
 }
 
 #[inline]
@@ -254,13 +249,18 @@ pub struct Outgoing {
 /// Whose frames are written: what they begin with.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading {
-    /// The side's layer 2 address.
-    pub mac: MacAddress,
+    /// The side's layer 2 address and tags.
+    pub link: Link,
     /// Its hosts.
     pub hosts: Hosts,
 }
 
 impl Heading {
+    /// Of these hosts at `mac`, behind these tags.
+    pub fn new(mac: MacAddress, tags: &Tags, hosts: Hosts) -> Heading {
+        Heading { link: Link::new(mac, tags, hosts.is_ip6()), hosts }
+    }
+
     fn ip_bytes(&self) -> usize {
         if self.hosts.is_ip6() { Ip6Header::LEN } else { Ip4Header::LEN }
     }
@@ -268,10 +268,10 @@ impl Heading {
     /// Bytes of a frame around a transport's header and data.
     #[inline]
     pub fn frame_bytes(&self, transport_bytes: usize) -> usize {
-        (ETHERNET_BYTES + self.ip_bytes() + transport_bytes).max(FRAME_BYTES_MIN)
+        (self.link.bytes() + self.ip_bytes() + transport_bytes).max(FRAME_BYTES_MIN)
     }
 
-    /// Write Ethernet and IP headers; the place behind them, and the sum over the pseudo header.
+    /// Write layer 2 and IP headers; the place behind them, and the sum over the pseudo header.
     #[inline]
     fn begin<'a>(
         &self,
@@ -282,9 +282,7 @@ impl Heading {
         bytes: usize,
     ) -> Option<(&'a mut [u8], Sum)> {
         let near = self.hosts.bits_at(key.near());
-        let ether_type = if self.hosts.is_ip6() { EtherType::IPV6 } else { EtherType::IPV4 };
-        EthernetHeader::new(to, self.mac, ether_type).write(out).ok()?;
-        let packet = out.get_mut(ETHERNET_BYTES..)?;
+        let packet = self.link.write(out, to)?;
         let sum = if self.hosts.is_ip6() {
             let (source, destination) = (Ipv6Addr::from_bits(near), Ipv6Addr::from_bits(key.far()));
             Ip6Header::new(source, destination, protocol, HOPS, bytes as u16).write(packet).ok()?;

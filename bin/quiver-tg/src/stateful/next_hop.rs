@@ -6,18 +6,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use quiver_wire::icmp6::nd::{HOP_LIMIT, Message as Nd, Options};
 use quiver_wire::icmp6::{Message, within};
 use quiver_wire::ip6::address;
-use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, arp, ethernet};
+use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireError, arp};
 
 use super::hosts::{Hosts, bits_of};
+use crate::neighbours::Envelope;
 
 /// How long an answer may take before the question is asked again.
 const AGAIN_NS: u64 = 500_000_000;
 /// Questions asked at once.
 const AT_ONCE: usize = 16;
-/// Bytes of the longest question: Ethernet, IPv6, a solicitation with one option.
-const QUESTION_BYTES: usize = 14 + 40 + 24 + 8;
-/// The shortest frame on a wire, without FCS.
-const FRAME_BYTES_MIN: usize = 60;
+/// Bytes of the longest question: Ethernet, two tags, IPv6, a solicitation with one option.
+const QUESTION_BYTES: usize = 14 + 8 + 40 + 24 + 8;
 
 /// A question.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +35,7 @@ impl Question {
 /// The next hops of one side.
 pub struct NextHop {
     /// Who asks.
-    mac: MacAddress,
+    envelope: Envelope,
     from: IpAddr,
     /// Who is asked for: the gateway alone, or everybody who is sent to.
     targets: Hosts,
@@ -51,9 +50,9 @@ pub struct NextHop {
 
 impl NextHop {
     /// Everything goes to one gateway, or to each of `targets` itself.
-    pub fn new(mac: MacAddress, from: IpAddr, targets: Hosts, is_gateway: bool) -> NextHop {
+    pub fn new(envelope: Envelope, from: IpAddr, targets: Hosts, is_gateway: bool) -> NextHop {
         let macs = vec![None; targets.count() as usize].into_boxed_slice();
-        NextHop { mac, from, unknown: macs.len(), macs, targets, is_gateway, asked_ns: 0, place: 0 }
+        NextHop { envelope, from, unknown: macs.len(), macs, targets, is_gateway, asked_ns: 0, place: 0 }
     }
 
     /// How many have not answered.
@@ -81,7 +80,7 @@ impl NextHop {
 
     /// A frame that came may tell one; true when it did.
     pub fn learn(&mut self, frame: &[u8]) -> bool {
-        let Some((ip, mac)) = said(frame) else { return false };
+        let Some((ip, mac)) = self.said(frame) else { return false };
         if ip.is_ipv6() != self.targets.is_ip6() || !mac.is_unicast() {
             return false;
         }
@@ -128,52 +127,48 @@ impl NextHop {
     }
 
     fn ask_arp(&self, out: &mut [u8], from: Ipv4Addr, target: Ipv4Addr) -> Option<usize> {
-        let header = ethernet::Repr {
-            destination: MacAddress::BROADCAST,
-            source: self.mac,
-            ether_type: EtherType::ARP,
-        };
-        let at = header.emit(out).ok()?;
-        arp::Repr::request(self.mac, from, target).emit(out.get_mut(at..)?).ok()?;
-        Some(FRAME_BYTES_MIN)
+        let question = arp::Repr::request(self.envelope.mac(), from, target);
+        self.envelope.seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| question.emit(out))
     }
 
     fn ask_nd(&self, out: &mut [u8], from: Ipv6Addr, target: Ipv6Addr) -> Option<usize> {
         let group = address::solicited_node(target);
-        let destination = MacAddress::for_ip6_multicast(group);
-        let header = ethernet::Repr { destination, source: self.mac, ether_type: EtherType::IPV6 };
-        let at = header.emit(out).ok()?;
         // RFC 4861 §4.6.1: source link-layer address, one unit of eight octets.
         let mut option = [0; 8];
         option[..2].copy_from_slice(&[1, 1]);
-        option[2..].copy_from_slice(&self.mac.0);
+        option[2..].copy_from_slice(&self.envelope.mac().0);
         let options = Options::new(&option).ok()?;
         let message = Message::Nd(Nd::NeighborSolicitation { target, options });
-        let length = message.emit(from, group, out.get_mut(at + Ip6Header::LEN..)?).ok()?;
-        let header = Ip6Header::new(from, group, IpProtocol::ICMP6, HOP_LIMIT, length as u16);
-        header.write(out.get_mut(at..)?).ok()?;
-        Some(at + Ip6Header::LEN + length)
+        let to = MacAddress::for_ip6_multicast(group);
+        self.envelope.seal(out, to, EtherType::IPV6, |out| {
+            let have = out.len();
+            let room =
+                out.get_mut(Ip6Header::LEN..).ok_or(WireError::NoRoom { need: Ip6Header::LEN, have })?;
+            let length = message.emit(from, group, room)?;
+            Ip6Header::new(from, group, IpProtocol::ICMP6, HOP_LIMIT, length as u16).write(out)?;
+            Ok(Ip6Header::LEN + length)
+        })
     }
-}
 
-/// Which address is at which layer 2 address, if a frame says so.
-fn said(frame: &[u8]) -> Option<(IpAddr, MacAddress)> {
-    let (header, packet) = ethernet::Repr::parse(frame).ok()?;
-    match header.ether_type {
-        EtherType::ARP => {
-            let (said, _) = arp::Repr::parse(packet).ok()?;
-            Some((said.sender_ip.into(), said.sender_mac))
+    /// Which address is at which layer 2 address, if a frame says so.
+    fn said(&self, frame: &[u8]) -> Option<(IpAddr, MacAddress)> {
+        let letter = self.envelope.open(frame)?;
+        match letter.ether_type {
+            EtherType::ARP => {
+                let (said, _) = arp::Repr::parse(letter.packet).ok()?;
+                Some((said.sender_ip.into(), said.sender_mac))
+            }
+            EtherType::IPV6 => {
+                let (ip, message) = within(letter.packet)?;
+                let Message::Nd(said) = Message::parse(ip.source(), ip.destination(), message).ok()? else {
+                    return None;
+                };
+                said.check(ip.source(), ip.destination(), ip.hop_limit()).ok()?;
+                let Nd::NeighborAdvertisement { target, options, .. } = said else { return None };
+                Some((target.into(), options.target_mac().unwrap_or(letter.from)))
+            }
+            _ => None,
         }
-        EtherType::IPV6 => {
-            let (ip, message) = within(packet)?;
-            let Message::Nd(said) = Message::parse(ip.source(), ip.destination(), message).ok()? else {
-                return None;
-            };
-            said.check(ip.source(), ip.destination(), ip.hop_limit()).ok()?;
-            let Nd::NeighborAdvertisement { target, options, .. } = said else { return None };
-            Some((target.into(), options.target_mac().unwrap_or(header.source)))
-        }
-        _ => None,
     }
 }
 
@@ -185,10 +180,13 @@ mod tests {
     const OURS: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
     const THEIRS: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
 
-    fn ask_all(from: &str, targets: Hosts, played: &[&str]) -> NextHop {
-        let mut hop = NextHop::new(OURS, from.parse().expect("address"), targets, false);
+    fn ask_all(from: &str, targets: Hosts, played: &[&str], tags: &str) -> NextHop {
+        let tags: crate::profile::Tags = serde_saphyr::from_str(tags).expect("tags");
+        let envelope = Envelope::new(OURS, &tags);
+        let mut hop = NextHop::new(envelope, from.parse().expect("address"), targets, false);
         let family = if from.contains(':') { "ip6" } else { "ip4" };
         let port = serde_saphyr::from_str(&format!("{{{family}: {played:?}}}")).expect("a port");
+        let port = crate::profile::Port { vlan: tags, ..port };
         let neighbours = Neighbours::new(THEIRS, &port, &std::sync::Arc::default());
         let mut answers = Vec::new();
         for pass in 1..20 {
@@ -209,7 +207,7 @@ mod tests {
     #[test]
     fn who_answers_is_known_and_who_does_not_is_named() {
         let targets = Hosts::new("20.0.0.0".parse().expect("address"), 40).expect("hosts");
-        let hop = ask_all("10.0.0.1", targets, &["20.0.0.0", "20.0.0.39"]);
+        let hop = ask_all("10.0.0.1", targets, &["20.0.0.0", "20.0.0.39"], "[{dot1ad: 10}, 20]");
         assert_eq!((hop.unknown(), hop.first_unknown()), (38, "20.0.0.1".parse().ok()));
         assert_eq!(hop.of(0x1400_0027), Some(THEIRS));
         assert_eq!((hop.of(0x1400_0001), hop.of(0x1400_0040)), (None, None));
@@ -218,7 +216,7 @@ mod tests {
     #[test]
     fn neighbour_discovery_finds_them_as_well() {
         let targets = Hosts::new("2001:db8::5".parse().expect("address"), 1).expect("hosts");
-        let hop = ask_all("2001:db8::1", targets, &["2001:db8::5"]);
+        let hop = ask_all("2001:db8::1", targets, &["2001:db8::5"], "7");
         assert_eq!((hop.unknown(), hop.gateway()), (0, None));
         assert_eq!(hop.of(targets.bits_at(0)), Some(THEIRS));
     }

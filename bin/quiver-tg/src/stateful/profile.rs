@@ -120,7 +120,7 @@ pub struct Stateful {
     /// UDP: packets from the server, when it has all requests.
     #[serde(default)]
     pub responses: Option<u16>,
-    /// UDP: bytes of a frame without FCS.
+    /// UDP: bytes of a frame without tags and FCS.
     #[serde(default)]
     pub frame: Option<usize>,
     /// TCP: bytes from the client.
@@ -168,6 +168,10 @@ pub struct Stateful {
     /// After this long, without the rest, a transaction has failed.
     #[serde(default = "timeout_s")]
     pub timeout_s: f64,
+    /// How long the clients' pings may take to come back before transactions begin all the same; 0: none
+    /// are sent.
+    #[serde(default = "ready_s")]
+    pub ready_s: f64,
     /// Transactions that can be open at a time on each side.
     #[serde(default)]
     pub concurrent: Option<usize>,
@@ -190,6 +194,10 @@ fn first_port() -> u16 {
 
 fn timeout_s() -> f64 {
     10.0
+}
+
+fn ready_s() -> f64 {
+    5.0
 }
 
 fn time_wait_s() -> f64 {
@@ -228,6 +236,26 @@ impl Stateful {
     /// Bytes of Ethernet, IP and UDP headers.
     pub(super) fn header_bytes(&self) -> usize {
         if self.is_ip6() { 62 } else { 42 }
+    }
+
+    /// The whole of it on a line.
+    pub fn in_words(&self) -> String {
+        let kind = match self.kind {
+            Kind::Udp => format!("UDP, {} + {} packets", self.requests(), self.responses()),
+            Kind::Tcp => {
+                let bytes = [self.request_bytes, self.response_bytes].map(|bytes| bytes.unwrap_or(0));
+                format!("TCP, {} + {} bytes", bytes[0], bytes[1])
+            }
+        };
+        let clients = self.clients.as_ref().map_or("real clients".to_owned(), |clients| {
+            let (count, ports) = (clients.count, clients.ports_per_host);
+            format!("{count} clients on port {} with {ports} ports each", clients.on)
+        });
+        let servers = match self.servers.on {
+            Some(on) => format!("{} servers on port {on}", self.servers.count),
+            None => format!("{} real servers", self.servers.count),
+        };
+        format!("{kind}; {clients}; {servers}")
     }
 
     /// UDP packets from the client.

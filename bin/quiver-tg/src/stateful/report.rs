@@ -1,15 +1,17 @@
 //! What one measurement of transactions found.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::counters::{Counters, Transactions};
 use super::profile::{Kind, Stateful};
-use super::program::Failure;
 use super::schedule::Schedule;
 use super::stage::Remains;
+use crate::capture::CaptureReport;
+use crate::faults::FaultsReport;
 use crate::latency::Distribution;
 use crate::table::{grouped, scaled};
 
@@ -34,6 +36,10 @@ pub struct Facts<'a> {
     pub is_interrupted: bool,
     /// The histograms of times are asked for.
     pub histograms: bool,
+    /// What was done on purpose to what came to each port.
+    pub faults: Vec<Option<FaultsReport>>,
+    /// What was written to files.
+    pub captures: Vec<CaptureReport>,
 }
 
 /// The transactions of one side. `attempted` = `successful` + `failed` + `open`, always.
@@ -59,7 +65,6 @@ pub struct Counts {
 
 impl Counts {
     fn new(transactions: &Transactions) -> Counts {
-        let of = |failure: Failure| Value::from(transactions.failed[failure as usize].get());
         Counts {
             attempted: transactions.attempted.get(),
             started: transactions.started.get(),
@@ -68,7 +73,7 @@ impl Counts {
             failed: transactions.failed_total(),
             open: transactions.open(),
             open_max: transactions.open_max.get(),
-            failures: Failure::ALL.iter().map(|(failure, name)| ((*name).to_owned(), of(*failure))).collect(),
+            failures: transactions.failures().map(|(name, count)| (name.to_owned(), count.into())).collect(),
         }
     }
 }
@@ -83,12 +88,47 @@ pub struct SideReport {
 }
 
 impl SideReport {
-    fn new(counters: &Counters) -> SideReport {
+    /// As counted.
+    pub fn new(counters: &Counters) -> SideReport {
         let packets = counters.packets.all().into_iter();
         SideReport {
             transactions: Counts::new(&counters.transactions),
             packets: packets.map(|(name, count)| (name.to_owned(), count.into())).collect(),
         }
+    }
+}
+
+/// What was done on purpose to packets of transactions that came to a port.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortFaults {
+    /// The port.
+    pub port: usize,
+    /// What.
+    #[serde(flatten)]
+    pub faults: FaultsReport,
+}
+
+/// Packets from one side to the other: `offered` = `received` + `lost`, always.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Way {
+    /// The port that sent.
+    pub from: usize,
+    /// The port where they should have come.
+    pub to: usize,
+    /// Packets sent, or for which there was no room in the transmit ring.
+    pub offered: u64,
+    /// Packets that came, damaged ones too.
+    pub received: u64,
+    /// The difference; below zero when packets were doubled on the way.
+    pub lost: i64,
+}
+
+impl Way {
+    fn new((from, sender): (usize, &Counters), (to, receiver): (usize, &Counters)) -> Way {
+        let came = &receiver.packets;
+        let damaged = came.bad_checksum.get() + came.malformed.get() + came.fragments.get();
+        let (offered, received) = (sender.packets.tx_packets.get(), came.rx_packets.get() + damaged);
+        Way { from, to, offered, received, lost: offered as i64 - received as i64 }
     }
 }
 
@@ -111,6 +151,19 @@ pub struct StatefulReport {
     pub tx_pps: f64,
     /// Packets of both sides received a second.
     pub rx_pps: f64,
+    /// What went each way, where both sides are played.
+    pub per_direction: Vec<Way>,
+    /// Clients whose ping through the forwarder had not come back when the first transaction began.
+    pub unready_hosts: usize,
+    /// One of them, and its server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unready_example: Option<(IpAddr, IpAddr)>,
+    /// Faults on purpose, by port.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<PortFaults>,
+    /// The captures, since the generator was started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<CaptureReport>,
     /// Packets that found a transmit ring full; the forwarder did not take them.
     pub tx_ring_full: u64,
     /// Transactions did not begin at the rate asked for.
@@ -167,6 +220,11 @@ impl StatefulReport {
             successful_cps: rate(of(|t| t.successful.get())),
             tx_pps: rate(packets(|c| c.packets.tx_packets.get())),
             rx_pps: rate(packets(|c| c.packets.rx_packets.get())),
+            per_direction: ways(facts.stateful, clients, servers),
+            unready_hosts: remains.unready,
+            unready_example: remains.unready_pair,
+            faults: port_faults(&facts.faults),
+            captures: facts.captures.clone(),
             tx_ring_full: facts.tx_ring_full,
             limited_by_generator: is_slow,
             interrupted: facts.is_interrupted,
@@ -215,6 +273,28 @@ impl StatefulReport {
             });
         }
         self.render_times(&mut text);
+        for way in &self.per_direction {
+            let (offered, received) = (grouped(way.offered), grouped(way.received));
+            let sign = if way.lost < 0 { "-" } else { "" };
+            let lost = grouped(way.lost.unsigned_abs());
+            let _ = writeln!(
+                text,
+                "packets     port {} -> {}: sent {offered}, came {received}, lost {sign}{lost}",
+                way.from, way.to
+            );
+        }
+        if let Some((client, server)) = self.unready_example {
+            let _ = writeln!(
+                text,
+                "not ready   {} clients' pings did not come back before the first transaction, like that of {client} to {server}",
+                grouped(self.unready_hosts as u64)
+            );
+        }
+        for PortFaults { port, faults } in &self.faults {
+            let faults = serde_json::to_value(faults).unwrap_or_default();
+            let counts = faults.as_object().cloned().unwrap_or_default();
+            told(&mut text, &format!("faults on port {port}"), &counts, |_| true);
+        }
         if self.tx_ring_full > 0 {
             let _ = writeln!(text, "ring full   {} packets", grouped(self.tx_ring_full));
         }
@@ -252,6 +332,20 @@ impl StatefulReport {
             text.push('\n');
         }
     }
+}
+
+/// Both directions, where both sides are played.
+fn ways(stateful: &Stateful, clients: Option<&Counters>, servers: Option<&Counters>) -> Vec<Way> {
+    let on = stateful.clients.as_ref().map(|clients| clients.on);
+    let (Some(clients), Some(servers)) = (on.zip(clients), stateful.servers.on.zip(servers)) else {
+        return Vec::new();
+    };
+    vec![Way::new(clients, servers), Way::new(servers, clients)]
+}
+
+fn port_faults(faults: &[Option<FaultsReport>]) -> Vec<PortFaults> {
+    let named = faults.iter().enumerate();
+    named.filter_map(|(port, faults)| faults.map(|faults| PortFaults { port, faults })).collect()
 }
 
 /// The counts that are not zero, on a line.

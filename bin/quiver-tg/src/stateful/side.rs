@@ -207,10 +207,10 @@ impl<F: Flow> Side<F> {
         self.counters.transactions.open_max.max(self.open);
     }
 
-    /// A frame has come; true when it was for one of the side's hosts and is done with.
+    /// A frame has come; false when it is not of transactions, and not counted.
     #[inline]
     pub fn receive<L: Line>(&mut self, now_ns: u64, bytes: &[u8], line: &mut L) -> bool {
-        match frame::read(bytes, &self.heading.hosts, F::KIND) {
+        match frame::read(bytes, &self.heading, F::KIND) {
             Ok(arrival) => {
                 self.counters.packets.rx_packets.add(1);
                 self.counters.packets.rx_bytes.add(bytes.len() as u64);
@@ -225,13 +225,13 @@ impl<F: Flow> Side<F> {
     fn leave(&mut self, unread: Unread) -> bool {
         let packets = &self.counters.packets;
         let count = match unread {
-            Unread::Foreign => &packets.foreign,
+            Unread::Foreign => return false,
             Unread::Malformed => &packets.malformed,
             Unread::BadChecksum => &packets.bad_checksum,
             Unread::Fragment => &packets.fragments,
         };
         count.add(1);
-        unread != Unread::Foreign
+        true
     }
 
     fn take<L: Line>(&mut self, now_ns: u64, arrival: &Arrival<'_>, line: &mut L) {

@@ -8,17 +8,21 @@ use quiver_wire::checksum::{update_udp16, update16, update32};
 use quiver_wire::{Header, Ip4Header, IpProtocol, MacAddress};
 
 use super::flow::Flow;
-use super::frame::{ETHERNET_BYTES, Heading};
+use super::frame::Heading;
 use super::io::Line;
 use super::plan::Plan;
 use super::profile::Stateful;
 use super::program::{Program, Role};
 use super::side::{Listens, Side};
+use crate::profile::Tags;
 use crate::traffic::random::Random;
 
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
-const MACS: [MacAddress; 2] = [MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2])];
+pub const MACS: [MacAddress; 2] = [MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2])];
+
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
 
 /// How bad the channel is: chances out of 1000, and the longest extra delay.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +75,14 @@ impl<F: Flow> Simulation<F> {
         let start = 1_000_000_000;
         let side = |role, hosts, mac, listens| {
             let program = Program::new(stateful, role);
-            Side::new(program, Heading { mac, hosts }, listens, stateful.concurrent(), seed, start)
+            Side::new(
+                program,
+                Heading::new(mac, &Tags::default(), hosts),
+                listens,
+                stateful.concurrent(),
+                seed,
+                start,
+            )
         };
         Simulation {
             sides: [

@@ -15,6 +15,7 @@ use super::io::Line;
 use super::next_hop::NextHop;
 use super::plan::Plan;
 use super::program::Failure;
+use super::readiness::Readiness;
 use super::schedule::Schedule;
 use super::side::{Side, Times};
 use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
@@ -42,6 +43,10 @@ const PACKET_BYTES_MAX: usize = 1 << 16;
 pub struct Live {
     /// Next hops that have not answered.
     pub unknown_hops: Count,
+    /// Hosts whose ping through the forwarder has not come back.
+    pub unready_hosts: Count,
+    /// It has been looked at: the two above are known.
+    pub looks: Count,
     /// Transactions begun.
     pub begun: Count,
     /// When the first and the last of them were, nanoseconds of the engine's clock.
@@ -60,6 +65,10 @@ pub struct Remains {
     pub table_entries: usize,
     /// One target that never answered.
     pub unknown_hop: Option<std::net::IpAddr>,
+    /// Hosts whose ping did not come back, and one of them with its server.
+    pub unready: usize,
+    /// See `unready`.
+    pub unready_pair: Option<(std::net::IpAddr, std::net::IpAddr)>,
 }
 
 /// One side on its port.
@@ -74,6 +83,8 @@ pub struct Player<F> {
     pub neighbours: Neighbours,
     /// Whom it sends to, unless packets say so themselves.
     pub hop: Option<NextHop>,
+    /// Whether its hosts' packets come back.
+    pub readiness: Option<Readiness>,
 }
 
 /// The transactions of a profile, as a node can play them.
@@ -84,6 +95,8 @@ pub trait Play: Send {
     fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64);
     /// Begin transactions from now on, or no more of them.
     fn set_schedule(&mut self, schedule: Option<Schedule>);
+    /// Another schedule, made of the one that is followed and of the transactions begun; what it is now.
+    fn change(&mut self, change: &dyn Fn(&Schedule, u64) -> Schedule) -> Option<Schedule>;
     /// What is left.
     fn remains(&mut self) -> Remains;
 }
@@ -147,23 +160,46 @@ impl<F: Flow> Player<F> {
     #[inline]
     fn take(&mut self, cx: &mut Context<'_>, now_ns: u64, bytes: &[u8]) {
         let mut wire = Wire { cx, output: self.output };
-        if !self.side.receive(now_ns, bytes, &mut wire) {
-            self.talk(&mut wire, bytes);
+        if !self.side.receive(now_ns, bytes, &mut wire) && !self.talk(&mut wire, bytes) {
+            self.side.counters().packets.foreign.add(1);
         }
     }
 
-    /// Neighbours ask, or answer.
+    /// Neighbours ask, or answer; false when it is neither.
     #[cold]
-    fn talk(&mut self, wire: &mut Wire<'_, '_>, bytes: &[u8]) {
+    fn talk(&mut self, wire: &mut Wire<'_, '_>, bytes: &[u8]) -> bool {
         let mut answer = [0; ANSWER_BYTES_MAX];
-        if let Some(length) = self.neighbours.answer(bytes, &mut answer) {
+        let answered = self.neighbours.answer(bytes, &mut answer);
+        if let Some(length) = answered {
             wire.frame(length, |out| out.copy_from_slice(&answer[..length]));
         }
-        if let Some(hop) = &mut self.hop
-            && hop.learn(bytes)
-        {
+        let told = self.hop.as_mut().is_some_and(|hop| hop.learn(bytes));
+        if let Some(hop) = self.hop.as_ref().filter(|_| told) {
             self.side.gateway = hop.gateway();
         }
+        answered.is_some() || told || self.readiness.as_mut().is_some_and(|readiness| readiness.hear(bytes))
+    }
+
+    /// Layer 2 address of who takes packets for this address.
+    fn to(&self, far: u128) -> MacAddress {
+        let to = self.hop.as_ref().and_then(|hop| hop.of(far));
+        to.or(self.side.gateway).unwrap_or(MacAddress::BROADCAST)
+    }
+
+    /// Ask whether packets of all hosts come back; how many have not yet.
+    fn see_whether_ready(&mut self, cx: &mut Context<'_>, now_ns: u64) -> usize {
+        let Some(mut readiness) = self.readiness.take() else { return 0 };
+        let mut wire = Wire { cx, output: self.output };
+        readiness.ask(
+            now_ns,
+            |far| self.to(far),
+            |question| {
+                wire.frame(question.len(), |out| out.copy_from_slice(question));
+            },
+        );
+        let left = readiness.left();
+        self.readiness = Some(readiness);
+        left
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64) {
@@ -254,8 +290,7 @@ impl<F: Flow> Performance<F> {
                 key = plan.next_key();
                 passed -= 1;
             }
-            let to = clients.hop.as_ref().and_then(|hop| hop.of(key.far()));
-            let to = to.or(clients.side.gateway).unwrap_or(MacAddress::BROADCAST);
+            let to = clients.to(key.far());
             clients.side.begin(now_ns, key, to, &mut wire);
         }
         if self.begun == 0 {
@@ -286,9 +321,17 @@ impl<F: Flow> Play for Performance<F> {
             unknown += player.unknown_hops();
         }
         self.live.unknown_hops.set(unknown as u64);
-        if unknown == 0 {
-            self.begin_due(cx, now_ns);
+        if unknown > 0 {
+            self.live.looks.add(1);
+            return;
         }
+        if self.schedule.is_some() {
+            return self.begin_due(cx, now_ns);
+        }
+        if let Some((clients, _)) = self.clients.as_mut().filter(|_| self.begun == 0) {
+            self.live.unready_hosts.set(clients.see_whether_ready(cx, now_ns) as u64);
+        }
+        self.live.looks.add(1);
     }
 
     fn set_schedule(&mut self, schedule: Option<Schedule>) {
@@ -296,13 +339,30 @@ impl<F: Flow> Play for Performance<F> {
         self.schedule = schedule;
     }
 
+    fn change(&mut self, change: &dyn Fn(&Schedule, u64) -> Schedule) -> Option<Schedule> {
+        self.schedule = self.schedule.as_ref().map(|schedule| change(schedule, self.begun));
+        // What may begin at once is what the rate has earned since.
+        self.credit = self.credit.min(1.0);
+        self.schedule
+    }
+
     fn remains(&mut self) -> Remains {
-        let mut remains = Remains { times: None, table_bytes: 0, table_entries: 0, unknown_hop: None };
+        let mut remains = Remains {
+            times: None,
+            table_bytes: 0,
+            table_entries: 0,
+            unknown_hop: None,
+            unready: 0,
+            unready_pair: None,
+        };
         let mut add = |player: &mut Player<F>| {
             remains.table_bytes += player.side.table().bytes();
             remains.table_entries += player.side.table().capacity();
             let unknown = player.hop.as_ref().and_then(NextHop::first_unknown);
             remains.unknown_hop = remains.unknown_hop.or(unknown);
+            if let Some(readiness) = &player.readiness {
+                (remains.unready, remains.unready_pair) = (readiness.left(), readiness.first_left());
+            }
         };
         if let Some((clients, _)) = &mut self.clients {
             add(clients);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::profile::tests::stateful;
-use super::simulation::{CLIENT, Faults, Out, SERVER, Simulation};
+use super::simulation::{CLIENT, Faults, MACS, Out, SERVER, Simulation};
 use super::tcp::Connection;
 use super::udp::Exchange;
 use crate::traffic::random::Random;
@@ -169,6 +169,7 @@ fn hostile_frame(random: &mut Random, is_tcp: bool, side: usize) -> Vec<u8> {
     use quiver_wire::{Header, Ip4Header, IpProtocol};
     let length = 54 + random.below(60) as usize;
     let mut frame: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
+    frame[..6].copy_from_slice(&MACS[side].0);
     frame[12..14].copy_from_slice(&[8, 0]);
     let far = [20, 10][side] << 24 | random.below(6) as u32;
     let near = [10, 20][side] << 24 | random.below(6) as u32;

@@ -15,6 +15,17 @@ const STREAMS: [Column; 9] = [
     number("p50 us", 7),
     number("p99 us", 8),
 ];
+const TRANSACTIONS: [Column; 9] = [
+    words("Side", 8),
+    number("Begun/s", 8),
+    number("Good/s", 8),
+    number("Open", 8),
+    number("Begun", 9),
+    number("Good", 9),
+    number("Failed", 8),
+    number("Resent", 8),
+    words("  Why", 14),
+];
 const PORTS: [Column; 8] = [
     words("Port", 16),
     words("Link", 6),
@@ -41,6 +52,8 @@ pub struct Picture {
     pub streams: Vec<Stream>,
     /// Ports.
     pub ports: Vec<Port>,
+    /// Clients and servers, where transactions are measured.
+    pub sides: Option<Vec<Side>>,
 }
 
 /// A stream.
@@ -66,6 +79,33 @@ pub struct Stream {
     pub p50_ns: Option<u64>,
     /// 99 %.
     pub p99_ns: Option<u64>,
+}
+
+/// One side of transactions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Side {
+    /// `clients` or `servers`.
+    pub name: String,
+    /// Begun a second.
+    pub attempted_cps: f64,
+    /// Ended as they should, a second.
+    pub successful_cps: f64,
+    /// Open now.
+    pub open: u64,
+    /// Begun since the measurement began.
+    pub attempted: u64,
+    /// Ended as they should.
+    pub successful: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Why most of them failed, in words.
+    pub why: String,
+    /// Packets sent, a second.
+    pub tx_pps: f64,
+    /// Packets received, a second.
+    pub rx_pps: f64,
 }
 
 /// A port. Bits are of layer 2 without FCS.
@@ -133,6 +173,33 @@ fn port(now: &Json, before: &Json, elapsed_s: f64) -> Port {
     }
 }
 
+fn side(name: &str, now: &Json, before: &Json, elapsed_s: f64) -> Option<Side> {
+    let (counts, old) = (now.get("transactions")?, &before["transactions"]);
+    let packets = |key: &str| growth(&now["packets"], &before["packets"], key, elapsed_s);
+    let count = |key: &str| counts[key].as_u64().unwrap_or(0);
+    let failures = counts["failures"].as_object().into_iter().flatten();
+    let most = failures.filter_map(|(why, n)| Some((n.as_u64().filter(|n| *n > 0)?, why))).max();
+    Some(Side {
+        name: name.to_owned(),
+        attempted_cps: growth(counts, old, "attempted", elapsed_s),
+        successful_cps: growth(counts, old, "successful", elapsed_s),
+        open: count("open"),
+        attempted: count("attempted"),
+        successful: count("successful"),
+        failed: count("failed"),
+        retransmitted: now["packets"]["retransmitted"].as_u64().unwrap_or(0),
+        why: most.map(|(_, why)| why.replace('_', " ")).unwrap_or_default(),
+        tx_pps: packets("tx_packets"),
+        rx_pps: packets("rx_packets"),
+    })
+}
+
+fn sides(now: &Json, before: &Json, elapsed_s: f64) -> Option<Vec<Side>> {
+    let (now, before) = (now.get("transactions")?, &before["transactions"]);
+    let one = |name: &&str| side(name, &now[*name], &before[*name], elapsed_s);
+    Some(["clients", "servers"].iter().filter_map(one).collect())
+}
+
 impl Picture {
     fn sum(&self, of: fn(&Stream) -> f64) -> f64 {
         self.streams.iter().map(of).sum()
@@ -146,10 +213,11 @@ impl View for Picture {
     const PANES: &'static [Pane] = &[
         Pane { title: "Streams", columns: &STREAMS, sorted_by: 0 },
         Pane { title: "Ports", columns: &PORTS, sorted_by: 0 },
+        Pane { title: "Transactions", columns: &TRANSACTIONS, sorted_by: 0 },
     ];
     const KEYS: &'static str = "? help  Tab pane  s sort  / filter  p pause  +- interval  q quit";
     const HELP: &'static [&'static str] = &[
-        "Tab, 1-2     next pane, or this one",
+        "Tab, 1-3     next pane, or this one",
         "s, r         sort by the next column; reverse",
         "/            filter by name (Enter keeps, Esc clears)",
         "p, Space     let the picture stand still",
@@ -180,6 +248,7 @@ impl View for Picture {
             streams: pairs("streams")
                 .map(|(n, s, old)| stream(n, s, old.unwrap_or(&none), elapsed_s))
                 .collect(),
+            sides: sides(now, before, elapsed_s),
             ports: pairs("ports").map(|(_, p, old)| port(p, old.unwrap_or(&none), elapsed_s)).collect(),
         })
     }
@@ -187,12 +256,33 @@ impl View for Picture {
     fn rows(&self, pane: usize, _: &Choice) -> Vec<Vec<Value>> {
         match pane {
             0 => self.streams.iter().map(stream_row).collect(),
+            2 => self.sides.iter().flatten().map(side_row).collect(),
             _ => self.ports.iter().map(port_row).collect(),
+        }
+    }
+
+    fn has(&self, pane: usize) -> bool {
+        match pane {
+            0 => self.sides.is_none(),
+            2 => self.sides.is_some(),
+            _ => true,
         }
     }
 
     fn totals(&self) -> String {
         let at = self.at_s.map_or(String::new(), |at_s| format!(" {at_s:.0} s"));
+        if let Some(sides) = &self.sides {
+            let none = Side::default();
+            let side = sides.first().unwrap_or(&none);
+            return format!(
+                "measurement {} {}{at}  begun {}/s  successful {}/s  failed {}",
+                self.measurement,
+                self.state,
+                scaled(side.attempted_cps),
+                scaled(side.successful_cps),
+                scaled(side.failed as f64),
+            );
+        }
         format!(
             "measurement {} {}{at}  sent {}/s  back {}/s  missing {}",
             self.measurement,
@@ -213,6 +303,10 @@ impl View for Picture {
     }
 
     fn plotted(&self) -> Option<(f64, f64)> {
+        if let Some(sides) = &self.sides {
+            let sum = |of: fn(&Side) -> f64| sides.iter().map(of).sum();
+            return Some((sum(|s| s.tx_pps), sum(|s| s.rx_pps)));
+        }
         Some((self.sum(|s| s.sent_pps), self.sum(|s| s.received_pps)))
     }
 }
@@ -234,6 +328,20 @@ fn stream_row(stream: &Stream) -> Vec<Value> {
         Value::Share(stream.missing_share),
         micros(stream.p50_ns),
         micros(stream.p99_ns),
+    ]
+}
+
+fn side_row(side: &Side) -> Vec<Value> {
+    vec![
+        Value::Text(side.name.clone()),
+        Value::Rate(side.attempted_cps),
+        Value::Rate(side.successful_cps),
+        Value::Rate(side.open as f64),
+        Value::Rate(side.attempted as f64),
+        Value::Rate(side.successful as f64),
+        Value::Rate(side.failed as f64),
+        Value::Rate(side.retransmitted as f64),
+        Value::Text(side.why.clone()),
     ]
 }
 

@@ -28,6 +28,22 @@ fn statistics(seconds: u64) -> Json {
            "ports": [port(0), port(1)]})
 }
 
+/// Transactions after so many seconds, of which a tenth fails for want of an answer.
+fn transactions(seconds: u64) -> Json {
+    let n = seconds;
+    let side = |begun: u64, good: u64| {
+        json!({"transactions": {"attempted": n * begun, "connected": n * good, "successful": n * good - 10,
+                                "failed": n * (begun - good), "open": 10,
+                                "failures": {"timeout": n * (begun - good), "reset": 0}},
+               "packets": {"tx_packets": n * 400_000, "rx_packets": n * 300_000, "retransmitted": n * 3}})
+    };
+    let mut seen = statistics(seconds);
+    seen["streams"] = json!([]);
+    seen["transactions"] = json!({"kind": "tcp", "rate_cps": 100_000, "is_paused": false,
+                                  "clients": side(100_000, 90_000), "servers": side(90_000, 90_000)});
+    seen
+}
+
 fn app() -> App<Picture> {
     let mut app = App::new("/run/quiver/tg.sock".into(), Duration::from_secs(1), String::new(), true);
     (1..=6).for_each(|second| {
@@ -48,6 +64,17 @@ fn streams_and_ports_are_drawn_on_80_by_24_with_a_plot() {
     insta::assert_snapshot!("streams", screen_of(&mut app, 80, 24));
     app.press(KeyEvent::new(KeyCode::Char('2'), KeyModifiers::NONE));
     insta::assert_snapshot!("ports", screen_of(&mut app, 80, 24));
+}
+
+#[test]
+fn transactions_have_a_pane_of_their_own_in_the_place_of_streams() {
+    let mut app = App::new("/run/quiver/tg.sock".into(), Duration::from_secs(1), String::new(), true);
+    (1..=4).for_each(|second| {
+        app.hear(News::Counted(Box::new(transactions(second))));
+    });
+    insta::assert_snapshot!("transactions", screen_of(&mut app, 80, 24));
+    let picture = Picture::between(&transactions(1), &transactions(3)).expect("a picture");
+    insta::assert_snapshot!("transactions_text", text(&picture, &Choice::default(), true));
 }
 
 #[test]

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from quiver_lab.generators.answers import GeneratorError, Result, Statistics
 from quiver_lab.generators.profile import Profile
+from quiver_lab.generators.transactions import TransactionsNow, TransactionsResult
 from quiver_lab.json_rpc import JsonRpc, PipeChannel, RpcClosedError, RpcError, RpcTimeoutError, SocketChannel
 from quiver_lab.measurement import Load
 from quiver_lab.processes import ProcessError, find_binary, last_words, pause, resume, start, stop
@@ -184,6 +185,28 @@ class Generator:
                 ),
             )
         )
+
+    def transact(
+        self, rate_cps: Rate = "max", duration_s: float = 10.0, *, histograms: bool = False
+    ) -> TransactionsResult:
+        """Begin transactions for so long (or the profile's `limit`), wait for their ends; the result.
+
+        The profile has `stateful`. "max" is the profile's `rate_cps`, or as fast as they fit.
+        """
+        self.start(rate_cps, duration_s, histograms=histograms)
+        return self.transactions_result()
+
+    def stop_transactions(self) -> TransactionsResult:
+        """Begin no more transactions, wait for the ends of those that are open; the result."""
+        return _read(TypeAdapter(TransactionsResult), self.command("stop", DURATION_MAX_S))
+
+    def transactions_result(self) -> TransactionsResult:
+        """The result of the transactions that were begun last; their end is waited for."""
+        return _read(TypeAdapter(TransactionsResult), self.command("wait", DURATION_MAX_S))
+
+    def transactions(self) -> TransactionsNow:
+        """What clients and servers do now."""
+        return _read(TypeAdapter(TransactionsNow), self.command("show statistics")["transactions"])
 
     def stop(self) -> Result:
         """End the sending, wait for late frames; the result."""

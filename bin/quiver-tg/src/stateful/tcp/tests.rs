@@ -4,6 +4,7 @@ use quiver_wire::MacAddress;
 use quiver_wire::tcp::Flags;
 
 use super::Connection;
+use crate::profile::Tags;
 use crate::stateful::frame::{Content, Heading, Outgoing, Segment, read};
 use crate::stateful::hosts::Hosts;
 use crate::stateful::key::Key;
@@ -56,11 +57,11 @@ impl Bench {
         };
         let (near_port, far_port) = if role == Role::Client { (1024, 80) } else { (80, 1024) };
         let listens = if role == Role::Client { Listens::Nowhere } else { Listens::One(80) };
-        let heading = Heading { mac: MacAddress([2, 0, 0, 0, 0, 1]), hosts: near };
+        let heading = Heading::new(MacAddress([2, 0, 0, 0, 0, 1]), &Tags::default(), near);
         let program = Program::new(&stateful, role);
         Bench {
             side: Side::new(program, heading, listens, 8, 1, SECOND),
-            peer: Heading { mac: MacAddress([2, 0, 0, 0, 0, 2]), hosts: far },
+            peer: Heading::new(MacAddress([2, 0, 0, 0, 0, 2]), &Tags::default(), far),
             near,
             key: Key::new(0, near_port, far.bits_at(0), far_port),
             now_ns: SECOND,
@@ -78,7 +79,7 @@ impl Bench {
         let frames = std::mem::take(&mut self.out.0);
         let mut all = Vec::new();
         for frame in frames {
-            let arrival = read(&frame, &self.peer.hosts, Kind::Tcp).expect("a frame for the peer");
+            let arrival = read(&frame, &self.peer, Kind::Tcp).expect("a frame for the peer");
             let Content::Tcp(segment) = arrival.content else { panic!("a segment") };
             if segment.flags.contains(SYN) {
                 self.iss = segment.sequence;
