@@ -64,11 +64,8 @@ pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<(
     let rate = host.station.rate(wishes.rate, None).map_err(|refusal| anyhow!("{refusal}"))?;
     let number = host.station.start(&wishes.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
     let measured = watch(&mut host, number)?;
-    let text = if wishes.json {
-        serde_json::to_string_pretty(&measured)? + "\n"
-    } else {
-        measured.report.render()
-    };
+    let text =
+        if wishes.json { serde_json::to_string_pretty(&measured)? + "\n" } else { measured.report.render() };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

@@ -75,6 +75,9 @@ pub trait Flow: Copy + Default + Send + 'static {
     /// Has the other side answered?
     fn is_connected(&self) -> bool;
 
+    /// Has it waited so long that what it waits for is taken for lost?
+    fn is_stalled(&self) -> bool;
+
     /// When it began, nanoseconds.
     fn started_ns(&self) -> u64;
 

@@ -133,6 +133,32 @@ mod tests {
         assert_eq!(plan.next_key(), keys[0]);
     }
 
+    #[test]
+    fn scales_of_the_nat44_scheme_have_their_sessions_in_both_orders() {
+        let scales = [
+            (1_024, 64_512),
+            (4_096, 258_048),
+            (16_384, 1_032_192),
+            (65_536, 4_128_768),
+            (262_144, 16_515_072),
+        ];
+        for (hosts, sessions) in scales {
+            for order in ["sequential", "random, seed: 9"] {
+                let text = format!(
+                    "{{kind: udp, order: {order}, clients: {{on: 0, first: 10.0.0.0, count: {hosts}}}, \
+                     servers: {{on: 1, first: 20.0.0.0, count: {hosts}, port: same}}}}"
+                );
+                let stateful: Stateful = serde_saphyr::from_str(&text).expect("YAML");
+                let clients = stateful.clients.as_ref().expect("clients");
+                let mut plan = Plan::new(&stateful, clients, stateful.servers.hosts().expect("hosts"));
+                assert_eq!(plan.sessions(), sessions);
+                let keys: HashSet<Key> = (0..10_000).map(|_| plan.next_key()).collect();
+                assert_eq!(keys.len(), 10_000);
+                assert!(keys.iter().all(|key| key.near() < hosts && (1024..1087).contains(&key.near_port())));
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn at_random_every_session_still_comes_once_a_round(count in 1u32..3000, seed: u64) {

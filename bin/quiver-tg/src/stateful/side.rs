@@ -85,6 +85,9 @@ pub struct Side<F> {
     open: u64,
     /// Of these, those to which nothing has come back.
     unanswered: u64,
+    /// Of the open ones, those that wait for what is lost; and how often one came to that.
+    stalled: u64,
+    stalls: u64,
     /// How long transactions took.
     pub times: Times,
 }
@@ -126,6 +129,8 @@ impl<F: Flow> Side<F> {
             listed: Vec::with_capacity(LISTED_MAX),
             open: 0,
             unanswered: 0,
+            stalled: 0,
+            stalls: 0,
             times: Times::new(),
         }
     }
@@ -156,9 +161,21 @@ impl<F: Flow> Side<F> {
     }
 
     /// Transactions whose packets are on their way: all that are open, or where they rest, those that wait
-    /// for their first answer.
+    /// for their first answer; not those that wait for what is lost.
     pub fn under_way(&self) -> u64 {
-        if self.program.hold > 0 { self.unanswered } else { self.open }
+        let open = if self.program.hold > 0 { self.unanswered } else { self.open };
+        open.saturating_sub(self.stalled)
+    }
+
+    /// Transactions that no longer count as under way: answered where they rest, otherwise successful.
+    pub fn arrived(&self) -> u64 {
+        let transactions = &self.counters.transactions;
+        if self.program.hold > 0 { transactions.connected.get() } else { transactions.successful.get() }
+    }
+
+    /// How often a transaction had to wait for what was lost.
+    pub fn stalls(&self) -> u64 {
+        self.stalls
     }
 
     /// Does a transaction that is not over have this key?
@@ -261,6 +278,7 @@ impl<F: Flow> Side<F> {
         let flow = &self.table.entry(slot).flow;
         if !flow.is_over() {
             self.unanswered -= u64::from(!flow.is_connected());
+            self.stalled -= u64::from(flow.is_stalled());
             self.counters.transactions.fail(Failure::ClosedEarly);
             self.open -= 1;
         }
@@ -325,8 +343,12 @@ impl<F: Flow> Side<F> {
     fn input<L: Line>(&mut self, now_ns: u64, slot: u32, packet: F::Packet<'_>, line: &mut L) {
         let entry = self.table.entry(slot);
         let mut io = io!(self, line, now_ns, entry.key, entry.flow.to());
-        let was_connected = entry.flow.is_connected();
+        let (was_connected, was_stalled) = (entry.flow.is_connected(), entry.flow.is_stalled());
+        let was_over = entry.flow.is_over();
         let ending = entry.flow.input(&mut io, packet);
+        if was_stalled && !was_over && !entry.flow.is_stalled() {
+            self.stalled -= 1;
+        }
         if !was_connected && entry.flow.is_connected() {
             self.unanswered -= 1;
             self.counters.transactions.connected.add(1);
@@ -378,6 +400,7 @@ impl<F: Flow> Side<F> {
         self.counters.transactions.end(judged);
         self.open -= 1;
         self.unanswered -= u64::from(!entry.flow.is_connected());
+        self.stalled -= u64::from(entry.flow.is_stalled());
         if ending == Ending::Complete && entry.flow.linger(&io) {
             let look = entry.flow.next_look(&io);
             self.table.wheel.arm(slot, look);
@@ -393,8 +416,13 @@ impl<F: Flow> Side<F> {
             let Some(slot) = self.table.wheel.expired(tick_of(now_ns), &mut lists) else { break };
             let entry = self.table.entry(slot);
             let mut io = io!(self, line, now_ns, entry.key, entry.flow.to());
+            let was_stalled = entry.flow.is_stalled();
             match entry.flow.expire(&mut io) {
                 Expiry::Open => {
+                    if !was_stalled && entry.flow.is_stalled() {
+                        self.stalled += 1;
+                        self.stalls += 1;
+                    }
                     let look = entry.flow.next_look(&io);
                     self.table.wheel.arm(slot, look);
                 }

@@ -14,7 +14,6 @@ use super::flow::Flow;
 use super::io::Line;
 use super::next_hop::NextHop;
 use super::plan::Plan;
-use super::program::Failure;
 use super::readiness::Readiness;
 use super::schedule::Schedule;
 use super::side::{Side, Times};
@@ -29,8 +28,14 @@ const CATCH_UP: f64 = 1.125;
 /// As fast as possible, so many transactions may be under way at first, and after a full ring.
 const UNDER_WAY_FIRST: f64 = 64.0;
 const UNDER_WAY_MIN: f64 = 8.0;
-/// With each pass in which nothing was lost there may be this part more.
-const UNDER_WAY_GROWTH: f64 = 1.0 / 1024.0;
+/// While nothing is lost there may be so many more each time that all that are under way have arrived.
+const UNDER_WAY_GROWTH: f64 = 1.0;
+/// From this part of where something was lost last, growth is so much slower: a loss shows late, and costs
+/// more than a little less under way.
+const NEAR_LOSS: f64 = 0.75;
+const GROWTH_NEAR_LOSS: f64 = 1.0 / 256.0;
+/// And at most so many.
+const UNDER_WAY_MOST: f64 = 1_048_576.0;
 /// Between two times that there may only be half as many, nanoseconds: what is on its way is lost together.
 const HALF_AGAIN_NS: u64 = 5_000_000;
 /// As fast as possible, so many sessions that are in use are passed over in one pass.
@@ -117,7 +122,11 @@ pub struct Performance<F> {
     /// As fast as possible: transactions that may be under way, what had been lost when that was looked at
     /// last, and when there may be fewer again.
     under_way_max: f64,
+    /// What it was when something was lost.
+    under_way_lossy: f64,
     lost: u64,
+    /// Transactions that had arrived then.
+    arrived: u64,
     half_again_ns: u64,
     scratch: Vec<u8>,
 }
@@ -230,7 +239,9 @@ impl<F: Flow> Performance<F> {
             credit: 0.0,
             turned_ns: 0,
             under_way_max: UNDER_WAY_FIRST,
+            under_way_lossy: UNDER_WAY_MOST,
             lost: 0,
+            arrived: 0,
             half_again_ns: 0,
             scratch: Vec::with_capacity(PACKET_BYTES_MAX),
         }
@@ -251,24 +262,29 @@ impl<F: Flow> Performance<F> {
         let under_way = clients.side.under_way();
         let lost = self.lost_by(cx);
         if lost > self.lost && now_ns >= self.half_again_ns {
+            self.under_way_lossy = self.under_way_max;
             self.under_way_max = (self.under_way_max / 2.0).max(UNDER_WAY_MIN);
             self.half_again_ns = now_ns + HALF_AGAIN_NS;
-        } else if lost == self.lost && under_way as f64 + 1.0 >= self.under_way_max {
-            self.under_way_max *= 1.0 + UNDER_WAY_GROWTH;
+        } else if lost == self.lost && under_way as f64 * 2.0 >= self.under_way_max {
+            let arrived = (clients.side.arrived() - self.arrived) as f64;
+            let is_near = self.under_way_max > self.under_way_lossy * NEAR_LOSS;
+            let growth = if is_near { GROWTH_NEAR_LOSS } else { UNDER_WAY_GROWTH };
+            let more = arrived * growth / self.under_way_max;
+            self.under_way_max = (self.under_way_max + more).min(UNDER_WAY_MOST);
         }
-        self.lost = lost;
+        (self.lost, self.arrived) = (lost, clients.side.arrived());
         let room = (self.under_way_max as u64).saturating_sub(under_way);
         due.min(clients.side.room()).min(most).min(room)
     }
 
-    /// What rings have refused, and what was missed for so long that it was sent again or given up.
+    /// What rings have refused, and transactions that have lost something: sent again, or waited for so long
+    /// that it will be.
     fn lost_by(&self, cx: &Context<'_>) -> u64 {
         let clients = self.clients.as_ref().map(|(clients, _)| clients);
         let of = |player: &Player<F>| {
             let counters = player.side.counters();
-            let late = counters.packets.timer_ran_out.get();
-            let given_up = counters.transactions.failed[Failure::Timeout as usize].get();
-            cx.interface_counters(player.interface).tx_errors.get() + late + given_up
+            let again = counters.packets.fast_retransmitted.get();
+            cx.interface_counters(player.interface).tx_errors.get() + again + player.side.stalls()
         };
         clients.into_iter().chain(&self.servers).map(of).sum()
     }

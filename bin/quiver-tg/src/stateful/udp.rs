@@ -10,8 +10,10 @@ use super::io::{Io, Line};
 use super::pattern;
 use super::profile::Kind;
 use super::program::{Ending, Failure, Role};
-use super::wheel::{has_come, tick_of};
+use super::wheel::{TICK_SHIFT, has_come, tick_of};
 
+/// After this long without an end a client's transaction has lost a packet, most likely; in ticks.
+const STALLED_TICKS: u32 = 200_000_000 >> TICK_SHIFT;
 /// Bytes of a label.
 pub const LABEL_BYTES: usize = 8;
 const MAGIC: [u8; 2] = *b"Qs";
@@ -48,6 +50,7 @@ pub struct Exchange {
     to: [u8; 6],
     is_answered: bool,
     rests: bool,
+    is_stalled: bool,
 }
 
 /// What a label says: the packet's number and the transaction's.
@@ -74,6 +77,11 @@ impl Exchange {
             let [m, n] = MAGIC;
             io.udp(&[m, n, high, low, a, b, c, d], position_of(place, data_bytes));
         }
+    }
+
+    /// When something of it must have been lost.
+    fn stalls_at<L>(&self, io: &Io<'_, L>) -> u32 {
+        tick_of(self.started_ns).wrapping_add(io.program.hold).wrapping_add(STALLED_TICKS)
     }
 
     /// Which packet this is; an error when it is none of this transaction's.
@@ -163,7 +171,14 @@ impl Flow for Exchange {
 
     fn next_look<L>(&self, io: &Io<'_, L>) -> u32 {
         let end = tick_of(self.started_ns).wrapping_add(io.program.life);
-        if self.rests && has_come(self.due, end) { self.due } else { end }
+        let stall = self.stalls_at(io);
+        if self.rests && has_come(self.due, end) {
+            self.due
+        } else if !self.is_stalled && io.program.role == Role::Client && has_come(stall, end) {
+            stall
+        } else {
+            end
+        }
     }
 
     fn expire<L: Line>(&mut self, io: &mut Io<'_, L>) -> Expiry {
@@ -172,7 +187,11 @@ impl Flow for Exchange {
             return Expiry::Ended(Ending::Complete);
         }
         let end = tick_of(self.started_ns).wrapping_add(io.program.life);
-        if has_come(end, io.tick) { Expiry::Ended(Ending::Failed(Failure::Timeout)) } else { Expiry::Open }
+        if has_come(end, io.tick) {
+            return Expiry::Ended(Ending::Failed(Failure::Timeout));
+        }
+        self.is_stalled |= io.program.role == Role::Client && has_come(self.stalls_at(io), io.tick);
+        Expiry::Open
     }
 
     fn abort<L: Line>(&mut self, _: &mut Io<'_, L>) {}
@@ -187,6 +206,10 @@ impl Flow for Exchange {
 
     fn is_connected(&self) -> bool {
         self.is_answered
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.is_stalled
     }
 
     fn started_ns(&self) -> u64 {

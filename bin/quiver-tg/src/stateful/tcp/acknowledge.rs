@@ -42,6 +42,7 @@ impl Connection {
             self.next = acknowledged;
         }
         self.rto.restore();
+        self.marks.clear(Marks::STALLED);
         if self.marks.has(Marks::RECOVERS) {
             self.recover_on(io, count);
         } else {

@@ -76,6 +76,8 @@ impl Marks {
     const SLOW_START: Marks = Marks(2048);
     /// Our FIN was sent before theirs came: the end that remembers.
     const CLOSED_FIRST: Marks = Marks(4096);
+    /// A retransmission timer has run out, and nothing has been acknowledged since.
+    const STALLED: Marks = Marks(8192);
 
     #[inline(always)]
     fn has(self, mark: Marks) -> bool {
@@ -327,6 +329,10 @@ impl Flow for Connection {
 
     fn is_connected(&self) -> bool {
         self.marks.has(Marks::CONNECTED)
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.marks.has(Marks::STALLED)
     }
 
     fn started_ns(&self) -> u64 {

@@ -185,6 +185,7 @@ impl Connection {
     /// The retransmission timer ran out (RFC 6298 §5.4 to 5.6, RFC 5681 §3.1).
     pub(super) fn retransmit_after_timeout<L: Line>(&mut self, io: &mut Io<'_, L>) {
         io.packets.timer_ran_out.add(1);
+        self.marks.set(Marks::STALLED);
         self.marks.clear(Marks::TIMES);
         self.rto.back_off();
         if self.state != State::Established {
