@@ -7,18 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsBytes
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, field_validator
 
+from quiver_lab.generators.headers import VALUES_MAX, HeaderName, Headers, Order, ProfilePart, as_list
 from quiver_lab.processes import ProcessError, find_binary
 from quiver_lab.yaml_reading import parse_yaml, read_yaml
 
 PROFILE_VERSION = 1
 
 
-class ProfilePart(BaseModel):
-    """A part of the profile, in the names that quiver-tg knows."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+Time = str | float
+"""Seconds, or with a unit: `10ms`."""
 
 
 class Memif(ProfilePart):
@@ -50,6 +49,26 @@ class ServiceTag(ProfilePart):
     dot1ad: int = Field(ge=1, le=4094)
 
 
+class Tag(ProfilePart):
+    """A tag of IEEE 802.1Q."""
+
+    dot1q: int = Field(ge=1, le=4094)
+
+
+class Faults(ProfilePart):
+    """What befalls the generator's frames that come to a port: shares of all, and how."""
+
+    loss: float | None = None
+    loss_run: int | None = None
+    duplicate: float | None = None
+    reorder: float | None = None
+    reorder_by: int | None = None
+    corrupt: float | None = None
+    delay: float | None = None
+    delay_us: int | None = None
+    seed: int | None = None
+
+
 class Port(ProfilePart):
     """One port; exactly one of the kinds. Its number is its place in the list."""
 
@@ -63,9 +82,9 @@ class Port(ProfilePart):
     gateway: str | None = None
     """Asked for its MAC address, where headers do not say one."""
     gateway_mac: str | None = None
-    vlan: int | tuple[int | ServiceTag, ...] | None = None
+    vlan: int | tuple[int | Tag | ServiceTag, ...] | None = None
     line_rate: str | float | None = None
-    faults: dict[str, float] | None = None
+    faults: Faults | None = None
 
 
 class Run(ProfilePart):
@@ -118,7 +137,8 @@ class Udp(ProfilePart):
 
 
 class Layers(ProfilePart):
-    """Headers from the outside in; without ip4 and ip6 it is a plain Ethernet frame."""
+    """Headers of the lab's own traffic, from the outside in; without ip4 and ip6 a plain Ethernet frame.
+    `Headers` has every header and field."""
 
     ethernet: Ethernet
     dot1ad: int | None = Field(default=None, ge=0, le=4095)
@@ -137,6 +157,58 @@ class FrameShare(ProfilePart):
     weight: int
 
 
+class FrameRange(ProfilePart):
+    """Sizes one after the other, or at random."""
+
+    first: int
+    last: int
+    step: int | None = None
+    order: Literal["sequential", "random"] | None = None
+    seed: int | None = None
+
+
+class Genome(ProfilePart):
+    """A sequence of sizes (RFC 6985)."""
+
+    genome: str
+    sizes: dict[str, int] | None = None
+    mtu: int | None = None
+
+
+class Flows(ProfilePart):
+    """Fields that vary together."""
+
+    fields: Literal["product", "lockstep"] | None = None
+    order: Order | None = None
+    seed: int | None = None
+    exponent: float | None = None
+    count: int | None = Field(default=None, ge=1, le=VALUES_MAX)
+
+
+class Bursts(ProfilePart):
+    """So many frames, and again."""
+
+    packets: int
+    count: int | None = None
+    gap: Time | None = None
+
+
+class BurstsOf(ProfilePart):
+    """So many frames one behind the other."""
+
+    bursts_of: int
+
+
+class Pcap(ProfilePart):
+    """Packets of a file."""
+
+    file: str
+    own_times: bool | None = None
+    speed: float | None = None
+    src_mac: str | None = None
+    dst_mac: str | None = None
+
+
 class Stream(ProfilePart):
     """What goes from one port to another. Without layers: UDP between the ports' addresses."""
 
@@ -146,19 +218,28 @@ class Stream(ProfilePart):
     weight: float = 1.0
     rate: str | float | None = None
     """A rate of its own, whatever the total: frames a second, or `40%`, `10Gbps`, `10GbpsL2`, `max`."""
-    frame: int | str | tuple[FrameShare, ...] | dict[str, Any] | None = None
-    layers: Layers | dict[str, Any] | tuple[str | dict[str, Any], ...] | None = None
-    """Headers as models, or as the file has them: a map, or a list where one kind comes twice."""
-    flows: dict[str, Any] | None = None
+    latency: bool | None = None
+    """A stream that is timed beside the load."""
+    paused: bool | None = None
+    """It sends nothing until it is resumed."""
+    frame: int | str | tuple[FrameShare, ...] | FrameRange | Genome | None = None
+    layers: Layers | tuple[HeaderName | Headers, ...] | None = None
+    """Headers; a map of a file becomes a list, as its order counts."""
+    flows: Flows | None = None
     packets: tuple[str, ...] = ()
     """Packets as hexadecimal digits in place of layers."""
-    pcap: dict[str, Any] | None = None
+    pcap: Pcap | None = None
     stamp: bool = True
-    pacing: str | dict[str, int] | None = None
-    bursts: dict[str, Any] | None = None
+    pacing: Literal["constant", "poisson"] | BurstsOf | None = None
+    bursts: Bursts | None = None
     after: str | None = None
-    delay: str | float | None = None
+    delay: Time | None = None
     loops: int | None = None
+
+    @field_validator("layers", mode="before")
+    @classmethod
+    def _in_order(cls, layers: object) -> object:
+        return as_list(layers)
 
     @classmethod
     def of_packets(
@@ -176,6 +257,63 @@ class Stream(ProfilePart):
         )
 
 
+class Capture(ProfilePart):
+    """Frames that are written to a file."""
+
+    port: int
+    file: str
+    direction: Literal["sent", "received", "both"] | None = None
+    filter: str | None = None
+    limit: int | None = None
+    snap_bytes: int | None = None
+
+
+class Clients(ProfilePart):
+    """Who begins transactions."""
+
+    on: int
+    first: str
+    count: int | None = None
+    ports_per_host: int | None = None
+    first_port: int | None = None
+
+
+class Servers(ProfilePart):
+    """Who answers."""
+
+    on: int | None = None
+    first: str
+    count: int | None = None
+    port: Literal["same"] | int | None = None
+
+
+class Stateful(ProfilePart):
+    """Transactions in the place of streams."""
+
+    kind: Literal["udp", "tcp"]
+    servers: Servers
+    clients: Clients | None = None
+    requests: int | None = None
+    responses: int | None = None
+    frame: int | None = None
+    request_bytes: int | None = None
+    response_bytes: int | None = None
+    segment: int | None = None
+    close: Literal["client", "server"] | None = None
+    time_wait_s: float | None = None
+    order: Literal["sequential", "random"] | None = None
+    seed: int | None = None
+    rate_cps: float | None = None
+    ramp_up_s: float | None = None
+    limit: int | None = None
+    success: Literal["connected", "complete"] | None = None
+    hold_s: float | None = None
+    timeout_s: float | None = None
+    ready_s: float | None = None
+    concurrent: int | None = None
+    verify: bool | None = None
+
+
 class Profile(ProfilePart):
     """All of it. Written as JSON, which is YAML."""
 
@@ -184,10 +322,11 @@ class Profile(ProfilePart):
     link_timeout_s: float = 10.0
     burst: int | None = None
     self_test: bool | None = None
+    latency: Literal["every", "sampled", "off"] | None = None
     ports: tuple[Port, ...]
     streams: tuple[Stream, ...] = ()
-    captures: tuple[dict[str, Any], ...] | None = None
-    stateful: dict[str, Any] | None = None
+    captures: tuple[Capture, ...] | None = None
+    stateful: Stateful | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self:
