@@ -6,7 +6,6 @@ use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::Fib;
 
 use crate::local_sids::{self, Kind, LocalSid, LocalSids, Place, Shown};
 
@@ -94,10 +93,10 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("Bad bytes"),
     ])
     .when_empty("no local SIDs");
-    let (Some(sids), Some(fib)) = (engine.get::<LocalSids>(), engine.get::<Fib>()) else {
+    let Some(sids) = engine.get::<LocalSids>() else {
         return Err(Refusal::new("the local SIDs are being changed"));
     };
-    let shown = Shown { engine, fib };
+    let shown = Shown { engine };
     for (place, sid) in sids.iter().filter(|(place, _)| wanted(*place)) {
         let [packets, bytes, bad_packets, bad_bytes] = sids.counted(sid);
         let row = table.row().cell(place.sid()).cell(place.table_id(engine));
@@ -114,8 +113,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let (Some(sids), Some(fib)) = (engine.get::<LocalSids>(), engine.get::<Fib>()) else { return };
-    let shown = Shown { engine, fib };
+    let Some(sids) = engine.get::<LocalSids>() else { return };
+    let shown = Shown { engine };
     for (place, LocalSid { behavior, .. }) in sids.iter() {
         let (place, behavior) = (place.words(engine), behavior.words(&shown));
         config.command(format_args!("sr localsid address {place} behavior {behavior}"));

@@ -7,7 +7,7 @@ mod local_sids;
 
 use quiver_control::{Registry, order};
 
-pub use crate::endpoint::Endpoint;
+pub use crate::endpoint::{CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Endpoint};
 
 /// Register nodes and commands.
 ///

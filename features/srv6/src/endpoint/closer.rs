@@ -31,6 +31,13 @@ pub(crate) struct Upper {
     pub is_fragment: bool,
 }
 
+impl Upper {
+    /// Is a whole inner packet of this protocol there?
+    pub fn is_inner(self, protocol: IpProtocol) -> bool {
+        self.protocol == protocol && !self.is_fragment
+    }
+}
+
 /// What a packet for a local SID is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matter {
@@ -107,7 +114,6 @@ fn left_behind(srh: Spot, why: LocalSidDrop) -> Bad {
 }
 
 /// As [`matter`], at a SID that must be the last (RFC 8986 §4.4, S01 to S06): what follows when it is.
-#[allow(dead_code)] // decapsulation comes next
 pub(crate) fn last(packet: &Packet) -> Result<Upper, Bad> {
     for header in routing_headers(packet) {
         let (spot, _, left) = header.map_err(bad_extension)?;

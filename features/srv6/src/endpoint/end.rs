@@ -8,47 +8,21 @@ use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
-use quiver_tables::counted_lines::CountedLine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_tables::fib::Family;
 use quiver_tables::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::closer::{self, Matter, Upper};
+use super::closer::{self, Matter};
+use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
+use super::tables_held::TablesHeld;
 use super::ways::Ways;
-use crate::local_sids::{self, Behavior, Flavors, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid";
-/// Who holds End.T's table.
-const HOLDER: &str = "a local SID (`show sr localsids`)";
-
-/// What a worker reads of such a SID: the tables in which the next segment and inner packets are looked up, and
-/// the flavours.
-#[derive(Clone, Copy)]
-struct Line<'a>(CountedLine<'a>);
-
-impl Line<'_> {
-    fn words(table6: u32, table4: u32, flavors: Flavors) -> [u64; 4] {
-        [u64::from(table6) << 32 | u64::from(flavors.bits()), u64::from(table4), 0, 0]
-    }
-
-    #[inline(always)]
-    fn table6(self) -> u32 {
-        (self.0.word(0) >> 32) as u32
-    }
-
-    #[inline(always)]
-    fn flavors(self) -> Flavors {
-        Flavors::from_bits(self.0.word(0) as u8)
-    }
-
-    fn table4(self) -> u32 {
-        self.0.word(1) as u32
-    }
-}
 
 /// The control side.
 #[derive(Debug)]
@@ -56,15 +30,7 @@ struct End {
     /// Of End.T: the operator's number of the table.
     table: Option<u32>,
     flavors: Flavors,
-    /// Small numbers of the tables held.
-    held: Vec<(Family, u32)>,
-}
-
-impl End {
-    /// The small number of the table `id` of a family.
-    fn table(fib: &Fib, family: Family, id: u32) -> Result<u32, Refusal> {
-        fib.table_index(family, id).ok_or_else(|| Refusal::new(FibError::NoTable { family, id }.to_string()))
-    }
+    held: TablesHeld,
 }
 
 impl Behavior for End {
@@ -74,30 +40,23 @@ impl Behavior for End {
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
-        let id = self.table.unwrap_or(place.table_id(engine));
         let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End is not built in"))?;
-        let fib = local_sids::fib(engine)?;
-        let table6 = End::table(fib, Family::Ip6, id)?;
+        let id = self.table.unwrap_or(place.table_id(engine));
+        let six = self.held.hold(engine, Family::Ip6, id)?;
         // Inner IPv4 packets are looked up in the IPv4 table of the same number.
-        let table4 = match self.flavors.has(Flavors::USD) {
-            true => {
-                End::table(fib, Family::Ip4, id).map_err(|no| no.remedy("`usd` needs it for inner IPv4"))?
-            }
+        let four = match self.flavors.has(Flavors::USD) {
+            true => self
+                .held
+                .hold(engine, Family::Ip4, id)
+                .map_err(|no| no.remedy(format!("`usd` needs it for inner IPv4: ip table add {id}")))?,
             false => NOT_ENABLED,
         };
-        self.held = [(Family::Ip6, table6), (Family::Ip4, table4)]
-            .into_iter()
-            .filter(|(_, table)| *table != NOT_ENABLED)
-            .collect();
-        self.held.iter().for_each(|(family, table)| fib.hold_table(*family, *table, HOLDER));
-        Ok(Held { node, words: Line::words(table6, table4, self.flavors) })
+        let parts = Parts { flavors: self.flavors, six, four, ..Parts::default() };
+        Ok(Held { node, words: parts.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {
-        let held = std::mem::take(&mut self.held);
-        if let Some(fib) = engine.get_mut::<Fib>() {
-            held.into_iter().for_each(|(family, table)| fib.release_table(family, table, HOLDER));
-        }
+        self.held.release(engine);
     }
 }
 
@@ -132,49 +91,24 @@ impl Endpoint {
     }
 
     fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (flavors, bytes) = (line.flavors(), packet.length());
         match closer::matter(packet)? {
             Matter::Segments { srh, next } => {
-                if closer::has_oam_flag(packet, srh) {
-                    tally.count(LocalSidDrop::Oam, 1);
-                }
-                self.ways.good(line.0, packet.length());
-                if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
-                    segments::pop(packet, srh.at, srh.named_at);
-                }
-                let group = self.ways.tables.ip6.table(line.table6()).lookup(next);
+                self.ways.advance(tally, line, srh, next, packet);
+                let group = self.ways.tables.ip6.table(line.six()).lookup(next);
                 Ok(self.ways.six(group, packet))
             }
-            Matter::Upper(upper) => self.upper(tally, line, upper, packet),
-        }
-    }
-
-    /// No segments are left (RFC 8986 §4.1.1, §4.16.2, §4.16.3).
-    fn upper(
-        &self,
-        tally: Tally<'_>,
-        line: Line<'_>,
-        upper: Upper,
-        packet: &mut Packet,
-    ) -> Result<NodeId, Bad> {
-        let (flavors, bytes) = (line.flavors(), packet.length());
-        match upper.protocol {
-            IpProtocol::IPV6 if flavors.has(Flavors::USD) && !upper.is_fragment => {
+            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
                 self.ways.expose6(upper.at, packet)?;
                 self.ways.good(line.0, bytes);
-                Ok(self.ways.look_up6(line.table6(), packet))
+                Ok(self.ways.look_up6(line.six(), packet))
             }
-            IpProtocol::IPV4 if flavors.has(Flavors::USD) && !upper.is_fragment => {
+            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
                 self.ways.expose4(upper.at, packet)?;
                 self.ways.good(line.0, bytes);
-                Ok(self.ways.look_up4(line.table4(), packet))
+                Ok(self.ways.look_up4(line.four(), packet))
             }
-            _ => {
-                let next = self.ways.upper(tally, line.0, upper, packet)?;
-                if flavors.has(Flavors::USP) && !upper.is_fragment {
-                    closer::pop_ended(packet);
-                }
-                Ok(next)
-            }
+            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
         }
     }
 }
@@ -199,7 +133,7 @@ impl LookUp for Endpoint {
         let tables = &self.ways.tables.ip6;
         for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
             let mut segments = [0; KEYS_AT_A_TIME];
-            let table = |key: &Key| self.line(key.index).table6();
+            let table = |key: &Key| self.line(key.index).six();
             let first = keys.iter().find(|key| key.segment != 0).map_or(0, table);
             let mut differ = 0;
             for (key, segment) in keys.iter().zip(&mut segments) {
@@ -247,14 +181,12 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     NodeSpec::look_up("End, End.T: to the next segment", move |wiring| Endpoint {
         ways: Ways::new(wiring, &lines),
     })
-    .describe(|record, names| {
-        format!("{}, to {}", super::words::packet(record.bytes()), names.node(record.next))
-    })
+    .describe(super::words::record)
 }
 
 fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     let (table, flavors) = (args.optional("table")?, Flavors::of(args));
-    Ok(Box::new(End { table, flavors, held: Vec::new() }))
+    Ok(Box::new(End { table, flavors, held: TablesHeld::default() }))
 }
 
 /// What the command knows.

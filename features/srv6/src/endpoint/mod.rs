@@ -1,29 +1,49 @@
 //! What packets meet at a local SID (RFC 8986 §4): one file for each family of behaviours, with its command and
 //! its nodes, and beside them what they share.
 
-mod closer;
+mod adjacent;
+pub(crate) mod closer;
+mod dt;
+mod dx;
+mod dx2;
 mod end;
-mod exposed;
-mod reasons;
-mod segments;
-mod ways;
-mod words;
+mod end_x;
+pub(crate) mod exposed;
+pub(crate) mod inside;
+pub(crate) mod line;
+pub(crate) mod reasons;
+pub(crate) mod segments;
+mod tables_held;
+mod vlan_tables;
+pub(crate) mod ways;
+pub(crate) mod words;
 
 use std::sync::Arc;
 
-use quiver_control::Registry;
+use quiver_control::{Registry, order};
 use quiver_tables::CountedLines;
 
 use crate::local_sids::Kind;
 
+pub use dt::DecapsulateLookUp;
+pub use dx::DecapsulateCross;
+pub use dx2::DecapsulateFrame;
 pub use end::Endpoint;
+pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
-pub(crate) const LOCAL_NODES: [&str; 2] = ["ip6-local", end::NODE];
+pub(crate) const LOCAL_NODES: [&str; 7] =
+    ["ip6-local", end::NODE, end_x::NODE, dx::NODE, dt::NODE, dx2::NODE, dx2::NODE_V];
 
 /// Register the nodes of RFC 8986's behaviours; returns what the command knows of them.
 pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Vec<Kind> {
-    registry.graph.node(end::spec(lines));
-    end::KINDS.to_vec()
+    for spec in [end::spec, end_x::spec, dx::spec, dt::spec] {
+        registry.graph.node(spec(lines));
+    }
+    let views = vlan_tables::register(registry);
+    registry.graph.node(dx2::spec::<false>(lines, &views));
+    registry.graph.node(dx2::spec::<true>(lines, &views));
+    registry.running_config(order::ROUTES, vlan_tables::write_config);
+    [&end::KINDS[..], &end_x::KINDS, &dx::KINDS, &dt::KINDS, &dx2::KINDS].concat()
 }

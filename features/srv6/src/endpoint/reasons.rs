@@ -22,8 +22,6 @@ quiver_core::reasons! {
         RoutingType = "routing-type-unknown", "segments left in a routing header that is no SRH; senders hear `parameter problem`";
         /// RFC 8754 §2, RFC 4291 §2.
         NextSegment = "next-segment-wrong", "the next segment is a group, a loopback or the unspecified address";
-        /// RFC 8754 §2.1.2.
-        Hmac = "hmac-wrong", "the HMAC of the SRH is missing, unknown or wrong";
         /// RFC 8986 §4.1.1.
         UpperLayer = "upper-layer-not-allowed", "what follows the headers is not for this SID; senders hear `parameter problem`";
         /// An inner packet.
@@ -32,6 +30,8 @@ quiver_core::reasons! {
         Congestion = "congestion-not-carried", "the outer header says congestion, and the inner packet cannot carry it on";
         /// Nobody puts it together.
         Fragment = "fragment", "a fragment for a SID; reassembly is not built in";
+        /// RFC 8986 §4.10.
+        VlanUnknown = "vlan-unknown", "the VLAN tags of the inner frame lead nowhere (`show sr vlan-tables`)";
         /// Gone.
         NotConfigured = "not-configured", "the SID or what it leads to is not there any more";
         /// Down.

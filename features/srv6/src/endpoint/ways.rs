@@ -11,10 +11,11 @@ use quiver_tables::{CountedLines, ReassemblyRequest};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;
-use super::closer::Upper;
-use super::exposed;
+use super::closer::{self, Spot, Upper};
+use super::line::Line;
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
-use crate::local_sids::count;
+use super::{exposed, segments};
+use crate::local_sids::{Flavors, count};
 
 /// What every node of local SIDs has.
 pub(crate) struct Ways {
@@ -74,12 +75,25 @@ impl Ways {
         choose::<Ip4>(&self.tables.groups, group, packet)
     }
 
+    /// The next segment becomes the active one, step by step; with the flavour PSP the SRH goes when it is the
+    /// last (RFC 8986 §4.16.1).
+    pub fn advance(&self, tally: Tally<'_>, line: Line<'_>, srh: Spot, next: u128, packet: &mut Packet) {
+        if closer::has_oam_flag(packet, srh) {
+            tally.count(LocalSidDrop::Oam, 1);
+        }
+        self.good(line.0, packet.length());
+        if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
+            segments::pop(packet, srh.at, srh.named_at);
+        }
+    }
+
     /// What follows the headers is not for those who look inside: echo requests, UDP and fragments are the
-    /// router's, other things are complained about (RFC 8986 §4.1.1).
+    /// router's, other things are complained about (RFC 8986 §4.1.1). With the flavour USP an SRH that is
+    /// through goes before (§4.16.2).
     pub fn upper(
         &self,
         tally: Tally<'_>,
-        line: CountedLine<'_>,
+        line: Line<'_>,
         upper: Upper,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
@@ -94,7 +108,10 @@ impl Ways {
             return Err(Bad::Complain(request, LocalSidDrop::UpperLayer));
         }
         tally.count(LocalSidDrop::ForUs, 1);
-        self.good(line, packet.length());
+        self.good(line.0, packet.length());
+        if line.flavors().has(Flavors::USP) {
+            closer::pop_ended(packet);
+        }
         packet.index = 0;
         Ok(self.local)
     }

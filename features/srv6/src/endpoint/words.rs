@@ -2,9 +2,16 @@
 
 use std::fmt::Write as _;
 
+use quiver_core::node::Names;
+use quiver_core::trace::TraceRecord;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment_offset};
 use quiver_wire::{Header, Ip6Header};
+
+/// What a node of local SIDs left of a packet, and where it sent it.
+pub(crate) fn record(record: &TraceRecord, names: &dyn Names) -> String {
+    format!("{}, to {}", packet(record.bytes()), names.node(record.next))
+}
 
 /// An IPv6 packet: `2001:db8::1 → fc00::1, hop limit 64, 120 bytes, segments fc00::1 [fc00::2] fc00::3`. The
 /// segments stand in the order of the path, the active one in brackets; those that the trace has no room for are

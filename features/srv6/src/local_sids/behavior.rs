@@ -5,7 +5,6 @@ use std::fmt;
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId, NodeId};
 use quiver_tables::counted_lines::LINE_WORDS;
-use quiver_tables::fib::Fib;
 
 use super::Place;
 
@@ -18,12 +17,10 @@ pub(crate) struct Held {
     pub words: [u64; LINE_WORDS],
 }
 
-/// What words are made with: names of interfaces, numbers of tables.
+/// What words are made with: the names and numbers that the operator gave.
 #[derive(Clone, Copy)]
-#[allow(dead_code)] // behaviours that name interfaces come next
 pub(crate) struct Shown<'a> {
     pub engine: &'a Engine,
-    pub fib: &'a Fib,
 }
 
 /// What a local SID does. Each family of behaviours has a file with its command, this, and its nodes.

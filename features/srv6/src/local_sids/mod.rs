@@ -168,8 +168,7 @@ impl LocalSids {
     fn check(&self, engine: &mut Engine, place: Place) -> Result<(), Refusal> {
         let words = place.words(engine);
         if let Some(known) = self.sids.get(&place) {
-            let fib = engine.get::<Fib>();
-            let does = fib.map_or(String::new(), |fib| known.behavior.words(&Shown { engine, fib }));
+            let does = known.behavior.words(&Shown { engine });
             return Err(Refusal::new(format!("local SID {words} exists already: {does}"))
                 .remedy(format!("sr localsid del address {words}")));
         }

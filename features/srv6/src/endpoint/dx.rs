@@ -1,0 +1,159 @@
+//! End.DX4 and End.DX6 (RFC 8986 §4.4, §4.5): the inner packet goes to a neighbour that the SID names.
+
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_tables::fib::Family;
+use quiver_tables::ip::{Ip4, Ip6, choose};
+use quiver_wire::IpProtocol;
+
+use super::adjacent::Adjacent;
+use super::closer;
+use super::inside::{Inside, inside_if_plain};
+use super::line::{Line, Parts};
+use super::reasons::{Bad, LocalSidDrop};
+use super::ways::Ways;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid-dx";
+
+/// The control side.
+#[derive(Debug)]
+struct EndDx {
+    family: Family,
+    to: Adjacent,
+}
+
+impl Behavior for EndDx {
+    fn words(&self, shown: &Shown<'_>) -> String {
+        let name = if self.family == Family::Ip4 { "end.dx4" } else { "end.dx6" };
+        format!("{name}{}", self.to.words(shown))
+    }
+
+    fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
+        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DX4 is not built in"))?;
+        let group = self.to.hold(engine, place, self.family)?;
+        let parts = match self.family {
+            Family::Ip4 => Parts { four: group, ..Parts::default() },
+            Family::Ip6 => Parts { six: group, ..Parts::default() },
+        };
+        Ok(Held { node, words: parts.words() })
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        self.to.release(engine);
+    }
+
+    fn names(&self, interface: InterfaceId) -> bool {
+        self.to.names(interface)
+    }
+}
+
+/// `sr-localsid-dx`, a packet's part of it.
+pub struct DecapsulateCross {
+    ways: Ways,
+}
+
+impl DecapsulateCross {
+    /// The inner packet, if it is of the SID's family, goes to the neighbour.
+    #[inline(always)]
+    fn send(&self, line: Line<'_>, inside: Inside, packet: &mut Packet) -> Option<Result<NodeId, Bad>> {
+        let (groups, bytes) = (&self.ways.tables.groups, packet.length());
+        let (outcome, next) = match inside.protocol {
+            IpProtocol::IPV4 if line.four() != 0 => {
+                (self.ways.expose4(inside.at, packet), choose::<Ip4>(groups, line.group4(), packet))
+            }
+            IpProtocol::IPV6 if line.six() != 0 => {
+                (self.ways.expose6(inside.at, packet), choose::<Ip6>(groups, line.group6(), packet))
+            }
+            _ => return None,
+        };
+        Some(outcome.map(|()| {
+            self.ways.good(line.0, bytes);
+            next
+        }))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = closer::last(packet).and_then(|upper| {
+            let inside = Inside { protocol: upper.protocol, at: upper.at };
+            let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
+            sent.unwrap_or_else(|| self.ways.upper(tally, line, upper, packet))
+        });
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+}
+
+impl Stage for DecapsulateCross {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (inside, bytes) = (inside_if_plain(packet), packet.length());
+        let line = Line(self.ways.lines.line(packet.index));
+        if inside.at == 0 {
+            return self.closer(tally, packet);
+        }
+        match self.send(line, inside, packet) {
+            Some(Ok(next)) => Ok(next),
+            Some(bad) => self.ways.settle(tally, line.0, bad, bytes, packet),
+            None => self.closer(tally, packet),
+        }
+    }
+}
+
+/// The declaration of the node.
+pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::stage("End.DX4, End.DX6: inner packets to a neighbour", move |wiring| {
+        for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
+            wiring.node(name);
+        }
+        DecapsulateCross { ways: Ways::new(wiring, &lines) }
+    })
+    .describe(super::words::record)
+}
+
+fn make4(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndDx { family: Family::Ip4, to: Adjacent::of(engine, args)? }))
+}
+
+fn make6(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndDx { family: Family::Ip6, to: Adjacent::of(engine, args)? }))
+}
+
+/// What the command knows.
+pub(crate) const KINDS: [Kind; 2] = [
+    Kind {
+        name: "end.dx4",
+        syntax: "(<interface> <next-hop:ip>)...",
+        help: "inner IPv4 packets to this neighbour or one of several",
+        words: &[],
+        example: "end.dx4 e0 10.0.0.2",
+        make: make4,
+    },
+    Kind {
+        name: "end.dx6",
+        syntax: "(<interface> <next-hop:ip>)...",
+        help: "inner IPv6 packets to this neighbour or one of several",
+        words: &[],
+        example: "end.dx6 e0 2001:db8::2",
+        make: make6,
+    },
+];

@@ -1,0 +1,194 @@
+//! End.DX2 (RFC 8986 §4.9): the inner frame goes out of an interface that the SID names. End.DX2V (§4.10): the VLAN
+//! tags of the inner frame say which.
+
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::node::NodeSpec;
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_wire::{EthernetHeader, Header};
+
+use super::closer;
+use super::exposed::take_off;
+use super::inside::{ETHERNET, Inside, inside_if_plain};
+use super::line::{Line, Parts};
+use super::reasons::{Bad, LocalSidDrop};
+use super::vlan_tables::{Tags, VLAN_TABLES_MAX, Views};
+use super::ways::Ways;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The nodes of End.DX2 and End.DX2V.
+pub(crate) const NODE: &str = "sr-localsid-dx2";
+pub(crate) const NODE_V: &str = "sr-localsid-dx2v";
+
+/// The control side of End.DX2.
+#[derive(Debug)]
+struct EndDx2 {
+    interface: InterfaceId,
+}
+
+impl Behavior for EndDx2 {
+    fn words(&self, shown: &Shown<'_>) -> String {
+        format!("end.dx2 {}", shown.engine.interface_name(self.interface))
+    }
+
+    fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
+        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DX2 is not built in"))?;
+        let parts = Parts { interface: self.interface.0, ..Parts::default() };
+        Ok(Held { node, words: parts.words() })
+    }
+
+    fn release(&mut self, _: &mut Engine) {}
+
+    fn names(&self, interface: InterfaceId) -> bool {
+        self.interface == interface
+    }
+}
+
+/// The control side of End.DX2V.
+#[derive(Debug)]
+struct EndDx2V {
+    table: u32,
+}
+
+impl Behavior for EndDx2V {
+    fn words(&self, _: &Shown<'_>) -> String {
+        format!("end.dx2v {}", self.table)
+    }
+
+    fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
+        let node = engine.node_id(NODE_V);
+        let node = node.ok_or_else(|| Refusal::new("the node of End.DX2V is not built in"))?;
+        let parts = Parts { more: self.table, ..Parts::default() };
+        Ok(Held { node, words: parts.words() })
+    }
+
+    fn release(&mut self, _: &mut Engine) {}
+}
+
+/// `sr-localsid-dx2`, and `sr-localsid-dx2v` (`VLAN`): a packet's part of it.
+pub struct DecapsulateFrame<const VLAN: bool> {
+    ways: Ways,
+    views: Arc<Views>,
+}
+
+impl<const VLAN: bool> DecapsulateFrame<VLAN> {
+    /// The inner frame goes out.
+    #[inline(always)]
+    fn send(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let bytes = packet.length();
+        take_off(packet, at)?;
+        if packet.segment_length() < EthernetHeader::LEN {
+            return Err(LocalSidDrop::InnerWrong.into());
+        }
+        let to = if VLAN { self.by_tags(tally, line, packet)? } else { line.interface() };
+        let row = tally.interface(to).ok_or(LocalSidDrop::NotConfigured)?;
+        if !row.up {
+            return Err(LocalSidDrop::InterfaceDown.into());
+        }
+        self.ways.good(line.0, bytes);
+        packet.tx = to;
+        packet.clear(PacketFlags::L2_GROUP);
+        Ok(row.output)
+    }
+
+    /// The interface that the frame's tags lead to.
+    fn by_tags(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        packet: &Packet,
+    ) -> Result<InterfaceId, LocalSidDrop> {
+        let table = self.views.read(line.more() as usize, tally.pass());
+        table.and_then(|table| table.find(Tags::of(packet.bytes()))).ok_or(LocalSidDrop::VlanUnknown)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = closer::last(packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+            true => self.send(tally, line, upper.at, packet),
+            false => self.ways.upper(tally, line, upper, packet),
+        });
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+}
+
+impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
+    const NAME: &'static str = if VLAN { NODE_V } else { NODE };
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
+        if (at == 0) | (protocol != ETHERNET) {
+            return self.closer(tally, packet);
+        }
+        let line = Line(self.ways.lines.line(packet.index));
+        match self.send(tally, line, at, packet) {
+            Ok(next) => Ok(next),
+            bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+        }
+    }
+}
+
+/// The declaration of a node.
+pub(crate) fn spec<const VLAN: bool>(lines: &Arc<CountedLines>, views: &Arc<Views>) -> NodeSpec {
+    let (lines, views) = (lines.clone(), views.clone());
+    let help = match VLAN {
+        true => "End.DX2V: inner frames out of the interface that their VLAN tags lead to",
+        false => "End.DX2: inner frames out of an interface",
+    };
+    NodeSpec::stage(help, move |wiring| DecapsulateFrame::<VLAN> {
+        ways: Ways::new(wiring, &lines),
+        views: views.clone(),
+    })
+    .describe(|record, names| {
+        let (bytes, tx) = (record.packet_bytes, names.interface(record.tx));
+        format!("a frame of {bytes} bytes, by {tx} to {}", names.node(record.next))
+    })
+}
+
+fn make(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndDx2 { interface: args.interface(engine, "interface")? }))
+}
+
+fn make_v(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    let table = args.get("table")?;
+    if table as usize >= VLAN_TABLES_MAX {
+        let what = format!("VLAN tables are numbered from 0 to {}", VLAN_TABLES_MAX - 1);
+        return Err(args.refuse("table", what));
+    }
+    Ok(Box::new(EndDx2V { table }))
+}
+
+/// What the command knows.
+pub(crate) const KINDS: [Kind; 2] = [
+    Kind {
+        name: "end.dx2",
+        syntax: "<interface>",
+        help: "inner frames out of this interface",
+        words: &[],
+        example: "end.dx2 e0",
+        make,
+    },
+    Kind {
+        name: "end.dx2v",
+        syntax: "<table:u32>",
+        help: "inner frames out of the interface that their VLAN tags lead to in this VLAN table (`sr vlan-table`)",
+        words: &[],
+        example: "end.dx2v 0",
+        make: make_v,
+    },
+];

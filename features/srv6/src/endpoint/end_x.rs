@@ -1,0 +1,142 @@
+//! End.X (RFC 8986 §4.2): to the next segment, by a neighbour that the SID names.
+
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_tables::fib::Family;
+use quiver_tables::ip::{Ip4, Ip6, choose};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::adjacent::Adjacent;
+use super::closer::{self, Matter};
+use super::line::{Line, Parts};
+use super::reasons::{Bad, LocalSidDrop};
+use super::segments;
+use super::ways::Ways;
+use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid-x";
+
+/// The control side.
+#[derive(Debug)]
+struct EndX {
+    to: Adjacent,
+    flavors: Flavors,
+}
+
+impl Behavior for EndX {
+    fn words(&self, shown: &Shown<'_>) -> String {
+        format!("end.x{}{}", self.to.words(shown), self.flavors.words())
+    }
+
+    fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
+        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.X is not built in"))?;
+        let six = self.to.hold(engine, place, Family::Ip6)?;
+        let four = match self.flavors.has(Flavors::USD) {
+            true => self.to.hold(engine, place, Family::Ip4)?,
+            false => 0,
+        };
+        let parts = Parts { flavors: self.flavors, six, four, ..Parts::default() };
+        Ok(Held { node, words: parts.words() })
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        self.to.release(engine);
+    }
+
+    fn names(&self, interface: InterfaceId) -> bool {
+        self.to.names(interface)
+    }
+}
+
+/// `sr-localsid-x`, a packet's part of it.
+pub struct CrossConnect {
+    ways: Ways,
+}
+
+impl CrossConnect {
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = self.closer_still(tally, line, packet);
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+
+    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (groups, flavors, bytes) = (&self.ways.tables.groups, line.flavors(), packet.length());
+        match closer::matter(packet)? {
+            Matter::Segments { srh, next } => {
+                self.ways.advance(tally, line, srh, next, packet);
+                Ok(choose::<Ip6>(groups, line.group6(), packet))
+            }
+            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
+                self.ways.expose6(upper.at, packet)?;
+                self.ways.good(line.0, bytes);
+                Ok(choose::<Ip6>(groups, line.group6(), packet))
+            }
+            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
+                self.ways.expose4(upper.at, packet)?;
+                self.ways.good(line.0, bytes);
+                Ok(choose::<Ip4>(groups, line.group4(), packet))
+            }
+            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
+        }
+    }
+}
+
+impl Stage for CrossConnect {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let segment = segments::next_if_plain(packet);
+        if segment == 0 {
+            return self.closer(tally, packet);
+        }
+        let line = Line(self.ways.lines.line(packet.index));
+        self.ways.good(line.0, packet.length());
+        let left = segments::advance(packet, Ip6Header::LEN, segment);
+        if (left == 0) & line.flavors().has(Flavors::PSP) {
+            segments::pop(packet, Ip6Header::LEN, segments::NEXT_HEADER_PLACE);
+        }
+        Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
+    }
+}
+
+/// The declaration of the node.
+pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::stage("End.X: to the next segment by a neighbour", move |wiring| CrossConnect {
+        ways: Ways::new(wiring, &lines),
+    })
+    .describe(super::words::record)
+}
+
+fn make(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndX { to: Adjacent::of(engine, args)?, flavors: Flavors::of(args) }))
+}
+
+/// What the command knows.
+pub(crate) const KINDS: [Kind; 1] = [Kind {
+    name: "end.x",
+    syntax: "(<interface> <next-hop:ip>)... {[psp] [usp] [usd]}",
+    help: "to the next segment, by this neighbour or one of several",
+    words: &[("next-hop", "a neighbour on that interface")],
+    example: "end.x e0 2001:db8::2 psp",
+    make,
+}];

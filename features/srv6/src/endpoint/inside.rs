@@ -1,0 +1,38 @@
+//! What is inside a packet at a SID that ends it: the plain case by one look, the others step by step.
+
+use quiver_core::Packet;
+use quiver_core::packet::PacketFlags;
+use quiver_wire::ip6::Ip6Header;
+use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader};
+use quiver_wire::{Header, IpProtocol};
+
+/// Ethernet inside (RFC 8986 §10.1, IANA protocol numbers).
+pub(crate) const ETHERNET: IpProtocol = IpProtocol(143);
+
+/// The protocol inside, and where it begins, counted from the IPv6 header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inside {
+    pub protocol: IpProtocol,
+    pub at: usize,
+}
+
+/// Behind nothing but the IPv6 header, or that and an SRH in which no segments are left. What is unusual is said to be
+/// inside at 0.
+#[inline(always)]
+pub(crate) fn inside_if_plain(packet: &Packet) -> Inside {
+    let Some((header, behind)) = Ip6Header::split(packet.bytes()) else {
+        return Inside { protocol: IpProtocol::NO_NEXT_HEADER, at: 0 };
+    };
+    let protocol = header.next_header();
+    if protocol != IpProtocol::ROUTING {
+        return Inside { protocol, at: Ip6Header::LEN };
+    }
+    let Some(srh) = SrhHeader::overlay(behind) else { return Inside { protocol, at: 0 } };
+    let plain = (srh.routing_type() == ROUTING_TYPE)
+        & (srh.segments_left() == 0)
+        & (srh.len_bytes() <= behind.len())
+        & (srh.flags() & FLAG_OAM == 0)
+        & packet.has_none(PacketFlags::OFFLOAD);
+    let at = Ip6Header::LEN + srh.len_bytes();
+    Inside { protocol: srh.next_header(), at: if plain { at } else { 0 } }
+}
