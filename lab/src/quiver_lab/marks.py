@@ -189,14 +189,11 @@ def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
         harmless = record.phase in LOSS_DECIDES and record.trial.loss_ratio == 0.0
         if record.disturbed and not record.set_apart and not harmless:
             counted[record.phase] = counted.get(record.phase, 0) + 1
-    return [
-        Mark(
-            kind="host-disturbed",
-            about=f"{phase}: the host disturbed trials that count, after as many repetitions as are allowed",
-            metrics=_metrics_of(phase),
-        )
-        for phase in counted
-    ]
+    if not counted:
+        return []
+    metrics = dict.fromkeys(metric for phase in counted for metric in _metrics_of(phase))
+    about = "disturbed trials count, because no repetition was allowed any more: " + ", ".join(counted)
+    return [Mark(kind="host-disturbed", about=about, metrics=list(metrics))]
 
 
 def _of_host(result: ScenarioResult) -> list[Mark]:

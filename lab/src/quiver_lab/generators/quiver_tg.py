@@ -14,7 +14,9 @@ from quiver_lab.measurement import Load, Trial
 
 __all__ = ["GeneratorError", "QuiverTg"]
 
-DRAIN_S = 0.02
+DRAIN_S = 0.05
+"""Frames that come later than this after the one before are lost: a forwarder whose core was taken away for a
+few of the scheduler's turns still has them."""
 
 
 class QuiverTg:

@@ -47,12 +47,15 @@ def boxes(cells: Sequence[CellRuns]) -> Spec | None:
     traces: list[Spec] = []
     axes: Spec = {}
     annotations: list[Spec] = []
+    named: set[str] = set()
     columns = min(COLUMNS, len(groups))
     for number, ((name, members), (x, y)) in enumerate(
         zip(groups.items(), grid(len(groups), columns, gap=0.09), strict=True)
     ):
         suffix = "" if number == 0 else str(number + 1)
-        traces += _boxes_of(name, members, suffix, first=number == 0)
+        for trace in _boxes_of(name, members, suffix):
+            traces.append({**trace, "showlegend": trace["name"] not in named})
+            named.add(trace["name"])
         axes[f"xaxis{suffix}"] = {**_categories(members), **x, "anchor": f"y{suffix}"}
         up = axis("Mpps, both directions" if number % columns == 0 else "", **y, anchor=f"x{suffix}")
         axes[f"yaxis{suffix}"] = up
@@ -71,7 +74,7 @@ def boxes(cells: Sequence[CellRuns]) -> Spec | None:
     }  # fmt: skip
 
 
-def _boxes_of(group: str, cells: Sequence[CellRuns], suffix: str, *, first: bool) -> list[Spec]:
+def _boxes_of(group: str, cells: Sequence[CellRuns], suffix: str) -> list[Spec]:
     """One plot's boxes."""
     traces: list[Spec] = []
     for metric in ("mrr", "pdr", "pdr_finder", "ndr"):
@@ -80,7 +83,7 @@ def _boxes_of(group: str, cells: Sequence[CellRuns], suffix: str, *, first: bool
         apart = [(title, one) for title, series in found for one in series.apart]
         name, colour = found[0][1].metric.title, RATE_COLOURS[metric]
         common: Spec = {
-            "type": "box", "offsetgroup": metric, "legendgroup": metric, "showlegend": first, "meta": group,
+            "type": "box", "offsetgroup": metric, "legendgroup": metric, "meta": group,
             "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "boxpoints": "all", "pointpos": 0, "jitter": 0.5,
         }  # fmt: skip
         if kept:

@@ -171,7 +171,9 @@ def in_words(run: ScenarioResult, without: WithoutRepeating) -> str:
     metric = METRICS[without.metric]
     value = metric.get(run)
     lower, upper = without.lower_pps, without.upper_pps
-    if without.whole or (lower is not None and upper is not None):
+    if lower is None and upper is None:
+        shown = "undecided"
+    elif without.whole or (lower is not None and upper is not None):
         shown = mpps(lower) if lower == upper else f"{mpps(lower)} to {mpps(upper)}"
     else:
         shown = f"at most {mpps(upper)}" if lower is None else f"at least {mpps(lower)}"

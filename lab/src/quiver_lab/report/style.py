@@ -15,7 +15,8 @@ MRR_COLOUR = "#b9c6d8"
 PDR_COLOUR = "#3b82c4"
 NDR_COLOUR = "#17457a"
 GOOD, PARTIAL, BAD = "#1a936f", "#e0a030", "#cc4b37"
-LOAD_COLOURS = ("#9ecae1", "#3b82c4", "#17457a", "#0b2545")
+LOAD_COLOURS = ("#9ecae1", "#3b82c4", "#17457a", "#0b2545", "#e0a030", "#cc4b37")
+"""From the lightest load to the heaviest: CSIT's six."""
 
 SCENARIO_COLOURS = (
     "#17457a", "#e07a3f", "#1a936f", "#9b5de5", "#cc4b37", "#3b82c4", "#8a6d3b", "#5f6c7b",
