@@ -152,3 +152,21 @@ def test_bisect_needs_one_cell_of_quiver(tmp_path: Path) -> None:
     done = runner.invoke(cli.app, ["bisect", str(path), "--good", "HEAD~1"])
     assert done.exit_code == 2
     assert "needs one cell" in done.output
+
+
+def test_ends_are_named_as_seen_from_the_repository(
+    repository: Path, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HEAD is the repository's, not that of the worktree in which commits are measured."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        "question: Which commit was it?\ntitle: bisected\nforwarder: quiver\nscenario: ip4base\n"
+        "search: {mrr: {trials: 1, duration_s: 0.1}, ndrpdr: null, latency: null, telemetry: null}\n"
+    )
+    words = ["bisect", str(path), "--repository", str(repository), "--good", "HEAD~2", "--build", "false"]
+    done = runner.invoke(cli.app, words)
+    head = git(repository, "rev-parse", "HEAD~2")
+    assert f"{head[:10]}  skipped" in done.output
+    assert f"{git(repository, 'rev-parse', 'HEAD')[:10]}  skipped" in done.output
+    assert "was not measured: false failed" in " ".join(done.output.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from quiver_lab import cli
+from quiver_lab.commands.watching import live_page
 from quiver_lab.live.server import listening
 
 DEADLINE_S = 60.0
@@ -73,3 +76,13 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         done = CliRunner().invoke(cli.app, ["live", str(tmp_path), "--port", str(port)])
     assert done.exit_code == 1
     assert "--port 0 takes any" in done.output
+
+
+def test_a_run_does_not_begin_before_its_live_page_can_be_opened(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(typer.Exit), live_page(tmp_path, other.getsockname()[1]):
+            pytest.fail("the port is taken: nothing may be measured")
+    with live_page(tmp_path, 0):
+        pass

@@ -72,6 +72,11 @@ def worktree(repository: Path, revision: str) -> Iterator[Path]:
                 git(repository, "worktree", "remove", "--force", str(folder))
 
 
+def commit(repository: Path, revision: str) -> str:
+    """A revision as people write it, in full."""
+    return git(repository, "rev-parse", "--verify", f"{revision}^{{commit}}")
+
+
 def build(folder: Path, command: str, log: Path) -> str | None:
     """Build what is checked out; a sentence when it does not build."""
     with log.open("wb") as output:
@@ -117,7 +122,7 @@ def bisect(
     say: Callable[[str], None] = lambda _line: None,
 ) -> Found:
     """Measure both ends, and then whatever git asks for, in a worktree where nothing else is done."""
-    good, bad = (git(folder, "rev-parse", "--verify", f"{end}^{{commit}}") for end in ends)
+    good, bad = (commit(folder, end) for end in ends)
     steps: list[Step] = []
 
     def measured(revision: str) -> Measured:

@@ -10,6 +10,7 @@ from quiver_lab.aggregate import METRICS, cells
 from quiver_lab.report.style import BAD, GOOD, NDR_COLOUR, Spec, axis, layout
 from quiver_lab.results import Results
 from quiver_lab.statistics.change_points import ChangePoint, change_points
+from quiver_lab.statistics.summary import summarize
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,11 @@ class Trend:
         ]
 
 
-def trends(stored: Sequence[Results], metric: str, relative_min: float = 0.0) -> list[Trend]:
-    """Every cell that was measured more than once on the same kind of machine."""
+def trends(
+    stored: Sequence[Results], metric: str, relative_min: float = 0.0, *, marked: bool = False
+) -> list[Trend]:
+    """Every cell that was measured more than once on the same kind of machine; with runs that are marked,
+    where the host is never left alone."""
     found: dict[tuple[str, str], list[TrendPoint]] = {}
     titles: dict[tuple[str, str], str] = {}
     left_out: dict[tuple[str, str], int] = {}
@@ -59,7 +63,9 @@ def trends(stored: Sequence[Results], metric: str, relative_min: float = 0.0) ->
         for cell in (cell for cell in cells(results) if not cell.is_twin):
             key = (cell.key, machine)
             titles[key] = cell.title
-            summary = cell.series(metric).summary
+            series = cell.series(metric)
+            values = (*series.kept, *(one.value for one in series.apart)) if marked else series.kept
+            summary = summarize(values) if values else None
             if summary is None:
                 left_out[key] = left_out.get(key, 0) + 1
                 continue

@@ -9,15 +9,14 @@ from typing import Annotated
 
 import typer
 
-from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
+from quiver_lab.campaign import NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
-from quiver_lab.commands.stored import StoreOption, results_at
+from quiver_lab.commands.stored import StoreOption, report_and_keep, results_at
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
 from quiver_lab.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
 from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.processes import ProcessError
-from quiver_lab.report.files import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.standing import different_hosts, interleaved, noise_table, of_results, table, unmatched
 from quiver_lab.statistics.comparison import ROUNDS_MIN
@@ -170,11 +169,6 @@ def _in_turns(
     _say_noise(results)
     if results.repetitions < 2 * ROUNDS_MIN:
         say(f"{2 * ROUNDS_MIN} repetitions are {ROUNDS_MIN} rounds, the fewest that can be sure: --rounds")
-    write_report(out / RESULTS, out / "report.html")
-    try:
-        say(f"stored  {store.add(results)}")
-    except OSError as error:
-        say(f"not stored: {error}")
-    say(f"report  {out / 'report.html'}")
+    report_and_keep(results, out, store)
     if not results.complete:
         raise typer.Exit(1)

@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from quiver_lab.aggregate import METRICS, cells
-from quiver_lab.bisecting import BisectError, Measured, bisect, build, steps_table, worktree
+from quiver_lab.bisecting import (
+    BisectError,
+    Measured,
+    bisect,
+    build,
+    commit,
+    steps_table,
+    worktree,
+)
 from quiver_lab.campaign import NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption
@@ -24,6 +32,9 @@ from quiver_lab.trend import Trend, figure, trends
 from quiver_lab.yaml_reading import YamlError, read_text
 
 MetricOption = Annotated[str, typer.Option(help=f"The figure: {', '.join(METRICS)}.")]
+MarkedOption = Annotated[
+    bool, typer.Option("--marked", help="Count marked runs too: for a host that is never left alone.")
+]
 BUILD_DEFAULT = "cargo build --release -p quiverd"
 
 
@@ -40,17 +51,21 @@ def trend(
     least: Annotated[
         float, typer.Option(min=0, max=100, help="Smallest change that is told, per cent.")
     ] = 1.0,
+    marked: MarkedOption = False,
     out: Annotated[Path, typer.Option(help="Folder for the page and its figures.")] = Path("out/trend"),
     store: StoreOption = None,
 ) -> None:
     """Say where a figure changed over the commits whose results are stored."""
     _known(metric)
+    stored = Store.here(store).all()
     found = [
         one
-        for one in trends(Store.here(store).all(), metric, least / 100.0)
+        for one in trends(stored, metric, least / 100.0, marked=marked)
         if cell.lower() in f"{one.cell} {one.title}".lower()
     ]
     if not found:
+        if not marked and trends(stored, metric, marked=True):
+            fail("every stored run with this figure is marked, so that none counts: --marked counts them")
         fail("no cell has this figure in two stored results: `quiver-lab run` stores each result it makes")
     for one in found:
         sentences = one.sentences()
@@ -92,6 +107,7 @@ def bisect_commits(
         typer.Option(help="In frames a second (clocks, ns); half way between the ends if left out."),
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, max=100, help="Runs of each commit.")] = 4,
+    marked: MarkedOption = False,
     build_command: Annotated[str, typer.Option("--build", help="How a commit is built.")] = BUILD_DEFAULT,
     binaries: Annotated[Path, typer.Option(help="Where the build puts quiverd.")] = Path("target/release"),
     repository: Annotated[Path, typer.Option(help="The repository.")] = Path(),
@@ -124,13 +140,16 @@ def bisect_commits(
             return Measured(revision, (), str(error))
         place.add(results)
         series = cells(results)[0].series(metric)
-        return Measured(revision, series.kept, series.note or "no run has this figure")
+        values = (*series.kept, *(one.value for one in series.apart)) if marked else series.kept
+        return Measured(revision, values, series.note or "no run has this figure")
 
     try:
-        with worktree(repository, good) as folder:
+        # In the repository, before there is a worktree: HEAD there would be another commit.
+        ends = (commit(repository, good), commit(repository, bad))
+        with worktree(repository, ends[0]) as folder:
             found = bisect(
                 folder,
-                (good, bad),
+                ends,
                 lambda revision: measure(folder, revision),
                 more_is_better=METRICS[metric].more_is_better,
                 threshold=threshold,

@@ -94,6 +94,21 @@ def export_bundle(
     say(f"bundle  {path}")
 
 
+def report_and_keep(results: Results, folder: Path, place: Store) -> None:
+    """The page beside the results, and the results in the store; a full disk costs nothing that was
+    measured."""
+    page = folder / "report.html"
+    try:
+        write_report(folder / RESULTS, page)
+        say(f"report  {page}")
+    except OSError as error:
+        say(f"no report: {page}: {error.strerror or error}")
+    try:
+        say(f"stored  {place.add(results)}")
+    except OSError as error:
+        say(f"not stored in {place.folder}: {error.strerror or error}")
+
+
 @app.command()
 def reproduce(
     *,
@@ -122,8 +137,6 @@ def reproduce(
     for sentence in (different_hosts(opened.results, here), *unmatched(opened.results, here, names)):
         if sentence:
             say(sentence)
-    write_report(out / RESULTS, out / "report.html")
-    Store.here(store).add(here)
-    say(f"report  {out / 'report.html'}")
+    report_and_keep(here, out, Store.here(store))
     if not here.complete or not standings:
         raise typer.Exit(1)

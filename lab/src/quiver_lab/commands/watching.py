@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from quiver_lab.live.server import LOOPBACK, listening, serve
 from quiver_lab.processes import start, stop
 
 LIVE_PORT = 8642
+READY_TIMEOUT_S = 30.0
 
 
 @app.command()
@@ -41,9 +43,23 @@ def live_page(folder: Path, port: int | None) -> Iterator[None]:
         yield
         return
     command = [sys.executable, "-m", "quiver_lab", "live", str(folder), "--port", str(port)]
-    process = start(command, DEVNULL, None, DEVNULL)
-    os.setpriority(os.PRIO_PROCESS, process.pid, 10)
+    process = start(command, DEVNULL, PIPE, DEVNULL)
     try:
+        _say_when_ready(process, port)
+        os.setpriority(os.PRIO_PROCESS, process.pid, 10)
         yield
     finally:
         stop(process)
+
+
+def _say_when_ready(process: Popen[bytes], port: int) -> None:
+    """Wait until the page can be opened: a program that starts would take time from the first trials."""
+    assert process.stdout is not None
+    readable, _, _ = select.select([process.stdout], [], [], READY_TIMEOUT_S)
+    line = process.stdout.readline().decode(errors="replace").strip() if readable else ""
+    if line:
+        say(line)
+    elif readable:  # it ended
+        fail(f"port {port} of {LOOPBACK} cannot be used for the live page; --live 0 takes any")
+    else:
+        say(f"the live page did not start within {READY_TIMEOUT_S:g} s; the run goes on without it")
