@@ -3,7 +3,7 @@ function for each kind of forwarder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -123,9 +123,14 @@ def _vpp(
     scenario: Scenario, settings: VppForwarder, machine: Machine, directory: Path, cores: Cores
 ) -> Bench:
     plan = make_plan(scenario, directory, cores)
-    commands = plan.forwarder.commands
+    commands = vpp_commands(plan.forwarder.commands)
     config = VppConfig(cores.main, cores.workers, settings.buffers, commands)
     return Bench(Vpp(config, machine, settings.program), plan.profile, commands, _quiver_tg)
+
+
+def vpp_commands(lines: Iterable[str]) -> tuple[str, ...]:
+    """Quiver's commands in VPP's words, which are the same but for one."""
+    return tuple(f"set {line}" if line.startswith("ip neighbor ") else line for line in lines)
 
 
 def flows_of(scenario: Scenario) -> Flows:

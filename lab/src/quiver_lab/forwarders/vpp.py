@@ -20,6 +20,7 @@ PACKAGE = "vpp vpp-plugin-core, from packagecloud.io/fdio"
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
 REPLY_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 2.0
 REPLY_BYTES_MAX = 64 << 20
 CLI_SOCKET = "cli.sock"
 PROMPT = b"vpp# "
@@ -32,11 +33,9 @@ TERMINAL_TYPE, TERMINAL_TYPE_IS = 24, 0
 TERMINAL = b"vppctl"
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-REFUSALS = (
-    "unknown input", "unknown interface", "Invalid prefix", "rx interface not set", "error:", "failed",
-    "not found", "no such", "parse error", "already exists", "invalid",
-)  # fmt: skip
-"""What a command says instead of nothing when it did not do it: VPP has no exit codes here."""
+ANSWER_WORDS_MAX = 2
+"""There are no exit codes: a command that did what it should says nothing, or what it made (`memif1/0.10`,
+`bridge-domain 1`); one that did not says why, in more words."""
 THREAD = re.compile(r"^Thread \d+ (?P<name>\S+)")
 NODE = re.compile(
     r"^(?P<node>\S.*?)\s+(?:active|polling|disabled|interrupt wa|\"?any wait\"?|\S+ ?\S*)\s+"
@@ -258,12 +257,19 @@ class Vpp:
         try:
             return self._cli.ask(line)
         except ProcessError as error:
-            raise ProcessError(f"{error}\n{self.died() or ''}".strip()) from error
+            raise ProcessError(f"{error}\n{self._end() or ''}".strip()) from error
+
+    def _end(self) -> str | None:
+        """Whether it has ended; its CLI goes a moment before it."""
+        deadline = time.monotonic() + END_TIMEOUT_S
+        while (words := self.died()) is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return words
 
     def configure(self, line: str) -> str:
         """A line that shall change something: a refusal is an error."""
         reply = self.cli(line)
-        if any(word in reply for word in REFUSALS):
+        if any(len(told.split()) > ANSWER_WORDS_MAX for told in reply.splitlines()):
             raise VppRefusedError(f"VPP refuses `{line}`: {reply.strip()}")
         return reply
 
