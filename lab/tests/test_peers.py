@@ -237,8 +237,8 @@ def test_a_machine_runs_starts_and_undoes(tmp_path: Path) -> None:
     assert program.poll() is not None
     with pytest.raises(FileNotFoundError):
         machine.door(tmp_path / "no.sock")
-    machine.undo(["touch", str(tmp_path / "first-done-last")])
-    machine.undo(["false"])
+    machine.undo(f"touch {tmp_path / 'first-done-last'}")
+    machine.undo("false")
     machine.close()
     assert (tmp_path / "first-done-last").exists()
 

@@ -70,7 +70,7 @@ def make_bench(scenario: Scenario, machine: Machine, directory: Path, cores: Cor
         case QuiverForwarder():
             return _quiver(scenario, scenario.forwarder, machine, directory, cores)
         case LinuxForwarder():
-            return _linux(scenario, directory, cores)
+            return _linux(scenario, machine, directory, cores)
         case TestpmdForwarder():
             return _testpmd(scenario, scenario.forwarder, machine, directory, cores)
         case OpenVSwitchForwarder():
@@ -81,7 +81,8 @@ def make_bench(scenario: Scenario, machine: Machine, directory: Path, cores: Cor
             raise ValueError(f"nothing is started for a forwarder of kind {scenario.forwarder.kind}")
 
 
-def _quiver_tg() -> Path:
+def program_of_generator() -> Path:
+    """The generator's program on this machine."""
     return find_binary("quiver-tg")
 
 
@@ -90,12 +91,13 @@ def _quiver(
 ) -> Bench:
     plan = make_plan(scenario, directory, cores)
     binary = Path(settings.build) / "quiverd" if settings.build else None
-    return Bench(Quiver(plan.forwarder, machine, binary), plan.profile, plan.forwarder.commands, _quiver_tg)
+    forwarder = Quiver(plan.forwarder, machine, binary)
+    return Bench(forwarder, plan.profile, plan.forwarder.commands, program_of_generator)
 
 
-def _linux(scenario: Scenario, directory: Path, cores: Cores) -> Bench:
+def _linux(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
     plan = make_kernel_plan(scenario, directory, cores)
-    forwarder = LinuxNamespace(plan.forwarder, directory)
+    forwarder = LinuxNamespace(plan.forwarder, directory, machine)
     return Bench(forwarder, plan.profile, plan.forwarder.commands, forwarder.generator_program)
 
 
@@ -108,7 +110,8 @@ def _testpmd(
         more = tuple(f"--eth-peer={port},{host_mac(port, 0)}" for port in range(PORTS))
     config = TestpmdConfig(devices, cores.workers[0], cores.main, settings.mode, more)
     profile = make_memif_profile(scenario, directory, cores)
-    return Bench(Testpmd(config, machine), profile, (f"forward mode {settings.mode}", *more), _quiver_tg)
+    commands = (f"forward mode {settings.mode}", *more)
+    return Bench(Testpmd(config, machine), profile, commands, program_of_generator)
 
 
 def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
@@ -116,7 +119,7 @@ def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: 
     devices = memif_devices(directory / "wire.sock", PORTS)
     config = SwitchConfig(flows, devices, cores.workers[0], cores.main)
     profile = with_queues(make_memif_profile(scenario, directory, cores), QUEUES)
-    return Bench(OpenVSwitch(config, machine), profile, flows.rules, _quiver_tg)
+    return Bench(OpenVSwitch(config, machine), profile, flows.rules, program_of_generator)
 
 
 def _vpp(
@@ -125,7 +128,7 @@ def _vpp(
     plan = make_plan(scenario, directory, cores)
     commands = vpp_commands(plan.forwarder.commands)
     config = VppConfig(cores.main, cores.workers, settings.buffers, commands)
-    return Bench(Vpp(config, machine, settings.program), plan.profile, commands, _quiver_tg)
+    return Bench(Vpp(config, machine, settings.program), plan.profile, commands, program_of_generator)
 
 
 def vpp_commands(lines: Iterable[str]) -> tuple[str, ...]:

@@ -142,10 +142,10 @@ class Recorder:
             trial = perform(request, self.inner)
         except Exception as error:
             if words := self.died():
-                raise ForwarderDiedError(f"the forwarder died in a trial: {words}") from error
+                raise ForwarderDiedError(f"a trial was cut off: {words}") from error
             raise
         if words := self.died():
-            raise ForwarderDiedError(f"the forwarder died in a trial: {words}")
+            raise ForwarderDiedError(f"a trial was cut off: {words}")
         return trial
 
     def compare_without(

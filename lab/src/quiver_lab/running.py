@@ -100,8 +100,7 @@ def run_cell(
             result.generator, result.generator_version = session.generator, session.generator_version
             recorder = _recorder(scenario, session, observer, result)
             recorder.earlier = list(earlier)
-            if session.forwarder is not None:
-                recorder.died = session.forwarder.died
+            recorder.died = session.died
             try:
                 _searches(scenario, session, recorder, result)
             finally:

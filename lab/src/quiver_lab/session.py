@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quiver_lab.benches import COMMANDS_TOLD_MAX, make_bench
+from quiver_lab.benches_elsewhere import make_bench_elsewhere
 from quiver_lab.disturbance import RING_FRAMES
 from quiver_lab.experiment import FORWARDERS
 from quiver_lab.forwarders import Forwarder
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.machines.here import LocalMachine
+from quiver_lab.machines.ssh import RemoteMachine
 from quiver_lab.measurement import Measurer
 from quiver_lab.scenario import ExternalForwarder, Scenario, SimulatedForwarder, TrexGenerator
 from quiver_lab.simulated import LossCurve
@@ -40,6 +42,8 @@ class Session:
     commands: tuple[str, ...] = ()
     ring_frames: int = RING_FRAMES
     """What the rings between generator and forwarder hold, each way."""
+    died: Callable[[], str | None] = lambda: None
+    """Why the forwarder forwards no more; None while it does."""
 
 
 def simulation(settings: SimulatedForwarder) -> Simulation:
@@ -97,11 +101,14 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         return
     with ExitStack() as stack:
         directory = stack.enter_context(session_folder())
-        machine = LocalMachine(directory)
-        stack.callback(machine.close)
-        cores = Cores.assign(scenario.forwarder.workers)
+        machine, host = _machine(scenario, directory, stack, say), scenario.host
+        cores = Cores.assign(1 if host else scenario.forwarder.workers)
         say("writing tables" if scenario.routes > 1000 else "writing configuration")
-        bench = make_bench(scenario, machine, directory, cores)
+        bench = (
+            make_bench_elsewhere(scenario, host, machine, directory, cores)
+            if host
+            else make_bench(scenario, machine, directory, cores)
+        )
         name = FORWARDERS[scenario.forwarder.kind]
         say(f"starting {name}, {scenario.routes:,} routes" if scenario.routes > 2 else f"starting {name}")
         stack.callback(bench.forwarder.stop)
@@ -120,7 +127,20 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             cores,
             bench.commands[:COMMANDS_TOLD_MAX],
             scenario.link.ring_size if bench.profile.ports[0].memif else RING_FRAMES,
+            lambda: machine.lost() or bench.forwarder.died(),
         )
+
+
+def _machine(
+    scenario: Scenario, directory: Path, stack: ExitStack, say: Callable[[str], None]
+) -> LocalMachine | RemoteMachine:
+    """Where the forwarder runs, until the session's end."""
+    if scenario.host is None:
+        machine = LocalMachine(directory)
+        stack.callback(machine.close)
+        return machine
+    say(f"connecting to {scenario.host.address}")
+    return stack.enter_context(RemoteMachine(scenario.host, directory))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError
+from quiver_lab.machines import Machine
 from quiver_lab.processes import ProcessError, find_binary
 
 INTERFACES = ("dut0", "dut1")
@@ -48,9 +49,10 @@ class NamespaceConfig:
 class LinuxNamespace:
     """Two namespaces, one with the router in it and one for the generator; nothing of them stays."""
 
-    def __init__(self, config: NamespaceConfig, directory: Path) -> None:
+    def __init__(self, config: NamespaceConfig, directory: Path, machine: Machine) -> None:
         self._config = config
         self._directory = directory
+        self._machine = machine
         self._router = f"quiver-lab-{os.getpid()}-dut"
         self._generator = f"quiver-lab-{os.getpid()}-tg"
         self._before: dict[tuple[str, str], int] = {}
@@ -72,7 +74,7 @@ class LinuxNamespace:
 
     def _make(self) -> None:
         for namespace in (self._router, self._generator):
-            _run(["ip", "netns", "add", namespace])
+            self._run(["ip", "netns", "add", namespace])
             self._set(namespace, "net/ipv6/conf/all/disable_ipv6", "0")
             self._set(namespace, "net/ipv6/conf/default/accept_dad", "0")
             self._set(namespace, "net/ipv6/conf/default/router_solicitations", "0")
@@ -80,30 +82,30 @@ class LinuxNamespace:
             words = ["ip", "-n", self._router, "link", "add", ours, "address", mac, "txqueuelen"]
             mtu = ["mtu", str(MTU_BYTES)]
             peer = ["type", "veth", "peer", "name", theirs, *mtu, "netns", self._generator]
-            _run([*words, str(QUEUE_FRAMES), *mtu, *peer])
+            self._run([*words, str(QUEUE_FRAMES), *mtu, *peer])
         for namespace, names, core in (
             (self._router, INTERFACES, self._config.core),
             (self._generator, GENERATOR_INTERFACES, self._config.generator_core),
         ):
             for name in names:
-                _run(["ip", "-n", namespace, "link", "set", name, "up"])
+                self._run(["ip", "-n", namespace, "link", "set", name, "up"])
                 self._steer(namespace, name, core)
+
+        for name in GENERATOR_INTERFACES:
+            # the generator answers for its addresses itself; the kernel behind it shall say nothing
+            self._set(self._generator, f"net/ipv6/conf/{name}/disable_ipv6", "1")
 
     def _configure(self) -> None:
         self._set(self._router, "net/ipv4/ip_forward", "1")
         self._set(self._router, "net/ipv6/conf/all/forwarding", "1")
         for name in ("all", *INTERFACES):
             self._set(self._router, f"net/ipv4/conf/{name}/rp_filter", "0")
-        for name in GENERATOR_INTERFACES:
-            # the generator answers for its addresses itself; the kernel behind it shall say nothing
-            self._set(self._generator, f"net/ipv6/conf/{name}/disable_ipv6", "1")
         lines = list(self._config.commands)
         if self._config.bridge:
             lines = ["link add br0 type bridge", "link set br0 up"]
             lines += [f"link set {name} master br0" for name in INTERFACES]
-        batch = self._directory / "linux.batch"
-        batch.write_text("\n".join(lines) + "\n")
-        _run(["ip", "-n", self._router, "-batch", str(batch)])
+        batch = self._machine.write("linux.batch", "\n".join(lines) + "\n")
+        self._run(["ip", "-n", self._router, "-batch", str(batch)])
 
     def _set(self, namespace: str, key: str, value: str) -> None:
         """A sysctl of a namespace."""
@@ -114,8 +116,11 @@ class LinuxNamespace:
         mask = f"{1 << core:x}"
         self._inside(namespace, f"echo {mask} > /sys/class/net/{interface}/queues/rx-0/rps_cpus")
 
+    def _run(self, command: Sequence[str]) -> str:
+        return self._machine.run(command, timeout_s=COMMAND_TIMEOUT_S)
+
     def _inside(self, namespace: str, script: str) -> str:
-        return _run(["ip", "netns", "exec", namespace, "sh", "-c", script])
+        return self._run(["ip", "netns", "exec", namespace, "sh", "-c", script])
 
     def generator_program(self) -> Path:
         """A program that is quiver-tg in the generator's namespace, with the same process id."""
@@ -125,7 +130,7 @@ class LinuxNamespace:
         return path
 
     def _dropped(self) -> dict[tuple[str, str], int]:
-        told = json.loads(_run(["ip", "-n", self._router, "-j", "-s", "link", "show"]))
+        told = json.loads(self._run(["ip", "-n", self._router, "-j", "-s", "link", "show"]))
         found: dict[tuple[str, str], int] = {}
         for link in told:
             for way, counters in link.get("stats64", {}).items():
@@ -152,7 +157,7 @@ class LinuxNamespace:
     def died(self) -> str | None:
         """Its namespace is gone, or its interfaces are."""
         try:
-            told = json.loads(_run(["ip", "-n", self._router, "-j", "link", "show"]))
+            told = json.loads(self._run(["ip", "-n", self._router, "-j", "link", "show"]))
         except ProcessError as error:
             return f"the router's namespace is gone: {error}"
         gone = set(INTERFACES) - {link["ifname"] for link in told}
@@ -173,7 +178,7 @@ class LinuxNamespace:
         """Remove both namespaces, and with them whatever is in them."""
         for namespace in (self._generator, self._router):
             with suppress(ProcessError):
-                _run(["ip", "netns", "del", namespace])
+                self._run(["ip", "netns", "del", namespace])
 
 
 def remove_abandoned(folder: Path = NAMESPACES) -> list[str]:

@@ -42,8 +42,9 @@ class Running(Protocol):
 class Machine(Protocol):
     """Where commands are run, programs started and files written."""
 
-    folder: Path
-    """Of the session, there: for sockets and files; gone at its end."""
+    @property
+    def folder(self) -> Path:
+        """Of the session, there: for sockets and files; gone at its end."""
 
     def has(self, program: str | Path) -> bool:
         """Whether it has a program (by name) or a file (by path)."""
@@ -75,8 +76,11 @@ class Machine(Protocol):
         """A path on this machine behind which a Unix socket of that machine answers; OSError when nobody
         listens there."""
 
-    def undo(self, command: Sequence[str]) -> None:
-        """A command to be run there at the session's end, however that ends; the last one first."""
+    def undo(self, line: str) -> None:
+        """A line for the shell there, run at the session's end, however that ends; the last one first."""
+
+    def lost(self) -> str | None:
+        """Why the machine is out of reach; None while it is not."""
 
     def close(self) -> None:
         """Undo what is to be undone, end what still runs, and remove the folder."""

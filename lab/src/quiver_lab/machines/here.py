@@ -68,7 +68,7 @@ class LocalMachine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._undo: list[list[str]] = []
+        self._undo: list[str] = []
 
     def has(self, program: str | Path) -> bool:
         """A program by name, a file by path."""
@@ -127,12 +127,16 @@ class LocalMachine:
             raise FileNotFoundError(f"{socket} is not there")
         return socket
 
-    def undo(self, command: Sequence[str]) -> None:
+    def undo(self, line: str) -> None:
         """Kept for `close`."""
-        self._undo.append(list(command))
+        self._undo.append(line)
+
+    def lost(self) -> str | None:
+        """Never: it is this one."""
+        return None
 
     def close(self) -> None:
         """Undo what is to be undone, the last first; what fails does not keep the rest from it."""
         while self._undo:
             with suppress(ProcessError):
-                self.run(self._undo.pop())
+                self.run(["sh", "-c", self._undo.pop()])
