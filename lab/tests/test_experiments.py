@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from conftest import SHORT_SEARCH
 from quiver_lab import campaign, cli, running
 from quiver_lab.campaign import NotKeptError, run_experiment
-from quiver_lab.experiment import Experiment, parse_experiment
+from quiver_lab.experiment import Experiment, parse_experiment, read_experiment
 from quiver_lab.journal import events, unfinished_trials
 from quiver_lab.measurement import Load, Trial
 from quiver_lab.processes import ProcessError
@@ -272,3 +272,10 @@ def test_a_new_file_is_right_and_is_not_written_over(tmp_path: Path) -> None:
     assert wrong.exit_code == 2
     assert "'ip5base' is not a scenario" in wrong.output
     assert not other.exists()
+
+
+def test_every_ready_experiment_is_right() -> None:
+    files = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
+    assert len(files) >= 4
+    for file in files:
+        assert read_experiment(file).cells

@@ -29,7 +29,8 @@ FRAME_BYTES_MIN_IP6_UDP = 78
 FRAME_BYTES_MAX = 9_000
 DRAWS_MAX = 4_194_304
 """The generator takes at most so many lines from a file of destinations."""
-STATIONS_MAX = 4_000_000
+STATIONS_MAX = 8_000_000
+"""Behind each port: 16 million addresses in a bridge's table."""
 STATIONS_BASE = 254
 """Stations behind each port that CSIT calls "base"."""
 ROUTED = ("ip4", "ip6")

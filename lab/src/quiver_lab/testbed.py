@@ -54,6 +54,8 @@ VLANS = (100, 200)
 SERVICE_VLANS = (10, 20)
 """Around them, where there are two."""
 BRIDGE_DOMAIN = 1
+ADDRESSES_USUAL, ADDRESSES_MAX = 8_000_000, 1 << 24
+"""MAC addresses for which Quiver has room unless told, and at most."""
 RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
 
 IP4_FIRST_ROUTE = ("10.0.0.0", "20.0.0.0")
@@ -271,7 +273,9 @@ def _patch() -> list[str]:
 
 
 def _bridge(scenario: Scenario) -> list[str]:
-    return [f"create bridge-domain {BRIDGE_DOMAIN}"] + [
+    stations = PORTS * scenario.table.count if isinstance(scenario.table, Stations) else 0
+    room = [f"set l2fib entries-max {ADDRESSES_MAX}"] if stations > ADDRESSES_USUAL else []
+    return [*room, f"create bridge-domain {BRIDGE_DOMAIN}"] + [
         f"set interface l2 bridge {interface} {BRIDGE_DOMAIN}" for interface in interfaces(scenario)
     ]
 
