@@ -291,3 +291,12 @@ def test_a_folder_too_long_for_sockets_is_named(
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
     assert "set TMPDIR to a shorter folder" in (run().error or "")
+
+
+def test_more_workers_than_cpus_are_told_and_not_measured(
+    fakes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    result = run_scenario(scenario(forwarder={"kind": "quiver", "workers": 2}), Silent())
+    assert result.status == "absent"
+    assert "2 workers and a generator need 3 CPUs, and this process may use 2" in (result.error or "")

@@ -180,7 +180,7 @@ def test_a_forwarder_that_is_not_there_is_a_cell_that_says_so(
         {"title": "x", "host": HOST, "scenarios": runs, "planned": [planned(run.cell) for run in runs]}
     )
     page = render(results)
-    assert "Not installed here:" in page
+    assert "Not possible on this machine:" in page
     assert "VPP is not installed" in page
     assert "This run was interrupted" not in page
 

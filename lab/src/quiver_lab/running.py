@@ -26,6 +26,7 @@ from quiver_lab.search.ndrpdr import ndr_pdr
 from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
 from quiver_lab.search.state import RampUpError, ramp_up
 from quiver_lab.session import Session, open_session
+from quiver_lab.testbed import TooFewCpusError
 
 __all__ = ["Observer", "Recorder", "Silent", "run_cell", "run_scenario"]
 
@@ -108,6 +109,8 @@ def run_cell(
                 result.disturbed_trials = recorder.disturbed_trials()
     except NotInstalledError as error:
         result.status, result.error = "absent", f"not installed here: {error}"
+    except TooFewCpusError as error:
+        result.status, result.error = "absent", str(error)
     except FAILURES as error:
         result.status, result.error = "failed", str(error) or repr(error)
     except KeyboardInterrupt:

@@ -64,6 +64,10 @@ IP6_FIRST_ROUTE = ("2001:2:0:a000::", "2001:2:0:b000::")
 FIRST_ROUTES = {"ip4": IP4_FIRST_ROUTE, "ip6": IP6_FIRST_ROUTE}
 
 
+class TooFewCpusError(ValueError):
+    """This machine has not as many CPUs as a cell's workers and the generator need."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cores:
     """Which CPU does what."""
@@ -78,7 +82,7 @@ class Cores:
         there are enough, and otherwise shares the generator's."""
         cpus = sorted(os.sched_getaffinity(0)) if available is None else list(available)
         if len(cpus) < workers + 1:
-            raise ValueError(
+            raise TooFewCpusError(
                 f"{workers} workers and a generator need {workers + 1} CPUs, and this process may use "
                 f"{len(cpus)}: ask for fewer workers, or widen its CPU affinity"
             )
