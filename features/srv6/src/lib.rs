@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod csid;
 mod endpoint;
 mod local_sids;
 
@@ -16,7 +17,8 @@ pub use crate::endpoint::{CrossConnect, DecapsulateCross, DecapsulateFrame, Deca
 pub fn register(registry: &mut Registry) {
     registry.feature("srv6", "SRv6: local SIDs and what they do, policies and what goes by them");
     let local_sids = local_sids::LocalSids::new(&registry.graph).expect("address space for local SIDs");
-    let kinds = endpoint::register(registry, local_sids.lines());
+    let mut kinds = endpoint::register(registry, local_sids.lines());
+    kinds.extend(csid::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
     registry.running_config(order::ROUTES, commands::write_config);
     registry.memory(local_sids::memory);

@@ -48,7 +48,7 @@ pub(crate) enum Matter {
 }
 
 /// Why the headers cannot be walked.
-fn bad_extension(bad: ExtensionBad) -> Bad {
+pub(crate) fn bad_extension(bad: ExtensionBad) -> Bad {
     Bad::Drop(match bad {
         ExtensionBad::Truncated => LocalSidDrop::SrhBeyondPacket,
         ExtensionBad::TooMany | ExtensionBad::HopByHopNotFirst => LocalSidDrop::Extensions,
@@ -109,7 +109,7 @@ fn segments(packet: &Packet, srh: Spot) -> Result<Matter, Bad> {
 }
 
 /// The sender hears that the number of segments left is wrong.
-fn left_behind(srh: Spot, why: LocalSidDrop) -> Bad {
+pub(crate) fn left_behind(srh: Spot, why: LocalSidDrop) -> Bad {
     Bad::Complain(parameter_problem(0, srh.at + SEGMENTS_LEFT_PLACE), why)
 }
 

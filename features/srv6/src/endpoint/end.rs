@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::cpu::Variant;
-use quiver_core::node::NodeSpec;
+use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
@@ -62,22 +62,26 @@ impl Behavior for End {
 
 /// `sr-localsid`: the key is the next segment, and whose table it is looked up in.
 pub struct Endpoint {
-    ways: Ways,
+    pub(crate) ways: Ways,
 }
 
 /// The next segment, 0 for a packet that must be looked at closer; and the SID's line.
 #[derive(Clone, Copy, Default)]
 pub struct Key {
-    segment: u128,
-    index: u32,
+    pub(crate) segment: u128,
+    pub(crate) index: u32,
 }
 
 /// Keys that are looked up at a time.
 const KEYS_AT_A_TIME: usize = 64;
 
 impl Endpoint {
+    pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Endpoint {
+        Endpoint { ways: Ways::new(wiring, lines) }
+    }
+
     #[inline(always)]
-    fn line(&self, index: u32) -> Line<'_> {
+    pub(crate) fn line(&self, index: u32) -> Line<'_> {
         Line(self.ways.lines.line(index))
     }
 
@@ -90,7 +94,13 @@ impl Endpoint {
         self.ways.settle(tally, line.0, outcome, bytes, packet)
     }
 
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    /// What becomes of a packet that is not plain.
+    pub(crate) fn closer_still(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let (flavors, bytes) = (line.flavors(), packet.length());
         match closer::matter(packet)? {
             Matter::Segments { srh, next } => {
@@ -178,13 +188,12 @@ impl LookUp for Endpoint {
 /// The declaration of the node.
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
-    NodeSpec::look_up("End, End.T: to the next segment", move |wiring| Endpoint {
-        ways: Ways::new(wiring, &lines),
-    })
-    .describe(super::words::record)
+    NodeSpec::look_up("End, End.T: to the next segment", move |wiring| Endpoint::new(wiring, &lines))
+        .describe(super::words::record)
 }
 
-fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+/// Of a command's words.
+pub(crate) fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     let (table, flavors) = (args.optional("table")?, Flavors::of(args));
     Ok(Box::new(End { table, flavors, held: TablesHeld::default() }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
-use quiver_core::node::NodeSpec;
+use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
@@ -56,10 +56,14 @@ impl Behavior for EndX {
 
 /// `sr-localsid-x`, a packet's part of it.
 pub struct CrossConnect {
-    ways: Ways,
+    pub(crate) ways: Ways,
 }
 
 impl CrossConnect {
+    pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> CrossConnect {
+        CrossConnect { ways: Ways::new(wiring, lines) }
+    }
+
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
@@ -69,7 +73,13 @@ impl CrossConnect {
         self.ways.settle(tally, line.0, outcome, bytes, packet)
     }
 
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    /// What becomes of a packet that is not plain.
+    pub(crate) fn closer_still(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let (groups, flavors, bytes) = (&self.ways.tables.groups, line.flavors(), packet.length());
         match closer::matter(packet)? {
             Matter::Segments { srh, next } => {
@@ -121,13 +131,14 @@ impl Stage for CrossConnect {
 /// The declaration of the node.
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
-    NodeSpec::stage("End.X: to the next segment by a neighbour", move |wiring| CrossConnect {
-        ways: Ways::new(wiring, &lines),
+    NodeSpec::stage("End.X: to the next segment by a neighbour", move |wiring| {
+        CrossConnect::new(wiring, &lines)
     })
     .describe(super::words::record)
 }
 
-fn make(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+/// Of a command's words.
+pub(crate) fn make(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     Ok(Box::new(EndX { to: Adjacent::of(engine, args)?, flavors: Flavors::of(args) }))
 }
 

@@ -3,6 +3,7 @@
 use quiver_core::InterfaceId;
 use quiver_tables::GroupId;
 use quiver_tables::counted_lines::{CountedLine, LINE_WORDS};
+use quiver_wire::csid::Structure;
 
 use crate::local_sids::Flavors;
 
@@ -68,4 +69,21 @@ impl Line<'_> {
     pub fn more(self) -> u32 {
         self.0.word(2) as u32
     }
+
+    /// Lengths of a compressed SID.
+    #[inline(always)]
+    pub fn structure(self) -> Option<Structure> {
+        let [block, csid, ..] = self.0.word(STRUCTURE_PLACE).to_le_bytes();
+        Structure::new(block, csid)
+    }
+}
+
+/// The word that the parts leave free, where the structure of a compressed SID stands.
+const STRUCTURE_PLACE: usize = 3;
+
+/// The words of a compressed SID, of those of the plain one.
+pub(crate) fn with_structure(mut words: [u64; LINE_WORDS], structure: Structure) -> [u64; LINE_WORDS] {
+    let lengths = [structure.block_bits(), structure.csid_bits(), 0, 0, 0, 0, 0, 0];
+    words[STRUCTURE_PLACE] = u64::from_le_bytes(lengths);
+    words
 }

@@ -6,8 +6,8 @@ pub(crate) mod closer;
 mod dt;
 mod dx;
 mod dx2;
-mod end;
-mod end_x;
+pub(crate) mod end;
+pub(crate) mod end_x;
 pub(crate) mod exposed;
 pub(crate) mod inside;
 pub(crate) mod line;
@@ -23,6 +23,7 @@ use std::sync::Arc;
 use quiver_control::{Registry, order};
 use quiver_tables::CountedLines;
 
+use crate::csid;
 use crate::local_sids::Kind;
 
 pub use dt::DecapsulateLookUp;
@@ -33,8 +34,19 @@ pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
-pub(crate) const LOCAL_NODES: [&str; 7] =
-    ["ip6-local", end::NODE, end_x::NODE, dx::NODE, dt::NODE, dx2::NODE, dx2::NODE_V];
+pub(crate) const LOCAL_NODES: [&str; 11] = [
+    "ip6-local",
+    end::NODE,
+    end_x::NODE,
+    dx::NODE,
+    dt::NODE,
+    dx2::NODE,
+    dx2::NODE_V,
+    csid::NODES[0],
+    csid::NODES[1],
+    csid::NODES[2],
+    csid::NODES[3],
+];
 
 /// Register the nodes of RFC 8986's behaviours; returns what the command knows of them.
 pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Vec<Kind> {

@@ -1,0 +1,158 @@
+//! The nodes of compressed SIDs, alike for both flavours: beside what the plain SID's node does, they go from one
+//! C-SID to the next.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use quiver_core::cpu::Variant;
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{LookUp, Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::ip::{Ip6, choose};
+use quiver_tables::{CountedLines, GroupId};
+
+use super::step::{Flavor, Step, take};
+use crate::endpoint::end::Key;
+use crate::endpoint::line::Line;
+use crate::endpoint::reasons::{Bad, LocalSidDrop};
+use crate::endpoint::ways::Ways;
+use crate::endpoint::{CrossConnect, Endpoint, closer, words};
+
+/// End and End.T: the key is the next destination.
+pub(crate) struct Compressed<F> {
+    plain: Endpoint,
+    flavor: PhantomData<F>,
+}
+
+/// End.X.
+pub(crate) struct CompressedCross<F> {
+    plain: CrossConnect,
+    flavor: PhantomData<F>,
+}
+
+/// Count a packet that is not plain, and let it make its step.
+fn go(tally: Tally<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Packet) {
+    if step.list.is_some_and(|list| closer::has_oam_flag(packet, list.srh)) {
+        tally.count(LocalSidDrop::Oam, 1);
+    }
+    ways.good(line.0, packet.length());
+    take(line, step, packet);
+}
+
+impl<F: Flavor> Compressed<F> {
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (self.plain.line(packet.index), packet.length());
+        let outcome = self.closer_still(tally, line, packet);
+        self.plain.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+
+    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let Some(step) = F::closer(line, packet)? else {
+            return self.plain.closer_still(tally, line, packet);
+        };
+        go(tally, &self.plain.ways, line, step, packet);
+        let group = self.plain.ways.tables.ip6.table(line.six()).lookup(step.to);
+        Ok(self.plain.ways.six(group, packet))
+    }
+}
+
+impl<F: Flavor> LookUp for Compressed<F> {
+    const NAME: &'static str = F::NODE;
+    type Reason = LocalSidDrop;
+    type Key = Key;
+    type Found = GroupId;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn key(&self, (): (), packet: &Packet) -> Key {
+        let step = F::plain(self.plain.line(packet.index), packet);
+        Key { segment: step.map_or(0, |step| step.to), index: packet.index }
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Key], found: &mut [GroupId]) {
+        self.plain.find(variant, (), keys, found);
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        (): (),
+        key: Key,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let line = self.plain.line(key.index);
+        // The packet is as it was when the key was made of it.
+        let Some(step) = F::plain(line, packet) else { return self.closer(tally, packet) };
+        self.plain.ways.good(line.0, packet.length());
+        take(line, step, packet);
+        Ok(self.plain.ways.six(found, packet))
+    }
+}
+
+impl<F: Flavor> CompressedCross<F> {
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.plain.ways.lines.line(packet.index)), packet.length());
+        let outcome = self.closer_still(tally, line, packet);
+        self.plain.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+
+    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let Some(step) = F::closer(line, packet)? else {
+            return self.plain.closer_still(tally, line, packet);
+        };
+        go(tally, &self.plain.ways, line, step, packet);
+        Ok(choose::<Ip6>(&self.plain.ways.tables.groups, line.group6(), packet))
+    }
+}
+
+impl<F: Flavor> Stage for CompressedCross<F> {
+    const NAME: &'static str = F::NODE_X;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.plain.ways.lines.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let line = Line(self.plain.ways.lines.line(packet.index));
+        let Some(step) = F::plain(line, packet) else { return self.closer(tally, packet) };
+        self.plain.ways.good(line.0, packet.length());
+        take(line, step, packet);
+        Ok(choose::<Ip6>(&self.plain.ways.tables.groups, line.group6(), packet))
+    }
+}
+
+/// The declaration of End's and End.T's node.
+pub(crate) fn spec<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::look_up(F::HELP, move |wiring| {
+        let plain = Endpoint::new(wiring, &lines);
+        Compressed::<F> { plain, flavor: PhantomData }
+    })
+    .describe(words::record)
+}
+
+/// The declaration of End.X's node.
+pub(crate) fn spec_x<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::stage(F::HELP, move |wiring| {
+        let plain = CrossConnect::new(wiring, &lines);
+        CompressedCross::<F> { plain, flavor: PhantomData }
+    })
+    .describe(words::record)
+}

@@ -1,0 +1,65 @@
+//! From one C-SID to the next: what the flavours have in common.
+
+use quiver_core::Packet;
+use quiver_wire::srh::SrhHeader;
+use quiver_wire::{Header, Ip6Header};
+
+use crate::endpoint::closer::Spot;
+use crate::endpoint::line::Line;
+use crate::endpoint::reasons::Bad;
+use crate::endpoint::segments::{self, NEXT_HEADER_PLACE};
+use crate::local_sids::Flavors;
+
+/// Where a packet goes from a compressed SID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The destination that it has then.
+    pub to: u128,
+    /// What becomes of its SRH, if that has a part in it.
+    pub list: Option<ListStep>,
+}
+
+/// A step along the segment list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListStep {
+    pub srh: Spot,
+    /// Segments left then.
+    pub left: u8,
+    /// Is nothing left behind it?
+    pub last: bool,
+}
+
+/// An SRH right behind the IPv6 header.
+pub(crate) const FIRST: Spot = Spot { at: Ip6Header::LEN, named_at: NEXT_HEADER_PLACE };
+
+/// A flavour of RFC 9800.
+pub(crate) trait Flavor: Send + Sync + 'static {
+    /// The node of SIDs whose next destination is looked up.
+    const NODE: &'static str;
+    /// The node of SIDs that name a neighbour.
+    const NODE_X: &'static str;
+    /// What the nodes do.
+    const HELP: &'static str;
+
+    /// The step of a packet about which nothing is unusual; `None` for others.
+    fn plain(line: Line<'_>, packet: &Packet) -> Option<Step>;
+
+    /// The step of any packet; `None` when the SID does with it what the plain one does.
+    fn closer(line: Line<'_>, packet: &Packet) -> Result<Option<Step>, Bad>;
+}
+
+/// Make a step; with the flavour PSP the SRH goes with the last one (RFC 9800 §4.2.8).
+#[inline(always)]
+pub(crate) fn take(line: Line<'_>, step: Step, packet: &mut Packet) {
+    let bytes = packet.bytes_mut();
+    if let Some(header) = Ip6Header::overlay_mut(bytes) {
+        header.set_destination(step.to.into());
+    }
+    let Some(ListStep { srh, left, last }) = step.list else { return };
+    if let Some(header) = bytes.get_mut(srh.at..).and_then(SrhHeader::overlay_mut) {
+        header.set_segments_left(left);
+    }
+    if last & line.flavors().has(Flavors::PSP) {
+        segments::pop(packet, srh.at, srh.named_at);
+    }
+}
