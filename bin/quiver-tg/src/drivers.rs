@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::mpsc;
 
 use anyhow::Context as _;
 use quiver_af_packet::HostConfig;
@@ -13,8 +14,10 @@ use quiver_memif::{MemifConfig, Role};
 use quiver_tap::TapConfig;
 
 use crate::faults::{HELD_FRAMES_MAX, RING_FRAMES};
-use crate::generator::{Rings, Surroundings};
+use crate::generator::{Rings, Surroundings, WORKER};
 use crate::profile::{Memif, MemifRole, Port, Profile};
+use crate::self_test::OwnShare;
+use crate::session::tested;
 
 /// Buffers for each port: its vectors on both ways, and what its rings hold.
 const BUFFERS_PER_PORT: usize = 2048;
@@ -160,6 +163,18 @@ impl Surroundings for Drivers {
             reason if reason.is_empty() => "it has no link".to_owned(),
             reason => format!("it has no link: {reason}"),
         }
+    }
+
+    fn own_share(&mut self, engine: &mut Engine, profile: &Profile) -> Option<OwnShare> {
+        // The measurement needs the worker's core: the worker waits until `go_on` is dropped.
+        let (go_on, wait) = mpsc::channel::<()>();
+        let stands = profile.self_test
+            && engine.post(WORKER, move |_| {
+                let _ = wait.recv(); // it ends with the sender
+            });
+        let own = stands.then(|| tested(profile)).flatten();
+        drop(go_on);
+        own
     }
 
     fn is_interrupted(&self) -> bool {

@@ -19,6 +19,7 @@ use crate::ordering::Sending;
 use crate::outcome::StreamFacts;
 use crate::profile::{Port, Profile, Stream};
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
+use crate::replacing;
 use crate::report::Kind;
 use crate::self_test::OwnShare;
 use crate::stall::Patience;
@@ -74,6 +75,12 @@ pub trait Surroundings {
         let _ = (engine, id);
         "its link is down".to_owned()
     }
+    /// Measure what the generator can do by itself with other streams, while its worker stands still, if that is
+    /// wanted and can be done here.
+    fn own_share(&mut self, engine: &mut Engine, profile: &Profile) -> Option<OwnShare> {
+        let _ = (engine, profile);
+        None
+    }
     /// Should a measurement under way be given up?
     fn is_interrupted(&self) -> bool {
         false
@@ -103,7 +110,20 @@ pub(crate) struct PortParts {
     pub(crate) announcements: Vec<Vec<u8>>,
     /// Asked for when streams wait for it: their places among the port's streams.
     pub(crate) gateway: Option<(Gateway, Vec<usize>)>,
+    /// What the gateway says of itself, and how it is asked.
+    pub(crate) heard: Arc<Heard>,
+    pub(crate) question: Option<Vec<u8>>,
     pub(crate) faults: Option<Arc<Done>>,
+}
+
+/// What is made of a profile's streams.
+pub(crate) struct MadeStreams {
+    /// What makes their frames, by port.
+    pub(crate) sources: Vec<Vec<Source>>,
+    /// By stream.
+    pub(crate) sendings: Vec<Sending>,
+    /// By stream.
+    pub(crate) facts: Vec<StreamFacts>,
 }
 
 /// What a port has done since it was made. Frames are without FCS.
@@ -201,7 +221,9 @@ impl<S: Surroundings> Generator<S> {
             is_announced: false,
             own: None,
         };
-        for (number, sources) in generator.add_streams(profile)?.into_iter().enumerate() {
+        let made = Self::make_streams(profile)?;
+        (generator.streams, generator.sendings) = (made.facts, made.sendings);
+        for (number, sources) in made.sources.into_iter().enumerate() {
             let added = generator.add_port(profile, number, sources, &clock, inputs);
             added.with_context(|| format!("port {number}"))?;
         }
@@ -209,17 +231,34 @@ impl<S: Surroundings> Generator<S> {
     }
 
     /// Make what makes the streams' frames, by port.
-    fn add_streams(&mut self, profile: &Profile) -> anyhow::Result<Vec<Vec<Source>>> {
-        let mut sources: Vec<Vec<Source>> = profile.ports.iter().map(|_| Vec::new()).collect();
+    pub(crate) fn make_streams(profile: &Profile) -> anyhow::Result<MadeStreams> {
+        let sources = profile.ports.iter().map(|_| Vec::new()).collect();
+        let mut made = MadeStreams { sources, sendings: Vec::new(), facts: Vec::new() };
         for (number, stream) in profile.streams.iter().map(|s| &s.value).enumerate() {
             let named = || format!("stream {}", stream.name_or(number));
             let source = Source::new(stream).with_context(named)?;
             let sending = Sending::new(profile, stream, &source).map_err(anyhow::Error::msg);
-            self.sendings.push(sending.with_context(named)?);
-            self.streams.push(facts(number, stream, &source));
-            sources[stream.from].push(source);
+            made.sendings.push(sending.with_context(named)?);
+            made.facts.push(facts(number, stream, &source));
+            made.sources[stream.from].push(source);
         }
-        Ok(sources)
+        Ok(made)
+    }
+
+    /// Does a port take frames as long as these?
+    pub(crate) fn check_frames(
+        &self,
+        id: InterfaceId,
+        port: &Port,
+        sources: &[Source],
+    ) -> anyhow::Result<()> {
+        let longest = sources.iter().map(Source::frame_bytes_max).max().unwrap_or(0);
+        match self.surroundings.frame_bytes_max(&self.engine, id, port) {
+            Some(most) if longest > most => {
+                bail!("a stream sends frames of {longest} bytes, and this port takes {most}; raise its MTU")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn add_port(
@@ -231,18 +270,10 @@ impl<S: Surroundings> Generator<S> {
         inputs: InterfaceId,
     ) -> anyhow::Result<()> {
         let port = &profile.ports[number].value;
-        let of_port = || profile.streams.iter().map(|s| &s.value).filter(|s| s.from == number);
         let heard = Arc::<Heard>::default();
         let neighbours = Neighbours::new(profile.port_mac(number), port, &heard);
         let announcements = neighbours.announcements();
-        let awaiting = of_port().enumerate().filter(|(_, stream)| stream.awaits_gateway);
-        let awaiting: Vec<usize> = awaiting.map(|(place, _)| place).collect();
-        let gateway = match (port.gateway, neighbours.question()) {
-            (Some(address), Some(question)) if !awaiting.is_empty() => {
-                Some((Gateway::new(address, question, heard), awaiting))
-            }
-            _ => None,
-        };
+        let question = neighbours.question();
         let (replies_put, replies) = ring(REPLIES_MAX);
         let rings = self.surroundings.rings(port);
         let is_kernel = |port: &Port| self.surroundings.rings(port).is_kernel;
@@ -254,12 +285,7 @@ impl<S: Surroundings> Generator<S> {
         let spec = NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
         let receiver_node = self.engine.add_node(spec, vec![Box::new(receiver)])?;
         let interface = self.surroundings.make_port(&mut self.engine, number, port, &input)?;
-        let longest = sources.iter().map(Source::frame_bytes_max).max().unwrap_or(0);
-        if let Some(most) = self.surroundings.frame_bytes_max(&self.engine, interface, port)
-            && longest > most
-        {
-            bail!("a stream sends frames of {longest} bytes, and this port takes {most}; raise its MTU");
-        }
+        self.check_frames(interface, port, &sources)?;
         let faults = match &port.faults {
             Some(faults) => Some(self.add_faults(number, faults, receiver_node, inputs)?),
             None => None,
@@ -275,16 +301,20 @@ impl<S: Surroundings> Generator<S> {
         let way = Way { interface, output, refuses_the_rest: rings.refuses_the_rest, patience };
         let (transmitter, handle) = Transmitter::new(clock.clone(), way, sources, replies);
         self.engine.add_rx_queue(inputs, "tg-input", Box::new(transmitter), RxMode::Polling, Some(WORKER))?;
-        self.ports.push(PortParts {
+        let mut parts = PortParts {
             name,
             interface,
             receiver_node,
             receiver: receiver_handle,
             transmitter: handle,
             announcements,
-            gateway,
+            gateway: None,
+            heard,
+            question,
             faults: faults.map(|(_, done)| done),
-        });
+        };
+        parts.gateway = replacing::gateway(profile, number, &parts);
+        self.ports.push(parts);
         Ok(())
     }
 

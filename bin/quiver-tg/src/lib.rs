@@ -21,6 +21,7 @@ pub mod rates;
 pub mod ready;
 pub mod receiver;
 pub mod reception;
+pub mod replacing;
 pub mod report;
 pub mod request;
 pub mod run;

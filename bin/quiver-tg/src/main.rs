@@ -157,7 +157,19 @@ enum Command {
 #[derive(Subcommand)]
 enum ProfileCommand {
     /// List them and their parameters
-    List,
+    List {
+        /// Ask a router which it can serve: its API's socket, api.sock in its runtime folder
+        #[arg(long, value_name = "PATH")]
+        router: Option<PathBuf>,
+    },
+    /// Print the router's commands for one: `quiver-tg profile router u2 | quiverctl`
+    Router {
+        /// Its name
+        name: String,
+        /// A parameter, as key=value; may be repeated
+        #[arg(long, value_name = "KEY=VALUE")]
+        param: Vec<String>,
+    },
     /// Print one, to be run or changed: `quiver-tg profile show u2 > u2.yaml`
     Show {
         /// Its name
@@ -175,7 +187,14 @@ enum ProfileCommand {
 /// Does what `profile` asks for.
 fn profile(command: ProfileCommand) -> anyhow::Result<()> {
     match command {
-        ProfileCommand::List => print!("{}", ready::list()),
+        ProfileCommand::List { router } => {
+            print!("{}", ready::list(router.as_deref()).map_err(anyhow::Error::msg)?);
+        }
+        ProfileCommand::Router { name, param } => {
+            let ready = ready::by_name(&name).map_err(anyhow::Error::msg)?;
+            let commands = ready.router(ready::INTERFACES, &param).map_err(anyhow::Error::msg)?;
+            ready::interfaces().chain(commands).for_each(|command| println!("{command}"));
+        }
         ProfileCommand::Show { name, ports, param } => {
             let folder = quiver_control::paths::runtime_dir();
             let ports = ports.unwrap_or_else(|| format!("memif:{}", folder.join("memif.sock").display()));

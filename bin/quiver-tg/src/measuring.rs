@@ -149,7 +149,9 @@ impl<S: Surroundings> Generator<S> {
         self.exchange_transmissions(&mut |_| orders.next().map_or_else(Transmission::idle, Box::new))?;
         let counted_from_ns = start_ns + (request.warmup_s * 1e9) as u64;
         let rates = (0..self.streams.len()).map(|stream| rate_of(&self.sendings, request.rate, stream));
-        let schedule = Schedule::new(rates, counted_from_ns);
+        let mut schedule = Schedule::new(rates, counted_from_ns);
+        let waiting = self.sendings.iter().enumerate().filter(|(_, sending)| sending.is_paused);
+        waiting.for_each(|(stream, _)| schedule.set_paused(stream, true, start_ns));
         let phase = Phase::Sending;
         let request = *request;
         self.running = Some(Running { request, live, start_ns, stalls, finished, schedule, phase });
@@ -371,7 +373,7 @@ impl<S: Surroundings> Generator<S> {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.receiver.begin(next(number));
         }
-        let deadline = self.engine.now_ns() + ANSWER_NS_MAX;
+        let deadline = self.answer_deadline();
         let mut before: Vec<Option<Box<Reception>>> = self.ports.iter().map(|_| None).collect();
         loop {
             for (slot, port) in before.iter_mut().zip(&mut self.ports) {
@@ -401,7 +403,7 @@ impl<S: Surroundings> Generator<S> {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.transmitter.begin(next(number));
         }
-        let deadline = self.engine.now_ns() + ANSWER_NS_MAX;
+        let deadline = self.answer_deadline();
         let mut before: Vec<Option<Box<Transmission>>> = self.ports.iter().map(|_| None).collect();
         loop {
             for (slot, port) in before.iter_mut().zip(&mut self.ports) {
@@ -414,7 +416,12 @@ impl<S: Surroundings> Generator<S> {
         }
     }
 
-    fn answer_by(&mut self, deadline: u64) -> anyhow::Result<()> {
+    /// Until when a port must have taken an order that is given now.
+    pub(crate) fn answer_deadline(&self) -> u64 {
+        self.engine.now_ns() + ANSWER_NS_MAX
+    }
+
+    pub(crate) fn answer_by(&mut self, deadline: u64) -> anyhow::Result<()> {
         if self.engine.now_ns() > deadline {
             bail!("the generator's worker does not answer; is another program busy on its core?");
         }

@@ -33,6 +33,8 @@ pub struct Sending {
     pub line_rate_bps: Option<f64>,
     /// Which of its frames are timed.
     pub timing: Timing,
+    /// It waits to be resumed.
+    pub is_paused: bool,
     pacing: Pacing,
     bursts: Option<Bursts>,
     delay_ns: u64,
@@ -63,6 +65,7 @@ impl Sending {
             frame_bytes: mean_bytes,
             line_rate_bps: line_rate,
             timing: if stream.latency { Timing::Every } else { profile.latency },
+            is_paused: stream.paused,
             pacing: stream.pacing,
             bursts,
             delay_ns: (stream.delay * 1e9) as u64,
@@ -196,7 +199,7 @@ impl Ordering<'_> {
             Rate::Max => (RATE_PPS_MAX, true),
         };
         let (warmup, planned) = match plan {
-            None if !is_flat_out => (
+            None if !is_flat_out && !sending.is_paused => (
                 self.frames(stream, own_pps, self.request.warmup_s),
                 self.frames(stream, own_pps, self.request.duration_s),
             ),
@@ -205,7 +208,7 @@ impl Ordering<'_> {
         let pacer = self.pacer(sending, own_pps, stream);
         let live = self.live[stream].clone();
         let (weight, sample) = (sending.weight, sending.timing.every(rate));
-        Leg {
+        let mut leg = Leg {
             is_flat_out,
             warmup,
             planned,
@@ -213,7 +216,11 @@ impl Ordering<'_> {
             weight,
             sample,
             ..Leg::new(stream as u8, source, pacer, live)
+        };
+        if sending.is_paused {
+            leg.pause(self.start_ns);
         }
+        leg
     }
 
     fn pacer(&self, sending: &Sending, rate_pps: f64, stream: usize) -> Pacer {

@@ -37,12 +37,9 @@ pub fn serve(profile: Option<&Path>, core: Option<usize>, places: &Places) -> an
 /// Load, listen, and say so.
 fn prepare(profile: Option<&Path>, core: Option<usize>, places: &Places) -> anyhow::Result<Host> {
     let mut host = Host::new()?;
+    host.station.core = core;
     if let Some(path) = profile {
-        let mut profile = read(path).map_err(|refusal| anyhow!("{refusal}"))?;
-        if let Some(core) = core {
-            profile.cores = vec![core];
-        }
-        host.load(profile)?;
+        host.load(read(path).map_err(|refusal| anyhow!("{refusal}"))?)?;
     }
     if places.stdio {
         say(&ready(&mut host))?;

@@ -11,7 +11,7 @@ use crate::control::Machine;
 use crate::drivers::{Drivers, engine_config};
 use crate::generator::Generator;
 use crate::profile::Profile;
-use crate::self_test::own_share;
+use crate::self_test::{OwnShare, own_share};
 use crate::stateful::generator::StatefulGenerator;
 
 /// Servers answer whole requests, and each of their packets takes a buffer before the first leaves.
@@ -30,14 +30,19 @@ pub fn open_profile(profile: &Profile) -> anyhow::Result<Session> {
 /// As [`make`], after the generator has measured itself with the profile's streams, unless the profile says
 /// `self_test: false`.
 pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<Session> {
-    let own = profile.self_test.then(|| own_share(profile)).transpose();
-    let own = own.unwrap_or_else(|error| {
-        tracing::warn!("self-test: {error:#}; results will not be compared with it");
-        None
-    });
+    let own = tested(profile);
     let mut session = make(profile, quit)?;
     session.set_own_share(own);
     Ok(session)
+}
+
+/// What the generator can do by itself with a profile's streams, unless the profile says `self_test: false`.
+pub fn tested(profile: &Profile) -> Option<OwnShare> {
+    let own = profile.self_test.then(|| own_share(profile)).transpose();
+    own.unwrap_or_else(|error| {
+        tracing::warn!("self-test: {error:#}; results will not be compared with it");
+        None
+    })
 }
 
 /// The same as [`open_profile`], without waiting for links. `quit` ends whatever it waits for.

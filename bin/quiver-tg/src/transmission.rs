@@ -321,7 +321,8 @@ impl Leg {
         // Which of its frames are timed stays: pairs of RFC 3393 are so many numbers apart.
     }
 
-    fn pause(&mut self, now_ns: u64) {
+    /// Send nothing until it is resumed.
+    pub fn pause(&mut self, now_ns: u64) {
         if !self.is_flat_out && !self.is_paused {
             self.pacer.pause(now_ns);
         }

@@ -25,9 +25,23 @@ pub struct TransmitterHandle {
     changes: Producer<Change>,
     destinations: Producer<(usize, MacAddress)>,
     done: Consumer<Box<Transmission>>,
+    sources: Producer<Box<[Source]>>,
+    sources_before: Consumer<Box<[Source]>>,
 }
 
 impl TransmitterHandle {
+    /// From the worker's next pass on these make the port's frames. Only while nothing is sent: legs name them by
+    /// their places.
+    pub fn set_sources(&mut self, sources: Vec<Source>) {
+        // The ring has room: others are given only after those before came back.
+        let _ = self.sources.put(sources.into_boxed_slice());
+    }
+
+    /// Those before, once they were replaced.
+    pub fn take_sources(&mut self) -> Option<Box<[Source]>> {
+        self.sources_before.take()
+    }
+
     /// Work this one off from now on.
     pub fn begin(&mut self, transmission: Box<Transmission>) {
         // The ring has room: an order is given only after the one before was answered.
@@ -76,6 +90,8 @@ pub struct Transmitter {
     changes: Consumer<Change>,
     destinations: Consumer<(usize, MacAddress)>,
     done: Producer<Box<Transmission>>,
+    other_sources: Consumer<Box<[Source]>>,
+    sources_before: Producer<Box<[Source]>>,
     replies: Consumer<Packet>,
     /// What the interface had refused when the last burst was handed over.
     refused_before: u64,
@@ -100,6 +116,8 @@ impl Transmitter {
         let (changes_put, changes) = ring(CHANGES_MAX);
         let (destinations_put, destinations) = ring(STREAMS_MAX);
         let (done, done_take) = ring(2);
+        let (sources_put, other_sources) = ring(2);
+        let (sources_before, sources_before_take) = ring(2);
         let transmitter = Transmitter {
             clock,
             way,
@@ -109,6 +127,8 @@ impl Transmitter {
             changes,
             destinations,
             done,
+            other_sources,
+            sources_before,
             replies,
             refused_before: 0,
             burst: 0,
@@ -121,6 +141,8 @@ impl Transmitter {
             changes: changes_put,
             destinations: destinations_put,
             done: done_take,
+            sources: sources_put,
+            sources_before: sources_before_take,
         };
         (transmitter, handle)
     }
@@ -128,6 +150,10 @@ impl Transmitter {
     fn look_for_orders(&mut self, now_ns: u64) {
         while let Some(change) = self.changes.take() {
             self.current.apply(change, now_ns);
+        }
+        if let Some(sources) = self.other_sources.take() {
+            // Never full, as `done`.
+            let _ = self.sources_before.put(std::mem::replace(&mut self.sources, sources));
         }
         while let Some((place, mac)) = self.destinations.take() {
             if let Some(source) = self.sources.get_mut(place) {

@@ -5,7 +5,7 @@ mod wire;
 use quiver_control::{Collected, Commands, Execution, Started, Step};
 use quiver_tg::control::{Station, commands};
 use serde_json::{Value as Json, json};
-use wire::{BOTH_WAYS, Bench, cross, profile, profile_with, unlinked};
+use wire::{BOTH_WAYS, Bench, ONE_WAY, cross, profile, profile_with, unlinked};
 
 type Bench2 = Station<Bench>;
 
@@ -142,6 +142,85 @@ fn a_rate_may_be_in_bits_and_in_per_cent_of_a_line() {
     assert!(refused.contains("line_rate"), "{refused}");
     assert!(desk.say("rate 400%").expect_err("too much").contains("none of"));
     desk.say("stop").expect("a report");
+}
+
+#[test]
+fn a_profile_with_the_same_ports_keeps_them() {
+    let mut desk = Desk::loaded();
+    desk.say("measure rate 1kpps duration 1").expect("a report");
+    let sent =
+        |desk: &mut Desk| desk.say("show statistics").expect("statistics")["ports"][0]["tx_frames"].clone();
+    let before = sent(&mut desk);
+    assert!(before.as_u64() >= Some(500), "{before}");
+    // Ports that were made again would have counted nothing.
+    desk.station.load(profile(ONE_WAY)).expect("a profile");
+    assert!(desk.station.links().expect("links"));
+    assert_eq!(sent(&mut desk), before);
+    let report = desk.say("measure rate 10kpps duration 1").expect("a report");
+    assert_eq!((&report["offered"], &report["received"]), (&json!(10_000), &json!(10_000)));
+    assert_eq!(report["per_stream"].as_array().map(Vec::len), Some(1));
+    let other = profile_with(BOTH_WAYS, ", line_rate: 10G");
+    desk.station.load(other).expect("a profile");
+    assert_eq!(sent(&mut desk), 0, "another port is made anew");
+}
+
+#[test]
+fn streams_are_added_replaced_and_deleted_between_measurements() {
+    let mut desk = Desk::loaded();
+    let one = |name: &str| {
+        format!(
+            r#"{{"name": "{name}", "from": 1, "to": 0, "rate": 1000, "layers": {{"ethernet": {{"src": "02:00:00:00:00:02",
+            "dst": "02:fe:00:00:00:02"}}, "ip4": {{"src": "10.0.0.3", "dst": "10.1.0.0"}}, "udp": {{}}}}}}"#
+        )
+        .replace('\n', " ")
+    };
+    desk.say(&format!("stream add {}", one("voice"))).expect("added");
+    let report = desk.say("measure rate 10kpps duration 1").expect("a report");
+    assert_eq!(report["offered"], 11_000);
+    assert_eq!((&report["per_stream"][2]["name"], &report["lost"]), (&json!("voice"), &json!(0)));
+    desk.say(&format!("stream replace 0 {}", one("video"))).expect("replaced");
+    desk.say("stream delete 1").expect("deleted");
+    let names: Vec<Json> = desk.say("show profile").expect("a profile")["streams"]
+        .as_array()
+        .map(|all| all.iter().map(|stream| stream["name"].clone()).collect())
+        .expect("streams");
+    assert_eq!(names, [json!("video"), json!("voice")]);
+    for (line, words) in [
+        ("stream delete 2", "there are 0 to 1"),
+        ("stream add {\"from\": 9}", "to"),
+        ("stream replace 0 {\"from\": 0, \"to\": 9}", "there are ports 0 to 1"),
+        ("stream add nonsense", "stream"),
+    ] {
+        let refused = desk.say(line).expect_err(line);
+        assert!(refused.contains(words), "{line}: {refused}");
+    }
+    assert_eq!(desk.say("measure rate 1kpps duration 1").expect("a report")["offered"], 2000);
+    desk.say("stream delete 1").expect("deleted");
+    assert!(desk.say("stream delete 0").expect_err("the last one").contains("0 streams"));
+    desk.say("start duration 10").expect("started");
+    assert!(desk.say("stream delete 0").expect_err("measured").contains("under way"));
+}
+
+#[test]
+fn a_stream_that_waits_is_begun_and_ended_while_others_are_sent() {
+    let mut desk = Desk::new();
+    let text = BOTH_WAYS.replacen("  - from: 1\n", "  - from: 1\n    paused: true\n", 1);
+    desk.station.load(profile(&text)).expect("a profile");
+    assert!(desk.station.links().expect("links"));
+    desk.say("start rate 10kpps duration 3").expect("started");
+    let sent = |desk: &mut Desk, stream: usize| {
+        desk.say("show statistics").expect("statistics")["streams"][stream]["sent"].as_u64().expect("frames")
+    };
+    desk.pass(1.05);
+    assert_eq!(sent(&mut desk, 1), 0);
+    desk.say("resume stream 1").expect("begun");
+    desk.pass(1.0);
+    desk.say("pause stream 1").expect("ended");
+    let report = desk.say("wait").expect("a report");
+    let offered = |stream: usize| report["per_stream"][stream]["offered"].as_i64().expect("frames");
+    assert_eq!(offered(0), 15_000, "{report}");
+    assert!((offered(1) - 5_000).abs() < 50, "{report}");
+    assert_eq!((&report["lost"], &report["limit"]), (&json!(0), &Json::Null));
 }
 
 #[test]

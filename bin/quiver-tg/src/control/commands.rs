@@ -15,6 +15,7 @@ use crate::request::{Measure, WARMUP_S};
 pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
     let mut commands = Commands::new();
     add_profile(&mut commands);
+    add_streams(&mut commands);
     add_measurement(&mut commands);
     add_changes(&mut commands);
     shows::add(&mut commands);
@@ -35,8 +36,8 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .group("Profile")
             .help("Read a profile, make its ports and wait for their links")
             .details(
-                "What was loaded before goes, unless the new profile cannot be read. While a measurement is \
-                 under way nothing is loaded. `inline` takes the profile itself, as JSON in one line.",
+                "What was loaded before goes, unless the new profile cannot be read; ports that are the same stay, \
+                 and their links with them. While a measurement is under way nothing is loaded. `inline` takes the profile itself, as JSON in one line.",
             )
             .word("file", "A profile, YAML or JSON; the path is the generator's")
             .word("profile", "A profile as JSON")
@@ -56,6 +57,52 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .help("Let the ports of the profile go")
             .example("unload")
             .run(|station: &mut Station<S>, _| station.unload().map(|()| Output::none())),
+    );
+}
+
+fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+    let definition = "A stream as a profile has it, as JSON";
+    let details = "Ports stay as they are. While a measurement is under way no stream comes or goes; one that the \
+                   profile has with `paused: true` is begun by `resume stream N`.";
+    commands.add(
+        Command::new("stream add <stream:rest>")
+            .group("Profile")
+            .help("Add a stream to the profile that is loaded")
+            .details(details)
+            .word("stream", definition)
+            .example(r#"stream add {"from": 0, "to": 1, "rate": "10%"}"#)
+            .begin(|station: &mut Station<S>, args| {
+                let stream = args.get("stream")?;
+                station.change_streams(|streams| streams.add(stream))?;
+                Ok(Box::new(Linking))
+            }),
+    );
+    commands.add(
+        Command::new("stream replace <number:0-255> <stream:rest>")
+            .group("Profile")
+            .help("Put another stream in the place of one")
+            .details(details)
+            .word("number", "The stream's number in the profile")
+            .word("stream", definition)
+            .example(r#"stream replace 0 {"from": 0, "to": 1, "frame": "imix"}"#)
+            .begin(|station: &mut Station<S>, args| {
+                let (number, stream) = (args.get("number")?, args.get("stream")?);
+                station.change_streams(|streams| streams.replace(number, stream))?;
+                Ok(Box::new(Linking))
+            }),
+    );
+    commands.add(
+        Command::new("stream delete <number:0-255>")
+            .group("Profile")
+            .help("Take a stream out of the profile; those behind it move up")
+            .details(details)
+            .word("number", "The stream's number in the profile")
+            .example("stream delete 1")
+            .begin(|station: &mut Station<S>, args| {
+                let number = args.get("number")?;
+                station.change_streams(|streams| streams.delete(number))?;
+                Ok(Box::new(Linking))
+            }),
     );
 }
 

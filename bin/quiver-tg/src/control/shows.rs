@@ -57,12 +57,19 @@ pub fn profile<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refu
     let ports = loaded.generator.port_states();
     let mut streams = Table::new([
         Column::right("Stream").key("stream"),
+        Column::left("Name").key("name"),
         Column::right("From").key("from"),
         Column::right("To").key("to"),
         Column::right("Bytes").key("frame_bytes"),
     ]);
     for (number, facts) in loaded.generator.streams().iter().enumerate() {
-        streams.row().cell(number).cell(facts.from).cell(facts.to).cell(Cell::real(facts.frame_bytes, 1));
+        streams
+            .row()
+            .cell(number)
+            .cell(&facts.name)
+            .cell(facts.from)
+            .cell(facts.to)
+            .cell(Cell::real(facts.frame_bytes, 1));
     }
     let mut table = Table::new([
         Column::right("Port").key("port"),

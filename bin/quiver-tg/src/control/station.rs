@@ -12,7 +12,7 @@ use super::machine::{Found, Machine};
 use super::sampler::{Rates, Sampler};
 use crate::generator::Surroundings;
 use crate::measuring::{Look, Turn};
-use crate::profile::{Profile, ProfileError, StreamRate};
+use crate::profile::{Profile, ProfileError, StreamList, StreamRate};
 use crate::request::{Measure, Rate};
 use crate::stateful::measuring::Look as StatefulLook;
 
@@ -52,6 +52,8 @@ type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<Machine<S>>>;
 pub struct Station<S> {
     make: Make<S>,
     pub(super) loaded: Option<Loaded<S>>,
+    /// The core to run on, whatever profiles say.
+    pub core: Option<usize>,
     /// The number of the measurement under way, or of the last one.
     pub(super) measurement: u64,
     /// The client that alone wants the measurement under way.
@@ -80,6 +82,7 @@ impl<S: Surroundings> Station<S> {
         Station {
             make: Box::new(make),
             loaded: None,
+            core: None,
             measurement: 0,
             only_for: None,
             due_ns: None,
@@ -91,9 +94,23 @@ impl<S: Surroundings> Station<S> {
     }
 
     /// Make the ports of a profile. [`links`](Self::links) says when they are there. A profile that is
-    /// loaded already goes, unless this one cannot be read.
-    pub fn load(&mut self, profile: Profile) -> Result<(), Refusal> {
+    /// loaded already goes, unless this one cannot be read; ports that are the same stay.
+    pub fn load(&mut self, mut profile: Profile) -> Result<(), Refusal> {
+        if let Some(core) = self.core {
+            profile.cores = vec![core];
+        }
         self.check_idle("a profile is loaded")?;
+        if let Some(loaded) = &mut self.loaded
+            && loaded.waits_until_ns.is_none()
+            && loaded.profile.has_ports_of(&profile)
+            && let Some(generator) = loaded.generator.of_streams()
+        {
+            generator.set_streams(&profile).map_err(|error| in_profile(&profile, &error))?;
+            loaded.waits_until_ns = Some(generator.link_deadline_ns());
+            loaded.profile = profile;
+            self.sampler = Sampler::default();
+            return Ok(());
+        }
         // The sockets and devices of the one before are needed again.
         self.loaded = None;
         self.sampler = Sampler::default();
@@ -102,6 +119,19 @@ impl<S: Surroundings> Station<S> {
         self.loaded = Some(Loaded { profile, generator, waits_until_ns });
         self.loads += 1;
         Ok(())
+    }
+
+    /// Change the streams of the profile that is loaded. What is refused changes nothing.
+    pub fn change_streams(
+        &mut self,
+        change: impl FnOnce(&mut StreamList) -> Result<(), String>,
+    ) -> Result<(), Refusal> {
+        self.check_idle("streams are changed")?;
+        let profile = &self.loaded()?.profile;
+        let mut list = StreamList::of(profile).map_err(Refusal::new)?;
+        change(&mut list).map_err(Refusal::new)?;
+        let changed = Profile::parse(&list.text(), &profile.path).map_err(changed)?;
+        self.load(changed)
     }
 
     /// Let the ports of the profile go.
@@ -301,6 +331,14 @@ fn of_profile(error: ProfileError) -> Refusal {
     match error {
         ProfileError::Text { path, line, message } => Refusal::new(message).in_file(path, line as u32),
         ProfileError::Read { path, source } => Refusal::new(format!("{path} cannot be read: {source}")),
+    }
+}
+
+/// Lines of a profile that was changed are not those of its file.
+fn changed(error: ProfileError) -> Refusal {
+    match error {
+        ProfileError::Text { message, .. } => Refusal::new(message),
+        read => of_profile(read),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod quantity;
 pub mod scalar;
 mod sizes;
 mod stream;
+mod stream_list;
 mod tags;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ pub use port::{AfPacket, Memif, MemifRole, Port, Tap};
 pub use quantity::StreamRate;
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};
 pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};
+
+pub use stream_list::StreamList;
 
 use crate::capture::{CAPTURES_MAX, CaptureSpec};
 pub use tags::{TAGS_MAX, Tag, Tags};
@@ -98,6 +101,9 @@ pub struct Profile {
     /// Where it was read, for messages.
     #[serde(skip)]
     pub path: PathBuf,
+    /// What was read.
+    #[serde(skip)]
+    pub text: String,
 }
 
 fn default_version() -> Spanned<u32> {
@@ -128,7 +134,7 @@ impl Profile {
             let message = error.without_snippet().to_string();
             ProfileError::Text { path: path.display().to_string(), line, message: one_line(&message) }
         })?;
-        profile.path = path.to_owned();
+        (profile.path, profile.text) = (path.to_owned(), text.to_owned());
         profile.check()?;
         for number in 0..profile.streams.len() {
             profile.make_stream(number)?;

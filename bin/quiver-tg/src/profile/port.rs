@@ -12,7 +12,7 @@ use super::tags::Tags;
 use crate::faults::Faults;
 
 /// One port: exactly one kind, and the addresses that it plays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
     /// An end of a memif.
@@ -88,7 +88,7 @@ pub enum MemifRole {
 }
 
 /// One end of a memif.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memif {
     /// The Unix socket.
@@ -127,7 +127,7 @@ fn default_queues() -> u32 {
 }
 
 /// A Linux interface through a packet socket.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfPacket {
     /// Its name.
@@ -135,7 +135,7 @@ pub struct AfPacket {
 }
 
 /// A tap device.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
     /// Its name.

@@ -55,6 +55,9 @@ pub struct Stream {
     /// How long behind that, or behind the beginning, seconds.
     #[serde(default, deserialize_with = "seconds")]
     pub delay: f64,
+    /// It sends nothing until it is resumed.
+    #[serde(default)]
+    pub paused: bool,
     /// How often the chain that begins with it is sent.
     #[serde(default = "default_loops")]
     pub loops: u64,

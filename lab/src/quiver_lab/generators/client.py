@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from quiver_lab.generators.answers import GeneratorError, Result, Statistics
-from quiver_lab.generators.profile import Profile
+from quiver_lab.generators.profile import Profile, Stream
 from quiver_lab.generators.transactions import TransactionsNow, TransactionsResult
 from quiver_lab.json_rpc import JsonRpc, PipeChannel, RpcClosedError, RpcError, RpcTimeoutError, SocketChannel
 from quiver_lab.measurement import Load
@@ -26,7 +26,8 @@ LOAD_GRACE_S = 60.0
 """How much longer than its links a profile may take to be loaded: it may name millions of addresses."""
 DURATION_MAX_S = 86_400.0
 Rate = Load | str
-"""Frames a second, all streams together: a number, or as people write it: `1.5Mpps`, `max`."""
+"""All streams together: frames a second as a number, or as people write it: `1.5Mpps`, `10Gbps` on a wire,
+`10GbpsL2` with FCS, `40%` of the ports' `line_rate`, `max`."""
 
 
 class Generator:
@@ -130,10 +131,22 @@ class Generator:
             self._made_directory = None
 
     def load(self, profile: Profile | Path) -> None:
-        """Replace the profile, and wait until every link is up."""
+        """Replace the profile, and wait until every link is up; ports that are the same stay as they are."""
         links_s = profile.link_timeout_s if isinstance(profile, Profile) else 3600.0
         self.command("load", links_s + LOAD_GRACE_S, file=str(self._file_of(profile)))
         self._profile = profile
+
+    def add_stream(self, stream: Stream) -> None:
+        """One more stream behind the others; between measurements, and the ports stay."""
+        self.command("stream add", LOAD_GRACE_S, stream=_text(stream))
+
+    def replace_stream(self, number: int, stream: Stream) -> None:
+        """Another stream in the place of one."""
+        self.command("stream replace", LOAD_GRACE_S, number=number, stream=_text(stream))
+
+    def delete_stream(self, number: int) -> None:
+        """One stream less; those behind it move up."""
+        self.command("stream delete", LOAD_GRACE_S, number=number)
 
     def start(
         self,
@@ -299,3 +312,7 @@ def _read(adapter: TypeAdapter[T], answer: Any) -> T:
         return adapter.validate_python(answer)
     except ValidationError as error:
         raise GeneratorError(f"quiver-tg's reply cannot be understood: {error}") from error
+
+
+def _text(stream: Stream) -> str:
+    return stream.model_dump_json(by_alias=True, exclude_none=True)

@@ -8,11 +8,43 @@ use serde_json::{Value as Json, json};
 
 use crate::profile::Profile;
 
+mod router;
+
+pub use self::router::{INTERFACES, ask, interfaces};
+
+/// How stations are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joined {
+    /// By a patch.
+    Patch,
+    /// By a cross-connect.
+    CrossConnect,
+    /// By a bridge.
+    Bridge,
+}
+
+/// What a router does at the segments of traffic that comes encapsulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behaviour {
+    /// End.
+    End,
+    /// End of a packet without a routing header: what is inside goes on (RFC 8986 §4.16.3).
+    EndDecapsulating,
+    /// End, then End.DX6.
+    EndThenDx6,
+    /// End.AD.
+    Dynamic,
+    /// End.AM.
+    Masquerading,
+    /// End.AS.
+    Static,
+}
+
 /// What the frames are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
     /// From station to station; nothing is looked up, or both MAC addresses.
-    Stations,
+    Stations(Joined),
     /// UDP over IPv4 with source and destination out of /16 networks: flows as a tester makes them.
     Flows4,
     /// IPv4 to consecutive /32 routes.
@@ -23,7 +55,7 @@ enum Traffic {
     Label,
     /// IPv6 to be encapsulated one way; the other way as it comes encapsulated, with so many segments in
     /// a routing header (none: the segment is the destination).
-    Segments(u8),
+    Segments(Behaviour, u8),
 }
 
 /// One profile of the table; parameters change what stands here.
@@ -70,12 +102,40 @@ pub const READY: &[Ready] = &[
     random(ready("b2", "64 B, many flows, both directions", Traffic::Flows4, 64, 2, MANY)),
     ready("b3", "64 B, one flow, both directions", Traffic::Flows4, 64, 2, 1),
     ready("b4", "64 B, MPLS, both directions", Traffic::Label, 64, 2, 1),
-    ready("l2patch", "layer 2 patch: one station on each side", Traffic::Stations, 64, 2, 1),
-    ready("l2xc", "layer 2 cross-connect: one station on each side", Traffic::Stations, 64, 2, 1),
-    ready("l2bdbase", "bridge: 254 stations on each side", Traffic::Stations, 64, 2, 254),
-    ready("l2bdscale10k", "bridge: 5,000 stations on each side", Traffic::Stations, 64, 2, 5_000),
-    ready("l2bdscale100k", "bridge: 50,000 stations on each side", Traffic::Stations, 64, 2, 50_000),
-    ready("l2bdscale1m", "bridge: 500,000 stations on each side", Traffic::Stations, 64, 2, 500_000),
+    ready("l2patch", "layer 2 patch: one station on each side", Traffic::Stations(Joined::Patch), 64, 2, 1),
+    ready(
+        "l2xc",
+        "layer 2 cross-connect: one station on each side",
+        Traffic::Stations(Joined::CrossConnect),
+        64,
+        2,
+        1,
+    ),
+    ready("l2bdbase", "bridge: 254 stations on each side", Traffic::Stations(Joined::Bridge), 64, 2, 254),
+    ready(
+        "l2bdscale10k",
+        "bridge: 5,000 stations on each side",
+        Traffic::Stations(Joined::Bridge),
+        64,
+        2,
+        5_000,
+    ),
+    ready(
+        "l2bdscale100k",
+        "bridge: 50,000 stations on each side",
+        Traffic::Stations(Joined::Bridge),
+        64,
+        2,
+        50_000,
+    ),
+    ready(
+        "l2bdscale1m",
+        "bridge: 500,000 stations on each side",
+        Traffic::Stations(Joined::Bridge),
+        64,
+        2,
+        500_000,
+    ),
     ready("ip4base", "IPv4: 254 routes in each direction", Traffic::Routes4, 64, 2, 254),
     ready("ip4scale20k", "IPv4: 10,000 routes in each direction", Traffic::Routes4, 64, 2, 10_000),
     ready("ip4scale200k", "IPv4: 100,000 routes in each direction", Traffic::Routes4, 64, 2, 100_000),
@@ -87,16 +147,51 @@ pub const READY: &[Ready] = &[
     ready(
         "srv6enc1sid",
         "SRv6: encapsulation; End without a routing header",
-        Traffic::Segments(0),
+        Traffic::Segments(Behaviour::EndDecapsulating, 0),
         0,
         2,
         253,
     ),
-    ready("srv6enc2sids", "SRv6: encapsulation; End and End.DX6", Traffic::Segments(2), 0, 2, 253),
-    ready("srv6enc2sids-nodecaps", "SRv6: encapsulation; End alone", Traffic::Segments(2), 0, 2, 253),
-    ready("srv6proxy-dyn", "SRv6: encapsulation; End.AD", Traffic::Segments(2), 0, 2, 253),
-    ready("srv6proxy-masq", "SRv6: encapsulation; End.AM", Traffic::Segments(2), 0, 2, 253),
-    ready("srv6proxy-stat", "SRv6: encapsulation; End.AS", Traffic::Segments(2), 0, 2, 253),
+    ready(
+        "srv6enc2sids",
+        "SRv6: encapsulation; End and End.DX6",
+        Traffic::Segments(Behaviour::EndThenDx6, 2),
+        0,
+        2,
+        253,
+    ),
+    ready(
+        "srv6enc2sids-nodecaps",
+        "SRv6: encapsulation; End alone",
+        Traffic::Segments(Behaviour::End, 2),
+        0,
+        2,
+        253,
+    ),
+    ready(
+        "srv6proxy-dyn",
+        "SRv6: encapsulation; End.AD",
+        Traffic::Segments(Behaviour::Dynamic, 2),
+        0,
+        2,
+        253,
+    ),
+    ready(
+        "srv6proxy-masq",
+        "SRv6: encapsulation; End.AM",
+        Traffic::Segments(Behaviour::Masquerading, 2),
+        0,
+        2,
+        253,
+    ),
+    ready(
+        "srv6proxy-stat",
+        "SRv6: encapsulation; End.AS",
+        Traffic::Segments(Behaviour::Static, 2),
+        0,
+        2,
+        253,
+    ),
 ];
 
 /// What can be changed about each, and what it is.
@@ -106,7 +201,7 @@ pub const PARAMETERS: &[(&str, &str)] = &[
     ("directions", "1 or 2"),
     ("order", "sequential, random or zipf"),
     ("vlan", "a tag of all frames, 1 to 4094"),
-    ("label", "the label of MPLS frames"),
+    ("label", "the label of MPLS frames; those of the other direction have the next one"),
 ];
 
 /// A profile as it is printed.
@@ -136,8 +231,8 @@ impl Ready {
         let ports = self.ports(ports, &shape)?;
         let streams: Vec<Json> = (0..shape.directions).map(|from| self.stream(from, &shape)).collect();
         let mut text = format!("# {}: {}\n", self.name, self.what);
-        for need in self.needs(&shape) {
-            let _ = writeln!(text, "# {need}");
+        for command in self.commands(INTERFACES, &shape) {
+            let _ = writeln!(text, "# router: {command}");
         }
         for (key, list) in [("ports", ports), ("streams", streams)] {
             let _ = writeln!(text, "{key}:");
@@ -175,7 +270,7 @@ impl Ready {
                 }
                 "order" => return Err(format!("order: `{value}` is none of sequential, random and zipf")),
                 "vlan" => shape.vlan = Some(number(1, 4094)?),
-                "label" => shape.label = number(16, (1 << 20) - 1)?,
+                "label" => shape.label = number(16, (1 << 20) - 2)?,
                 _ => {
                     let known: Vec<&str> = PARAMETERS.iter().map(|(name, _)| *name).collect();
                     return Err(format!("no parameter `{key}`; there are {}", known.join(", ")));
@@ -186,7 +281,7 @@ impl Ready {
     }
 
     fn is_switched(&self) -> bool {
-        self.traffic == Traffic::Stations
+        matches!(self.traffic, Traffic::Stations(_))
     }
 
     fn ports(&self, text: &str, shape: &Shape) -> Result<Vec<Json>, String> {
@@ -209,7 +304,7 @@ impl Ready {
                 port["ip4"] = json!([format!("198.18.{number}.2")]);
                 port["ip6"] = json!([format!("2001:2:0:{number}::2")]);
                 port["gateway"] = match self.traffic {
-                    Traffic::Routes6 | Traffic::Segments(_) => json!(format!("2001:2:0:{number}::1")),
+                    Traffic::Routes6 | Traffic::Segments(..) => json!(format!("2001:2:0:{number}::1")),
                     _ => json!(format!("198.18.{number}.1")),
                 };
             }
@@ -234,7 +329,7 @@ impl Ready {
         let is_many = shape.flows > 1;
         let way = |of: [&'static str; 2]| of[from as usize];
         match self.traffic {
-            Traffic::Stations => {
+            Traffic::Stations(_) => {
                 let macs = ["02:10:00:00:00:00", "02:20:00:00:00:00"];
                 let ethernet = json!({"src": run(macs[from as usize]), "dst": run(macs[to as usize])});
                 let (source, destination) = (format!("198.18.{from}.2"), format!("198.18.{to}.2"));
@@ -254,7 +349,8 @@ impl Ready {
             Traffic::Label => {
                 let (source, destination) = (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
                 let ip4 = json!({"src": source, "dst": destination});
-                stream["layers"] = json!([{"mpls": {"label": shape.label}}, {"ip4": ip4}, {"udp": {}}]);
+                stream["layers"] =
+                    json!([{"mpls": {"label": shape.label + from}}, {"ip4": ip4}, {"udp": {}}]);
             }
             Traffic::Routes4 => {
                 let destination = ordered(run(way(["20.0.0.0", "10.0.0.0"])), shape);
@@ -264,11 +360,11 @@ impl Ready {
                 let destination = ordered(run(way(["2001:2:0:b000::", "2001:2:0:a000::"])), shape);
                 stream["layers"] = json!({"ip6": {"dst": destination}, "udp": {}});
             }
-            Traffic::Segments(_) if from == 0 => {
+            Traffic::Segments(..) if from == 0 => {
                 let destination = ordered(run("2001:2:0:b000::"), shape);
                 stream["layers"] = json!({"ip6": {"dst": destination}, "udp": {}});
             }
-            Traffic::Segments(segments) => {
+            Traffic::Segments(_, segments) => {
                 let inner = json!({"ip6": {"src": "2001:2:0:b000::1", "dst": ordered(run("2001:2:0:a000::"), shape)}});
                 let mut layers = vec![json!({"ip6": {"dst": SEGMENTS[0]}}), inner, json!({"udp": {}})];
                 if segments > 0 {
@@ -278,37 +374,6 @@ impl Ready {
             }
         }
         stream
-    }
-
-    /// What a router needs for it, in its own words, on the interfaces MEMIF0 and MEMIF1.
-    fn needs(&self, shape: &Shape) -> Vec<String> {
-        let Shape { flows, label, .. } = shape;
-        match self.traffic {
-            Traffic::Stations => vec!["needs a patch, a cross-connect or a bridge of both ports".to_owned()],
-            Traffic::Flows4 => vec![
-                "needs: ip route add 48.0.0.0/8 via 198.18.1.2 memif0/1".to_owned(),
-                "       ip route add 16.0.0.0/8 via 198.18.0.2 memif0/0".to_owned(),
-            ],
-            Traffic::Label => vec![
-                format!(
-                    "needs: mpls local-label add {label} eos via 198.18.1.2 memif0/1 out-labels {}",
-                    label + 1
-                ),
-                "       and set interface mpls memif0/0 enable; the other way likewise".to_owned(),
-            ],
-            Traffic::Routes4 => vec![
-                format!("needs: ip route add 20.0.0.0/32 via 198.18.1.2 memif0/1 count {flows}"),
-                format!("       ip route add 10.0.0.0/32 via 198.18.0.2 memif0/0 count {flows}"),
-            ],
-            Traffic::Routes6 => vec![
-                format!("needs: ip route add 2001:2:0:b000::/128 via 2001:2:0:1::2 memif0/1 count {flows}"),
-                format!("       ip route add 2001:2:0:a000::/128 via 2001:2:0::2 memif0/0 count {flows}"),
-            ],
-            Traffic::Segments(_) => vec![
-                "needs: a policy that steers 2001:2:0:b000::/64, and a local SID for".to_owned(),
-                format!("       {}, which port 1 sends to", SEGMENTS[0]),
-            ],
-        }
     }
 }
 
@@ -323,17 +388,24 @@ fn ordered(mut run: Json, shape: &Shape) -> Json {
     run
 }
 
-/// The table, as text.
-pub fn list() -> String {
+/// The table, as text. When a router was [asked](ask), it says what that one does not know.
+pub fn list(router: Option<&Path>) -> Result<String, String> {
+    let asked = match router {
+        Some(router) => ask(router)?,
+        None => READY.iter().map(|ready| (ready, Vec::new())).collect(),
+    };
     let mut text = String::new();
-    for ready in READY {
+    for (ready, missing) in asked {
         let _ = writeln!(text, "{:<24}{}", ready.name, ready.what);
+        if let Some(command) = missing.first() {
+            let _ = writeln!(text, "{:<24}the router does not know `{command}`", "");
+        }
     }
     text.push_str("\nParameters (--param key=value):\n");
     for (name, what) in PARAMETERS {
         let _ = writeln!(text, "{name:<24}{what}");
     }
-    text
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -374,6 +446,28 @@ mod tests {
         assert!(refused("tap:a,b", "order=best").contains("sequential, random and zipf"));
         assert!(refused("tap:a", "flows=1").contains("tap:ONE,OTHER"));
         assert!(refused("veth", "flows=1").contains("memif:SOCKET"));
+    }
+
+    #[test]
+    fn a_router_is_told_what_each_profile_needs() {
+        let of = |name: &str, parameters: &[&str]| {
+            let parameters: Vec<String> = parameters.iter().map(|text| (*text).to_owned()).collect();
+            by_name(name).expect("ready").router(INTERFACES, &parameters).expect("commands")
+        };
+        for ready in READY {
+            assert!(ready.router(INTERFACES, &[]).is_ok_and(|commands| commands.len() > 3), "{}", ready.name);
+        }
+        let routed = of("ip4base", &["flows=7", "vlan=100"]);
+        for command in [
+            "create sub-interfaces memif0/1 100",
+            "set interface ip address memif0/1.100 198.18.1.1/24",
+            "ip route add 20.0.0.0/32 via 198.18.1.2 memif0/1.100 count 7",
+        ] {
+            assert!(routed.iter().any(|one| one == command), "{command}: {routed:?}");
+        }
+        let label = "mpls local-label add 30 eos via 198.18.0.2 memif0/0 out-labels 29";
+        assert!(of("b4", &["label=29"]).iter().any(|one| one == label));
+        assert!(of("l2bdbase", &["vlan=100"]).iter().all(|one| !one.contains("sub-interfaces")));
     }
 
     #[test]
