@@ -16,7 +16,7 @@ import pytest
 from conftest import scenario
 from quiver_lab.forwarders import quiver
 from quiver_lab.forwarders.quiver import Quiver
-from quiver_lab.generators.profile import Run
+from quiver_lab.generators.headers import Run
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.machines.here import LocalMachine

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import scenario
-from quiver_lab.generators.profile import FromFile
+from quiver_lab.generators.headers import FromFile, Headers
 from quiver_lab.testbed import Cores, make_kernel_plan, make_plan
 
 CORES = Cores(main=0, workers=(1,), generator=0)
@@ -36,6 +36,7 @@ def test_prefixes_of_the_internet_are_given_to_the_kernel_too(tmp_path: Path) ->
     plan = make_kernel_plan(asked, tmp_path, CORES)
     assert sum(line.startswith("route add") for line in plan.forwarder.commands) == 1_000
     layers = plan.profile.streams[0].layers
+    assert isinstance(layers, Headers)
     assert layers.ip4 is not None
     assert isinstance(layers.ip4.dst, FromFile)
 

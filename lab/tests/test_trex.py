@@ -9,12 +9,13 @@ import pytest
 from pydantic import ValidationError
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import Dot1Q, Ether
+from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 
 from conftest import SHORT_SEARCH, scenario
 from fake_trex import FakeTrex, running
 from quiver_lab.generators import trex as trex_module
-from quiver_lab.generators.profile import Ethernet, Ip4, Ip6, Layers, Run, Udp
+from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Ip6, Run, Udp
+from quiver_lab.generators.profile import Profile
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.generators.trex_rpc import TrexError, TrexRpc, packed, unpacked
 from quiver_lab.generators.trex_streams import frame_bytes, streams_of
@@ -157,9 +158,9 @@ def test_long_messages_are_compressed_and_short_ones_are_not() -> None:
         unpacked(b"\xab\xe8\x5c\xea\xff\xff\xff\xff")
 
 
-def layers(**more: Any) -> Layers:
+def layers(**more: Any) -> Headers:
     ethernet = Ethernet(src="02:00:00:00:00:01", dst="02:fe:00:00:00:01")
-    return Layers(ethernet=ethernet, udp=Udp(), **more)
+    return Headers(ethernet=ethernet, udp=Udp(), **more)
 
 
 def test_frames_are_those_that_scapy_builds() -> None:
@@ -173,6 +174,33 @@ def test_frames_are_those_that_scapy_builds() -> None:
         head / IPv6(src="2001:2::2", dst="2001:2:0:b000::") / UDP(sport=1024, dport=1024) / bytes(78 - 62)
     )
     assert frame_bytes(six, 78) == bytes(expected)
+
+
+def test_headers_of_a_file_are_the_same_as_those_of_models() -> None:
+    head = {"ethernet": {"src": "02:00:00:00:00:01", "dst": "02:fe:00:00:00:01"}}
+    tags = {"dot1ad": 10, "vlan": 7}
+    ip4 = {"src": "198.18.0.2", "dst": {"first": "20.0.0.0", "count": 9}}
+
+    def stream(*written: Any) -> dict[str, Any]:
+        text = {"from": 0, "to": 1, "layers": list(written)}
+        profile = Profile.model_validate({"ports": [{"tap": {"name": "a"}}], "streams": [text]})
+        return streams_of(profile, 0)[0]
+
+    bare = Ether(src="02:00:00:00:00:01", dst="02:fe:00:00:00:01") / Dot1AD(vlan=10) / Dot1Q(vlan=7)
+    bare = bare / IP(id=0, src="198.18.0.2", dst="20.0.0.0", ttl=64)
+    expected = bytes(bare / UDP(sport=1024, dport=1024, chksum=0) / bytes(64 - 50))
+    assert base64.b64decode(stream(head, tags, {"ip4": ip4}, "udp")["packet"]["binary"]) == expected
+    for refused, why in [
+        ([{"mpls": 16}, {"ip4": ip4}, "udp"], "perhaps dot1ad and vlan"),
+        ([{"ip4": ip4}, head, "udp"], "perhaps dot1ad and vlan"),
+        ([head, {"ip4": ip4 | {"dscp": 3}}, "udp"], r"ip4\.dscp: over TRex ip4 has dst, src, ttl"),
+        ([head, {"ip4": ip4 | {"ttl": [1, 2]}}, "udp"], r"ip4\.ttl: over TRex it is a number"),
+        ([head, {"ip4": ip4 | {"src": ["1.1.1.1"]}}, "udp"], "src: over TRex values come from a range"),
+        ([head, {"vlan": {"id": 3}}, {"ip4": ip4}, "udp"], "vlan: over TRex a tag is a number"),
+        ([head, {"ip4": {"dst": "20.0.0.0"}}, "udp"], r"ip4\.src: over TRex it has to be said"),
+    ]:
+        with pytest.raises(TrexError, match=why):
+            stream(*refused)
 
 
 def test_what_varies_becomes_a_program_and_what_cannot_is_refused() -> None:

@@ -17,21 +17,8 @@ from quiver_lab.forwarders.linux_namespace import (
 )
 from quiver_lab.forwarders.linux_namespace import INTERFACES as LINUX_INTERFACES
 from quiver_lab.forwarders.quiver import QuiverConfig
-from quiver_lab.generators.profile import (
-    AfPacket,
-    Ethernet,
-    FromFile,
-    Ip4,
-    Ip6,
-    Layers,
-    Memif,
-    Port,
-    Profile,
-    Run,
-    Stream,
-    Udp,
-    Value,
-)
+from quiver_lab.generators.headers import Ethernet, FromFile, Headers, Ip4, Ip6, Run, Udp, Value
+from quiver_lab.generators.profile import AfPacket, Memif, Port, Profile, Stream
 from quiver_lab.peer_settings import VppForwarder
 from quiver_lab.scenario import (
     ConsecutiveRoutes,
@@ -476,7 +463,7 @@ def _stream(
         if isinstance(scenario.table, Stations):
             first, second = (_run(station_mac(side), scenario.table.count, scenario) for side in (port, to))
             ethernet = Ethernet(src=first, dst=second)
-        layers = Layers(
+        layers = Headers(
             ethernet=ethernet,
             **tags,
             ip4=Ip4(src=host_address("ip4", port, 0), dst=host_address("ip4", to, 0)),
@@ -485,7 +472,7 @@ def _stream(
     else:
         ethernet = Ethernet(src=source, dst=router_mac or interface_mac(port))
         address = host_address(path, port, 0)
-        layers = Layers(
+        layers = Headers(
             ethernet=ethernet,
             **tags,
             ip4=Ip4(src=address, dst=destination) if path == "ip4" else None,

@@ -18,7 +18,8 @@ from quiver_lab.compare.sides import Side
 from quiver_lab.compare.tables import Table, number
 from quiver_lab.forwarders.testpmd import Testpmd, TestpmdConfig
 from quiver_lab.generators.client import Generator
-from quiver_lab.generators.profile import Ethernet, Ip4, Layers, Port, Profile, Run, Stream, Udp
+from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Run, Udp
+from quiver_lab.generators.profile import Port, Profile, Stream
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Load
 from quiver_lab.session import session_folder
@@ -45,7 +46,7 @@ def profile(core: int, socket: Path, frame: int, flows: int, ring_size: int) -> 
 
     def stream(number: int) -> Stream:
         destination = Run(first="20.0.0.0", count=flows, order="random") if flows > 1 else "20.0.0.1"
-        layers = Layers(
+        layers = Headers(
             ethernet=Ethernet(src=f"02:00:00:00:0{number}:01", dst=f"02:fe:00:00:00:0{number}"),
             ip4=Ip4(src=f"198.18.{number}.2", dst=destination),
             udp=Udp(),

@@ -87,69 +87,6 @@ class Port(ProfilePart):
     faults: Faults | None = None
 
 
-class Run(ProfilePart):
-    """A field that varies: value k is first + k, k drawn in this order."""
-
-    first: str | int
-    count: int = Field(ge=1, le=1 << 24)
-    order: Literal["sequential", "random", "zipf"] = "sequential"
-    seed: int = 1
-    exponent: float = 1.0
-
-
-class FromFile(ProfilePart):
-    """A field read from a file, one value a line, in the file's order, cycled."""
-
-    file: str
-
-
-Value = str | int | Run | FromFile
-
-
-class Ethernet(ProfilePart):
-    """Addresses of layer 2."""
-
-    src: Value
-    dst: Value
-
-
-class Ip4(ProfilePart):
-    """IPv4 header."""
-
-    src: Value
-    dst: Value
-    ttl: int = 64
-
-
-class Ip6(ProfilePart):
-    """IPv6 header."""
-
-    src: Value
-    dst: Value
-    hop_limit: int = 64
-
-
-class Udp(ProfilePart):
-    """UDP header."""
-
-    src_port: Value = 1_024
-    dst_port: Value = 1_024
-
-
-class Layers(ProfilePart):
-    """Headers of the lab's own traffic, from the outside in; without ip4 and ip6 a plain Ethernet frame.
-    `Headers` has every header and field."""
-
-    ethernet: Ethernet
-    dot1ad: int | None = Field(default=None, ge=0, le=4095)
-    """An 802.1ad tag, the outer one of two."""
-    vlan: int | None = Field(default=None, ge=0, le=4095)
-    """An 802.1Q tag."""
-    ip4: Ip4 | None = None
-    ip6: Ip6 | None = None
-    udp: Udp | None = None
-
-
 class FrameShare(ProfilePart):
     """One size of a mix."""
 
@@ -223,7 +160,7 @@ class Stream(ProfilePart):
     paused: bool | None = None
     """It sends nothing until it is resumed."""
     frame: int | str | tuple[FrameShare, ...] | FrameRange | Genome | None = None
-    layers: Layers | tuple[HeaderName | Headers, ...] | None = None
+    layers: Headers | tuple[HeaderName | Headers, ...] | None = None
     """Headers; a map of a file becomes a list, as its order counts."""
     flows: Flows | None = None
     packets: tuple[str, ...] = ()

@@ -9,11 +9,21 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-from quiver_lab.generators.profile import FromFile, Layers, Profile, Run, Stream, Value
+from quiver_lab.generators.headers import Ethernet, Header, Headers, Run, Value
+from quiver_lab.generators.profile import Profile, Stream
 from quiver_lab.generators.trex_rpc import TrexError
 
 ETHERNET_BYTES, VLAN_BYTES, IP4_BYTES, IP6_BYTES, UDP_BYTES = 14, 4, 20, 40, 8
-ETHERTYPES = {"vlan": 0x8100, "ip4": 0x0800, "ip6": 0x86DD}
+ETHERTYPES = {"dot1ad": 0x88A8, "vlan": 0x8100, "ip4": 0x0800, "ip6": 0x86DD}
+TAGS = ("dot1ad", "vlan")
+PLAIN = {
+    "ethernet": {"dst", "src"}, "dot1ad": set[str](), "vlan": set[str](), "ip4": {"dst", "src", "ttl"},
+    "ip6": {"dst", "src", "hop_limit"}, "udp": {"dst_port", "src_port"},
+}  # fmt: skip
+"""The headers and fields that are written here."""
+PLAIN_ONLY = "over TRex a stream's headers are ethernet, perhaps dot1ad and vlan, ip4 or ip6, and udp"
+TTL, PORT = 64, 1024
+"""Where nothing is said, as quiver-tg does."""
 UDP = 17
 L4_UDP = 11
 """TRex's word for it where the hardware makes the checksum."""
@@ -77,16 +87,47 @@ def _sizes(stream: Stream) -> Sequence[tuple[int, float]]:
     raise TrexError(f"frame {frame!r}: over TRex a frame is a number of bytes, or imix")
 
 
-def _layers(stream: Stream) -> Layers:
-    if not isinstance(stream.layers, Layers):
-        raise TrexError("over TRex a stream's headers are ethernet, perhaps vlan, ip4 or ip6, and udp")
-    return stream.layers
+def _layers(stream: Stream) -> Headers:
+    """The stream's headers, when they are some that stand here: each once, in their usual order."""
+    layers = stream.layers
+    if isinstance(layers, tuple):
+        layers = _one(layers)
+    if layers is None or layers.model_fields_set - PLAIN.keys():
+        raise TrexError(PLAIN_ONLY)
+    for name, fields in PLAIN.items():
+        header = getattr(layers, name)
+        if isinstance(header, Header) and fields:
+            said = {field for field in header.model_fields_set if getattr(header, field) is not None}
+            for field in sorted(said - fields):
+                raise TrexError(f"{name}.{field}: over TRex {name} has {', '.join(sorted(fields))}")
+    return layers
 
 
-def _headers_bytes(layers: Layers) -> int:
+def _one(layers: tuple[str | Headers, ...]) -> Headers | None:
+    """A list of headers as one map; nothing when the list says more than a map can."""
+    found: dict[str, object] = {}
+    for one in layers:
+        more = {one: {}} if isinstance(one, str) else {key: getattr(one, key) for key in one.model_fields_set}
+        if more.keys() & found.keys():
+            return None
+        found |= more
+    usual = [name for name in Headers.model_fields if name in found]
+    return Headers.model_validate(found) if usual == list(found) else None
+
+
+def _tags(layers: Headers) -> list[tuple[int, int]]:
+    """Their Ethernet types and numbers, the outer one first."""
+    tags = [(name, getattr(layers, name)) for name in TAGS if getattr(layers, name) is not None]
+    for name, number in tags:
+        if not isinstance(number, int):
+            raise TrexError(f"{name}: over TRex a tag is a number")
+    return [(ETHERTYPES[name], number) for name, number in tags]
+
+
+def _headers_bytes(layers: Headers) -> int:
     return (
         ETHERNET_BYTES
-        + (VLAN_BYTES if layers.vlan is not None else 0)
+        + VLAN_BYTES * len(_tags(layers))
         + (IP4_BYTES if layers.ip4 else IP6_BYTES if layers.ip6 else 0)
         + (UDP_BYTES if layers.udp else 0)
     )
@@ -117,7 +158,7 @@ def _stream(stream: Stream, size: int, rate_pps: float) -> dict[str, Any]:
     }
 
 
-def _program(layers: Layers, fields: Sequence[_Field]) -> list[dict[str, Any]]:
+def _program(layers: Headers, fields: Sequence[_Field]) -> list[dict[str, Any]]:
     """TRex's field engine: a variable and where it is written, for each field; checksums after them."""
     program: list[dict[str, Any]] = []
     for field in fields:
@@ -143,16 +184,16 @@ def _program(layers: Layers, fields: Sequence[_Field]) -> list[dict[str, Any]]:
     return program
 
 
-def _network_offset(layers: Layers) -> int:
-    return ETHERNET_BYTES + (VLAN_BYTES if layers.vlan is not None else 0)
+def _network_offset(layers: Headers) -> int:
+    return ETHERNET_BYTES + VLAN_BYTES * len(_tags(layers))
 
 
-def _fields(layers: Layers) -> list[_Field]:
+def _fields(layers: Headers) -> list[_Field]:
     network = _network_offset(layers)
-    found = [
-        _field("dst_mac", 2, 4, layers.ethernet.dst, lambda text: _mac(text) & 0xFFFF_FFFF),
-        _field("src_mac", 8, 4, layers.ethernet.src, lambda text: _mac(text) & 0xFFFF_FFFF),
-    ]
+    found: list[_Field | None] = []
+    if layers.ethernet is not None:
+        found.append(_field("dst_mac", 2, 4, layers.ethernet.dst, lambda text: _mac(text) & 0xFFFF_FFFF))
+        found.append(_field("src_mac", 8, 4, layers.ethernet.src, lambda text: _mac(text) & 0xFFFF_FFFF))
     if layers.ip4 is not None:
         found.append(_field("src", network + 12, 4, layers.ip4.src, lambda text: int(IPv4Address(text))))
         found.append(_field("dst", network + 16, 4, layers.ip4.dst, lambda text: int(IPv4Address(text))))
@@ -167,54 +208,75 @@ def _fields(layers: Layers) -> list[_Field]:
     return [field for field in found if field is not None]
 
 
-def _field(name: str, offset: int, size: int, value: Value, number: Any) -> _Field | None:
-    if isinstance(value, FromFile):
-        raise TrexError(f"{name}: over TRex addresses come from a range, not from a file")
-    if not isinstance(value, Run):
+def _field(name: str, offset: int, size: int, value: Value | None, number: Any) -> _Field | None:
+    if value is None or isinstance(value, str | int):
         return None
-    if value.order not in ORDERS:
-        raise TrexError(f"{name}: over TRex the order is sequential or random, not {value.order}")
+    is_plain = isinstance(value, Run) and value.step in (None, 1) and value.mask is None
+    if not isinstance(value, Run) or not is_plain or value.count is None:
+        raise TrexError(f"{name}: over TRex values come from a range, first and count")
+    order = value.order or "sequential"
+    if order not in ORDERS:
+        raise TrexError(f"{name}: over TRex the order is sequential or random, not {order}")
     first = int(number(value.first))
     if first + value.count > 1 << (8 * size):
         raise TrexError(f"{name}: {value.count:,} values from {value.first} on do not fit into {size} bytes")
-    return _Field(name, offset, size, first, value.count, ORDERS[value.order])
+    return _Field(name, offset, size, first, value.count, ORDERS[order])
 
 
 def _mac(text: Any) -> int:
     return int(str(text).replace(":", ""), 16)
 
 
-def _first(value: Value) -> str:
+def _first(name: str, value: Value | None, otherwise: int | None = None) -> str:
+    """The first value of a field; some are nothing's unless they are said."""
+    value = otherwise if value is None else value
+    if value is None:
+        raise TrexError(f"{name}: over TRex it has to be said")
     return str(value.first if isinstance(value, Run) else value)
 
 
-def frame_bytes(layers: Layers, size: int) -> bytes:
+def _fixed(name: str, value: Value | None) -> int:
+    if value is None:
+        return TTL
+    if not isinstance(value, int):
+        raise TrexError(f"{name}: over TRex it is a number")
+    return value
+
+
+def frame_bytes(layers: Headers, size: int) -> bytes:
     """The frame with the first value of whatever varies, lengths and checksums right."""
-    ethernet = layers.ethernet
-    head = _mac(_first(ethernet.dst)).to_bytes(6, "big") + _mac(_first(ethernet.src)).to_bytes(6, "big")
+    ethernet = layers.ethernet or Ethernet()
+    sides = (("ethernet.dst", ethernet.dst), ("ethernet.src", ethernet.src))
+    head = b"".join(_mac(_first(name, side)).to_bytes(6, "big") for name, side in sides)
+    for ether_type, number in _tags(layers):
+        head += struct.pack("!HH", ether_type, number)
     network = "ip4" if layers.ip4 else "ip6"
-    if layers.vlan is not None:
-        head += struct.pack("!HH", ETHERTYPES["vlan"], layers.vlan)
     head += struct.pack("!H", ETHERTYPES[network])
     left = size - len(head)
     if layers.ip4 is not None:
-        source, target = (IPv4Address(_first(side)).packed for side in (layers.ip4.src, layers.ip4.dst))
-        bare = struct.pack("!BBHHHBBH", 0x45, 0, left, 0, 0, layers.ip4.ttl, UDP, 0) + source + target
+        source, target = (
+            IPv4Address(_first(f"ip4.{name}", getattr(layers.ip4, name))).packed for name in ("src", "dst")
+        )
+        ttl = _fixed("ip4.ttl", layers.ip4.ttl)
+        bare = struct.pack("!BBHHHBBH", 0x45, 0, left, 0, 0, ttl, UDP, 0) + source + target
         head += bare[:10] + struct.pack("!H", checksum(bare)) + bare[12:]
     elif layers.ip6 is not None:
-        source, target = (IPv6Address(_first(side)).packed for side in (layers.ip6.src, layers.ip6.dst))
-        fixed = struct.pack("!IHBB", 0x6000_0000, left - IP6_BYTES, UDP, layers.ip6.hop_limit)
-        head += fixed + source + target
+        source, target = (
+            IPv6Address(_first(f"ip6.{name}", getattr(layers.ip6, name))).packed for name in ("src", "dst")
+        )
+        hops = _fixed("ip6.hop_limit", layers.ip6.hop_limit)
+        head += struct.pack("!IHBB", 0x6000_0000, left - IP6_BYTES, UDP, hops) + source + target
     else:
         raise TrexError("over TRex a frame is UDP over IPv4 or IPv6")
     return head + _udp(layers, source, target, size - len(head))
 
 
-def _udp(layers: Layers, source: bytes, target: bytes, length: int) -> bytes:
+def _udp(layers: Headers, source: bytes, target: bytes, length: int) -> bytes:
     """UDP with zeros behind it: over IPv4 without a checksum, over IPv6, where it must be, with one."""
     if layers.udp is None:
         raise TrexError("over TRex a frame is UDP over IPv4 or IPv6")
-    ports = int(_first(layers.udp.src_port)), int(_first(layers.udp.dst_port))
+    sides = (("udp.src_port", layers.udp.src_port), ("udp.dst_port", layers.udp.dst_port))
+    ports = [int(_first(name, port, PORT)) for name, port in sides]
     bare = struct.pack("!HHHH", *ports, length, 0) + bytes(length - UDP_BYTES)
     if layers.ip6 is None:
         return bare
