@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from peers.namespace import Namespace
 from peers.processes import SCRATCH, CommandError, Process, need, run, wait_until
 
-PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
+PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl", "ovs-ofctl")
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 
@@ -84,6 +85,19 @@ class OpenVSwitch:
             name = f"{here}-{there}"
             add = ["add-port", here, name, "--", "set", "Interface", name, "type=patch"]
             self.vsctl(*add, f"options:peer={there}-{here}", "--", "set", "port", name, *settings)
+
+    def count(self, bridge: str, source: str) -> None:
+        """Let a bridge count the frames that come from a MAC address; they go on as they did."""
+        self._ofctl("add-flow", bridge, f"priority=1,dl_src={source},actions=NORMAL")
+
+    def counted(self, bridge: str, source: str) -> int:
+        """How many there were, those that its caches have not reported yet, too."""
+        self.appctl("revalidator/wait")
+        flows = self._ofctl("dump-flows", bridge, f"dl_src={source}")
+        return sum(int(found) for found in re.findall(r"n_packets=(\d+)", flows))
+
+    def _ofctl(self, *words: str) -> str:
+        return run(*self._words("ovs-ofctl", "--timeout=20", *words)).stdout
 
 
 @contextlib.contextmanager
