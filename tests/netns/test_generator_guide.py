@@ -1,9 +1,10 @@
-"""What docs/guide/generator.md shows works as it stands: its router, its five lines, its Python."""
+"""What docs/guide/generator.md shows works as it stands: its router, its profiles, its Python."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,20 +26,34 @@ def setup_commands() -> str:
     return shown.split("$ cat /run/quiver/setup.cli\n")[1].split("\n$")[0]
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_its_python_runs_as_it_stands(number: int, tmp_path: Path) -> None:
+#: What its blocks of YAML are called in its commands and in its Python.
+PROFILES = ("profile.yaml", "transactions.yaml")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where its profiles are, with its router beside it."""
     with Router(exec_text=setup_commands()) as router:
-        profile = blocks("yaml")[0].replace("/run/quiver/", f"{router.folder}/")
-        (tmp_path / "profile.yaml").write_text(profile)
-        (tmp_path / "guide.py").write_text(blocks("python")[number])
-        path = f"{binary('quiver-tg').parent}:{os.environ['PATH']}"
-        words = ["env", "-C", str(tmp_path), f"PATH={path}", f"PYTHONPATH={ROOT / 'lab' / 'src'}"]
-        python = ROOT / ".venv" / "bin" / "python"
-        told = run(*words, str(python), "guide.py", patience_s=120.0).stdout
-        offered, received, lost, *_ = told.splitlines()[-1].split()
-        assert int(offered) == int(received) + int(lost) > 0, told
+        for name, text in zip(PROFILES, blocks("yaml"), strict=True):
+            (tmp_path / name).write_text(text.replace("/run/quiver/", f"{router.folder}/"))
+        yield tmp_path
 
 
-def test_its_five_lines_are_read() -> None:
-    for number, text in enumerate(blocks("yaml")):
-        assert "streams:" in text, number
+def last_words_of(number: int, folder: Path) -> list[str]:
+    """Run one of its blocks of Python as it stands; what it prints in the end."""
+    (folder / "guide.py").write_text(blocks("python")[number])
+    path = f"{binary('quiver-tg').parent}:{os.environ['PATH']}"
+    words = ["env", "-C", str(folder), f"PATH={path}", f"PYTHONPATH={ROOT / 'lab' / 'src'}"]
+    python = ROOT / ".venv" / "bin" / "python"
+    return run(*words, str(python), "guide.py", patience_s=120.0).stdout.splitlines()[-1].split()
+
+
+def test_its_python_about_streams_runs_as_it_stands(folder: Path) -> None:
+    offered, received, lost, *_ = last_words_of(0, folder)
+    assert int(offered) == int(received) + int(lost) > 0
+
+
+def test_its_python_about_transactions_runs_as_it_stands(folder: Path) -> None:
+    successful_cps, *_ = last_words_of(1, folder)
+    assert float(successful_cps) > 0
+    assert len(blocks("python")) == 2, "each of its blocks is run"

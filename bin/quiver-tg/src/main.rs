@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use quiver_tg::control::{Places, default_socket};
-use quiver_tg::profile::StreamRate;
+use quiver_tg::profile::{StreamRate, read_seconds};
 use quiver_tg::{check, ready, run, self_test, serve, top};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -38,14 +38,14 @@ enum Command {
         /// FCS), 40% (of the ports' line_rate), or max
         #[arg(long, default_value = "max", value_parser = StreamRate::read)]
         rate: StreamRate,
-        /// How long, with a unit (500ms, 10s, 2m)
-        #[arg(long, default_value = "10s", value_parser = seconds)]
+        /// How long: 500ms, 10s, 2m, or seconds
+        #[arg(long, default_value = "10s", value_parser = read_seconds)]
         duration: f64,
         /// How long to send before that without counting
-        #[arg(long, default_value = "50ms", value_parser = seconds)]
+        #[arg(long, default_value = "50ms", value_parser = read_seconds)]
         warmup: f64,
         /// How long to wait for late frames
-        #[arg(long, default_value = "20ms", value_parser = seconds)]
+        #[arg(long, default_value = "20ms", value_parser = read_seconds)]
         drain: f64,
         /// Core to run on, instead of the profile's
         #[arg(long)]
@@ -92,8 +92,8 @@ enum Command {
         /// Print one picture as JSON and end
         #[arg(short, long)]
         json: bool,
-        /// Time between two looks, with a unit
-        #[arg(short, long, default_value = "1s", value_parser = seconds)]
+        /// Time between two looks, like 500ms or 2s
+        #[arg(short, long, default_value = "1s", value_parser = read_seconds)]
         interval: f64,
         /// Show only names that contain this
         #[arg(short, long, value_name = "NAME", default_value = "")]
@@ -145,8 +145,8 @@ enum Command {
         /// Bytes of a frame without FCS
         #[arg(long, default_value_t = 64)]
         frame: usize,
-        /// How long each part takes, with a unit
-        #[arg(long, default_value = "1s", value_parser = seconds)]
+        /// How long each part takes, like 500ms or 2s
+        #[arg(long, default_value = "1s", value_parser = read_seconds)]
         duration: f64,
         /// Print JSON
         #[arg(long)]
@@ -203,21 +203,6 @@ fn profile(command: ProfileCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A time with its unit, in seconds.
-fn seconds(text: &str) -> Result<f64, String> {
-    let wrong = || format!("`{text}` is not a time like 500ms, 10s or 2m");
-    let (number, factor) = match text {
-        _ if text.ends_with("ms") => (&text[..text.len() - 2], 1e-3),
-        _ if text.ends_with('s') => (&text[..text.len() - 1], 1.0),
-        _ if text.ends_with('m') => (&text[..text.len() - 1], 60.0),
-        _ => return Err(wrong()),
-    };
-    match number.parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value * factor),
-        _ => Err(wrong()),
-    }
 }
 
 fn main() -> ExitCode {

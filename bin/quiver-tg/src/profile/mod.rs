@@ -24,7 +24,7 @@ pub use field::{Field, Order, RUN_VALUES_MAX, Values};
 pub use layers::{Layer, Layers};
 pub use layout::{Ends, Layout, Part};
 pub use port::{AfPacket, Memif, MemifRole, Port, Tap};
-pub use quantity::StreamRate;
+pub use quantity::{StreamRate, read_seconds};
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};
 pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};
 

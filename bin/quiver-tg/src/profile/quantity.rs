@@ -30,6 +30,9 @@ pub enum StreamRate {
     Max,
 }
 
+/// Makes a rate of a number.
+type Unit = fn(f64) -> StreamRate;
+
 impl StreamRate {
     /// Read as people write it. The message says what would be right.
     pub fn read(text: &str) -> Result<StreamRate, String> {
@@ -38,21 +41,20 @@ impl StreamRate {
                 "rate `{text}` is none of max, 1.5Mpps, 500kpps, 20000, 10Gbps (layer 1), 10GbpsL2 and 40%"
             )
         };
-        if text == "max" {
+        // Nobody sends thousandths of a frame: `m` is a million, too.
+        let lower = text.to_ascii_lowercase();
+        if lower == "max" {
             return Ok(StreamRate::Max);
         }
-        let lower = text.to_ascii_lowercase();
-        let (number, unit): (&str, fn(f64) -> StreamRate) = if let Some(number) = text.strip_suffix('%') {
-            (number, StreamRate::Percent)
-        } else if lower.ends_with("bpsl2") {
-            (&text[..text.len() - 5], StreamRate::L2)
-        } else if lower.ends_with("bpsl1") {
-            (&text[..text.len() - 5], StreamRate::L1)
-        } else if lower.ends_with("bps") {
-            (&text[..text.len() - 3], StreamRate::L1)
-        } else {
-            (text.strip_suffix("pps").unwrap_or(text), StreamRate::Pps)
-        };
+        let units: [(&str, Unit); 5] = [
+            ("%", StreamRate::Percent),
+            ("bpsl2", StreamRate::L2),
+            ("bpsl1", StreamRate::L1),
+            ("bps", StreamRate::L1),
+            ("pps", StreamRate::Pps),
+        ];
+        let unit = units.iter().find_map(|(name, unit)| lower.strip_suffix(name).map(|n| (n, *unit)));
+        let (number, unit) = unit.unwrap_or((&lower, StreamRate::Pps));
         let rate = unit(scaled(number).ok_or_else(wrong)?);
         rate.check().map(|()| rate).map_err(|_| wrong())
     }
@@ -109,31 +111,33 @@ impl fmt::Display for StreamRate {
     }
 }
 
-/// A number with k, M or G behind it.
-fn scaled(text: &str) -> Option<f64> {
-    let (number, factor) = match text.as_bytes().last()? {
-        b'k' | b'K' => (&text[..text.len() - 1], 1e3),
-        b'M' => (&text[..text.len() - 1], 1e6),
-        b'G' => (&text[..text.len() - 1], 1e9),
-        _ => (text, 1.0),
+/// A number with k, M or G behind it, in lower case.
+fn scaled(lower: &str) -> Option<f64> {
+    let (number, factor) = match lower.as_bytes().last()? {
+        b'k' => (&lower[..lower.len() - 1], 1e3),
+        b'm' => (&lower[..lower.len() - 1], 1e6),
+        b'g' => (&lower[..lower.len() - 1], 1e9),
+        _ => (lower, 1.0),
     };
     number.parse::<f64>().ok().filter(|value| value.is_finite()).map(|value| value * factor)
 }
 
-/// Seconds from a time with its unit.
+/// Seconds from a time with its unit, whatever its case; `m` is minutes.
 pub fn read_seconds(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not a time like 10s, 500ms, 20us or 2m");
     let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let unit = units.iter().find(|(name, _)| text.ends_with(name));
+    let lower = text.to_ascii_lowercase();
+    let unit = units.iter().find(|(name, _)| lower.ends_with(name));
     let (name, factor) = unit.copied().unwrap_or(("", 1.0));
-    let number = text[..text.len() - name.len()].parse::<f64>().map_err(|_| wrong())?;
+    let number = lower[..lower.len() - name.len()].parse::<f64>().map_err(|_| wrong())?;
     let seconds = number * factor;
     if (0.0..=TIME_S_MAX).contains(&seconds) { Ok(seconds) } else { Err(wrong()) }
 }
 
 /// A line rate: bits a second with k, M or G.
 pub fn read_line_rate(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix("bps").or(text.strip_suffix("bit/s")).unwrap_or(text);
+    let lower = text.to_ascii_lowercase();
+    let number = lower.strip_suffix("bps").or(lower.strip_suffix("bit/s")).unwrap_or(&lower);
     let rate = scaled(number).filter(|rate| *rate > 0.0 && *rate <= LINE_RATE_BPS_MAX);
     rate.ok_or_else(|| format!("line rate `{text}` is not like 10G, 2.5Gbps or 100M"))
 }
@@ -228,6 +232,9 @@ mod tests {
             ("1Mpps", 1e6),
             ("2.5M", 2.5e6),
             ("1000", 1e3),
+            ("5mpps", 5e6),
+            ("20KPPS", 2e4),
+            ("704mbpsl1", 1e6),
             // 64 B are 88 B on a wire.
             ("704Mbps", 1e6),
             ("704MbpsL1", 1e6),
@@ -239,6 +246,7 @@ mod tests {
             assert!((found - pps).abs() < 1e-3, "{text}: {found}");
         }
         assert_eq!(StreamRate::read("max"), Ok(StreamRate::Max));
+        assert_eq!(read_line_rate("2.5gbps"), read_line_rate("2.5G"));
         for text in
             ["", "k", "%", "bps", "fast", "-1", "0", "101%", "NaN", "inf", "1e99", "\u{e9}", "\u{e9}bps"]
         {
@@ -256,7 +264,9 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        for (text, seconds) in [("10s", 10.0), ("500ms", 0.5), ("20us", 20e-6), ("2m", 120.0), ("3", 3.0)] {
+        for (text, seconds) in
+            [("10s", 10.0), ("500ms", 0.5), ("20us", 20e-6), ("2m", 120.0), ("3", 3.0), ("5MS", 5e-3)]
+        {
             assert!(read_seconds(text).is_ok_and(|found| (found - seconds).abs() < 1e-12), "{text}");
         }
         for text in ["", "s", "-1s", "1 day", "1e9s", "\u{e9}s"] {

@@ -158,17 +158,54 @@ pub fn ask(router: &Path) -> Result<Vec<(&'static Ready, Vec<String>)>, String> 
             "the router does not say which commands it has".to_owned()
         }
     })?;
-    let known = beginnings(&schema);
+    let known = known(&schema);
     let missing = |ready: &Ready| {
         let commands = ready.router(INTERFACES, &[])?;
-        let is_missing = |command: &String| !known.iter().any(|words| command.starts_with(words.as_str()));
+        let is_missing = |command: &String| !known.iter().any(|one| one.has(command));
         Ok::<_, String>(commands.into_iter().filter(is_missing).collect())
     };
     READY.iter().map(|ready| Ok((ready, missing(ready)?))).collect()
 }
 
-/// With which words its commands begin.
-fn beginnings(schema: &Json) -> Vec<String> {
-    let names = schema.as_array().into_iter().flatten().filter_map(|command| command["command"].as_str());
-    names.map(|name| format!("{name} ")).collect()
+/// A command that a router has.
+struct Known<'a> {
+    name: &'a str,
+    words: Vec<&'a str>,
+}
+
+impl Known<'_> {
+    /// Is this one of its kind, and are its words known? Addresses and interfaces are no words.
+    fn has(&self, command: &str) -> bool {
+        let Some(rest) = command.strip_prefix(self.name) else { return false };
+        let is_word = |word: &&str| {
+            word.starts_with(|first: char| first.is_ascii_alphabetic()) && !word.contains(['/', ':'])
+        };
+        rest.starts_with(' ')
+            && rest.split_whitespace().filter(is_word).all(|word| self.words.contains(&word))
+    }
+}
+
+/// What it says of its commands.
+fn known(schema: &Json) -> Vec<Known<'_>> {
+    let is_between = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+    let forms = schema.as_array().into_iter().flatten();
+    let texts = forms.filter_map(|form| Some((form["command"].as_str()?, form["usage"].as_str()?)));
+    texts.map(|(name, usage)| Known { name, words: usage.split(is_between).collect() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_that_has_a_command_need_not_know_all_of_its_words() {
+        let usage = "sr localsid address (<sid:ip6> | <locator:prefix6>) behavior (end {[psp]} | end.dx6 <interface>)";
+        let schema = json!([{"command": "sr localsid address", "usage": usage}]);
+        let known = known(&schema);
+        let has = |command: &str| known.iter().any(|one| one.has(command));
+        assert!(has("sr localsid address fc00::1 behavior end.dx6 memif0/0 fc00::2"));
+        assert!(!has("sr localsid address fc00::1 behavior end.ad nh fc00::2 oif memif0/0 iif memif0/0"));
+        assert!(!has("sr policy add bsid fc00::1 next fc00::2 encap"));
+        assert!(!has("sr localsid addresses"));
+    }
 }
