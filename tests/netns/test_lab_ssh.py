@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -248,3 +249,29 @@ def test_a_connection_that_drops_in_a_trial_costs_that_trial(bed: Bed, tmp_path:
     again = Results.read(out / "results.json")
     assert again.complete
     assert again.scenarios[0].resumed_trials == len(run.trials)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_lab_that_ends_gives_the_other_machine_back(
+    bed: Bed, tmp_path: Path, ending: signal.Signals
+) -> None:
+    path, out = tmp_path / "far.yaml", tmp_path / "out"
+    left_out = [{"forwarder": "Linux"}, {"forwarder": "testpmd"}, {"forwarder": "OVS"}]
+    left_out += [{"forwarder": "Quiver", "scenario": name} for name in ("ip4base", "ip6base")]
+    search = SEARCH | {"mrr": {"trials": 100, "duration_s": 0.2}, "telemetry": None}
+    path.write_text(experiment(bed, search=search, leave_out=left_out))
+    lab = bed.run(path, out)
+    journal = out / "journal.jsonl"
+    until("a trial", lambda: journal.exists() and '"event": "trial"' in journal.read_text(), 60)
+    (folder,) = (far for far in Path("/tmp").glob("quiver-lab-*") if (far / "quiverd-output.pid").exists())
+    pid = (folder / "quiverd-output.pid").read_text().strip()
+    assert Path(f"/proc/{pid}/comm").read_text().startswith("quiver")
+    lab.send_signal(ending)
+    assert lab.wait(60) == (130 if ending == signal.SIGINT else -signal.SIGKILL)
+    until("quiverd is gone", lambda: not Path(f"/proc/{pid}").exists())
+    until("its folder is gone", lambda: not folder.exists())
+    for name in ("eth1", "eth2"):
+        told = subprocess.run(
+            ["ip", "-n", bed.far, "-d", "link", "show", name], capture_output=True, text=True, check=True
+        )
+        assert "promiscuity 0" in told.stdout
