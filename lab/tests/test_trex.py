@@ -213,6 +213,8 @@ def test_what_varies_becomes_a_program_and_what_cannot_is_refused() -> None:
     assert write["pkt_offset"] == 14 + 32
     assert checksum == {"type": "fix_checksum_hw", "l2_len": 14, "l3_len": 40, "l4_type": 11}
     assert len(base64.b64decode(stream["packet"]["binary"])) == 78
+    (twice,) = streams_of(make_external_profile(over_trex(tags="dot1ad", frame=72)), 0)
+    assert Ether(base64.b64decode(twice["packet"]["binary"])).getlayer(Dot1Q).vlan == 100
     mixed = streams_of(make_external_profile(over_trex(frame="imix")), 1)
     assert [one["mode"]["rate"]["value"] for one in mixed] == [7.0, 4.0, 1.0]
     wide = layers(ip4=Ip4(src="1.1.1.1", dst="2.2.2.2"))

@@ -379,8 +379,6 @@ class Scenario(Part):
             )
         if over_trex and not isinstance(self.table, NoTable | ConsecutiveRoutes | Stations):
             raise ValueError("table: over TRex addresses come from ranges: kind consecutive or stations")
-        if over_trex and self.tags == "dot1ad":
-            raise ValueError("tags: over TRex frames have one tag, or none")
         if over_trex and self.traffic.order == "zipf":
             raise ValueError("traffic.order: over TRex it is seq or rnd")
 
