@@ -7,6 +7,7 @@ use std::sync::mpsc;
 
 use anyhow::Context as _;
 use quiver_af_packet::HostConfig;
+use quiver_af_xdp::{LIVE_FRAME_BYTES_MAX, Transmit, XdpConfig};
 use quiver_control::Registry;
 use quiver_core::graph::EngineConfig;
 use quiver_core::{Engine, InterfaceId, NodeSpec};
@@ -15,7 +16,7 @@ use quiver_tap::TapConfig;
 
 use crate::faults::{HELD_FRAMES_MAX, RING_FRAMES};
 use crate::generator::{Rings, Surroundings, WORKER};
-use crate::profile::{Memif, MemifRole, Port, Profile};
+use crate::profile::{Memif, MemifRole, Port, Profile, XdpTransmit};
 use crate::self_test::OwnShare;
 use crate::session::tested;
 
@@ -116,6 +117,7 @@ impl Surroundings for Drivers {
         registry.graph.node(NodeSpec::input("ethernet-input", "The drivers' usual next node"));
         quiver_memif::register(registry);
         quiver_af_packet::register(registry);
+        quiver_af_xdp::register(registry);
         quiver_tap::register(registry);
     }
 
@@ -134,7 +136,17 @@ impl Surroundings for Drivers {
             let config = HostConfig { linux_name, rx_queues: 1, tx_queues: Some(1) };
             return Ok(quiver_af_packet::create_host_interface(engine, config)?);
         }
-        let host_name = port.tap.as_ref().context("a port is one of memif, af_packet and tap")?.name.clone();
+        if let Some(xdp) = &port.af_xdp {
+            let transmit = match xdp.transmit {
+                XdpTransmit::Socket => Transmit::Socket,
+                XdpTransmit::Live => Transmit::Live,
+            };
+            let ring_frames = xdp.ring_size;
+            let input = Some(input.to_owned());
+            let config = XdpConfig { ring_frames, transmit, input, ..XdpConfig::new(&xdp.interface) };
+            return Ok(quiver_af_xdp::create_interface(engine, config)?);
+        }
+        let host_name = port.tap.as_ref().context("a port is one of memif, af_packet, af_xdp and tap")?.name.clone();
         let config =
             TapConfig { id: number as u32, host_name: Some(host_name), rx_queues: 1, ..TapConfig::default() };
         Ok(quiver_tap::create_tap(engine, config)?)
@@ -147,7 +159,9 @@ impl Surroundings for Drivers {
     fn frame_bytes_max(&self, engine: &Engine, id: InterfaceId, port: &Port) -> Option<usize> {
         // A memif has no MTU; Linux refuses what is longer than its device's and an Ethernet header.
         let row = engine.interface(id)?.row();
-        port.memif.is_none().then_some(row.mtu_bytes as usize + 14)
+        let is_live = port.af_xdp.as_ref().is_some_and(|xdp| xdp.transmit == XdpTransmit::Live);
+        let live_max = if is_live { LIVE_FRAME_BYTES_MAX } else { usize::MAX };
+        port.memif.is_none().then_some((row.mtu_bytes as usize + 14).min(live_max))
     }
 
     fn rings(&self, port: &Port) -> Rings {

@@ -20,6 +20,8 @@ use crate::transmission::{Leg, Transmission};
 const RATE_PART_MIN: f64 = 0.995;
 /// Flat out, the forwarder kept up when fewer bursts than this part met a full ring.
 const FULL_BURSTS_PART_MIN: f64 = 0.1;
+/// Flat out, the forwarder was at its end when it lost more than this part of what was offered.
+const OVERLOAD_PART_MIN: f64 = 0.02;
 
 /// Flat out, a smaller part of the frames may be lost without the received rate saying less.
 const LOST_PART_MIN: f64 = 1.0 - RATE_PART_MIN;
@@ -234,7 +236,11 @@ impl Outcome {
         let by_stall = self.received.iter().any(|r| r.ring_full_stalled > 0);
         let is_flat_out = self.sent.iter().any(|t| t.is_flat_out);
         let is_slow = match is_flat_out {
-            true => (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64,
+            // Behind a link that takes everything, a loss says what full bursts say elsewhere.
+            true => {
+                (full as f64) < FULL_BURSTS_PART_MIN * bursts as f64
+                    && (lost as f64) < OVERLOAD_PART_MIN * offered as f64
+            }
             false => due_pps < RATE_PART_MIN * intended as f64 / request.duration_s,
         };
         // Flat out the received rate is the result: a few frames do not change it.

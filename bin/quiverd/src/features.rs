@@ -6,6 +6,7 @@ use quiver_control::{Registry, StartupPart};
 pub fn register(registry: &mut Registry) {
     quiver_control::commands::register(registry);
     quiver_af_packet::register(registry);
+    quiver_af_xdp::register(registry);
     quiver_memif::register(registry);
     quiver_packet_generator::register(registry);
     quiver_pcap::register(registry);

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec, MTU_BYTES_MAX, MTU_BYTES_MIN};
-use quiver_core::reactor::Interest;
+use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::{Engine, InterfaceId};
-use quiver_linux::{LinkError, LinkSocket, LinkState, LinkWatch};
+use quiver_linux::followed::{self, mtu_of};
+use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkSocket};
 
 use crate::receive::PacketRx;
 use crate::ring::RxRing;
 use crate::socket::PacketSocket;
 use crate::transmit::PacketTx;
 
+/// What `show hardware-interfaces` calls it.
+const KIND: &str = "af-packet";
 /// Queues in each direction at most.
 pub const QUEUES_MAX: usize = 64;
 
@@ -51,63 +53,36 @@ pub enum HostError {
 
 /// The control thread's handle.
 pub(crate) struct HostDevice {
-    pub(crate) config: HostConfig,
+    rx_queues: usize,
     /// Sending sockets that there are.
     tx_queues: usize,
-    index: i32,
-    /// As last heard; none when the link is gone.
-    seen: Option<LinkState>,
-    /// The operator has chosen an address of ours, which Linux does not know.
-    own_mac: bool,
-    following: bool,
-    times_gone: u64,
+    link: FollowedLink,
+}
+
+impl FollowsLink for HostDevice {
+    fn link(&mut self) -> &mut FollowedLink {
+        &mut self.link
+    }
 }
 
 impl Device for HostDevice {
     fn kind(&self) -> &'static str {
-        "af-packet"
+        KIND
     }
 
-    /// Sets the Linux interface up as well, but never down: others may use it.
     fn set_admin_up(&mut self, up: bool) -> Result<(), String> {
-        match &self.seen {
-            Some(seen) if up && !seen.is_up => {
-                let link = LinkSocket::new().map_err(|e| e.to_string())?;
-                link.set_up(&seen.name, true).map_err(|e| e.to_string())
-            }
-            None if up => Err(format!(
-                "the Linux interface {} is gone; delete this interface and create it again",
-                self.config.linux_name
-            )),
-            _ => Ok(()),
-        }
+        self.link.set_admin_up(up)
     }
 
-    /// Frames to any address are received, so ours need not be Linux's.
     fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), String> {
-        self.own_mac |= !self.following;
+        self.link.set_mac();
         Ok(())
     }
 
     fn facts(&self) -> Vec<(String, serde_json::Value)> {
-        let state = match &self.seen {
-            None => "gone",
-            Some(seen) if seen.is_running => "running",
-            Some(seen) if seen.is_up => "up, no carrier",
-            Some(_) => "down",
-        };
-        vec![
-            (
-                "linux-name".into(),
-                self.seen.as_ref().map_or(&self.config.linux_name, |s| &s.name).as_str().into(),
-            ),
-            ("linux-index".into(), self.index.into()),
-            ("linux-state".into(), state.into()),
-            ("linux-mtu".into(), self.seen.as_ref().map_or(0, |s| s.mtu_bytes).into()),
-            ("rx-queues".into(), self.config.rx_queues.into()),
-            ("tx-queues".into(), self.tx_queues.into()),
-            ("times-gone".into(), self.times_gone.into()),
-        ]
+        let queues = [("rx-queues", self.rx_queues), ("tx-queues", self.tx_queues)];
+        let queues = queues.map(|(name, count)| (name.to_owned(), count.into()));
+        self.link.facts().into_iter().chain(queues).collect()
     }
 
     fn as_any(&mut self) -> &mut dyn Any {
@@ -118,14 +93,10 @@ impl Device for HostDevice {
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Hosts {
-    /// Hears of changes; made with the first interface.
-    watch: Option<LinkWatch>,
+    /// Changes of links are heard of: from the first interface on.
+    is_following: bool,
     /// As they were created.
     pub(crate) configs: BTreeMap<InterfaceId, HostConfig>,
-}
-
-fn mtu_of(state: &LinkState) -> u32 {
-    state.mtu_bytes.clamp(MTU_BYTES_MIN, MTU_BYTES_MAX)
 }
 
 /// Make `host-NAME`. It is down until the operator sets it up.
@@ -175,15 +146,7 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
         .collect();
     follow(engine).map_err(system("hearing of links"))?;
     let (mac, mtu_bytes, link_up) = (seen.mac, mtu_of(&seen), seen.is_running);
-    let device = HostDevice {
-        config: config.clone(),
-        tx_queues,
-        index,
-        seen: Some(seen),
-        own_mac: false,
-        following: false,
-        times_gone: 0,
-    };
+    let device = HostDevice { rx_queues: config.rx_queues, tx_queues, link: FollowedLink::new(index, seen) };
     let id = engine.create_interface(InterfaceSpec {
         name,
         device: Box::new(device),
@@ -203,7 +166,7 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
     if let Some(hosts) = engine.get_mut::<Hosts>() {
         hosts.configs.insert(id, config);
     }
-    refresh(engine, id); // what changed while it was made
+    followed::refresh::<HostDevice>(engine, id); // what changed while it was made
     Ok(id)
 }
 
@@ -219,46 +182,12 @@ pub fn delete_host_interface(engine: &mut Engine, linux_name: &str) -> Result<()
 
 /// Hear of changes from now on.
 fn follow(engine: &mut Engine) -> std::io::Result<()> {
-    if engine.get::<Hosts>().is_some_and(|h| h.watch.is_some()) {
+    if engine.get::<Hosts>().is_some_and(|hosts| hosts.is_following) {
         return Ok(());
     }
-    let watch = LinkWatch::new()?;
-    engine.watch(watch.fd(), Interest::READ, |engine| {
-        let changed = engine.get::<Hosts>().and_then(|h| h.watch.as_ref()).is_some_and(LinkWatch::drain);
-        if changed {
-            let ids: Vec<InterfaceId> =
-                engine.all_interfaces().filter(|i| i.device.kind() == "af-packet").map(|i| i.id).collect();
-            ids.into_iter().for_each(|id| refresh(engine, id));
-        }
-    });
+    followed::follow::<HostDevice>(engine, KIND)?;
     if let Some(hosts) = engine.get_mut::<Hosts>() {
-        hosts.watch = Some(watch);
+        hosts.is_following = true;
     }
     Ok(())
-}
-
-/// Take over what Linux now says of a link.
-fn refresh(engine: &mut Engine, id: InterfaceId) {
-    let Ok(link) = LinkSocket::new() else { return };
-    let Some(device) = engine.device::<HostDevice>(id) else { return };
-    let now = link.state(device.index);
-    let before = std::mem::replace(&mut device.seen, now.clone());
-    device.times_gone += u64::from(before.is_some() && now.is_none());
-    let own_mac = device.own_mac;
-    // What the engine refuses here (an interface that is just going) needs no answer.
-    let _ = engine.set_link_up(id, now.as_ref().is_some_and(|s| s.is_running));
-    let (Some(before), Some(now)) = (before, now) else { return };
-    if mtu_of(&before) != mtu_of(&now) {
-        let _ = engine.set_mtu(id, mtu_of(&now));
-    }
-    if before.mac != now.mac && !own_mac {
-        let say = |engine: &mut Engine, following| {
-            if let Some(device) = engine.device::<HostDevice>(id) {
-                device.following = following;
-            }
-        };
-        say(engine, true);
-        let _ = engine.set_mac(id, now.mac);
-        say(engine, false);
-    }
 }

@@ -1,7 +1,8 @@
-//! Linux network devices as drivers see them: links and their state, network namespaces, and the
+//! Linux network devices as drivers see them: links and their state, network namespaces, the
 //! checksum and segmentation offloads that the kernel leaves to whoever takes its frames.
 
 pub mod arrival;
+pub mod followed;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod link;
@@ -11,6 +12,7 @@ pub mod segment;
 pub mod virtio_net;
 
 pub use arrival::{Arrival, Progress, RxDrop};
+pub use followed::{FollowedLink, FollowsLink};
 pub use link::{LinkError, LinkSocket, LinkState};
 pub use link_watch::LinkWatch;
 pub use namespace::in_namespace;

@@ -143,6 +143,8 @@ fn device(port: &Port) -> String {
         format!("memif {} at {}", memif.id, memif.socket.display())
     } else if let Some(host) = &port.af_packet {
         format!("packet socket on {}", host.interface)
+    } else if let Some(xdp) = &port.af_xdp {
+        format!("AF_XDP socket on {}", xdp.interface)
     } else {
         format!("tap {}", port.tap.as_ref().map_or("", |tap| tap.name.as_str()))
     }

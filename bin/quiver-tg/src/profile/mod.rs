@@ -23,7 +23,7 @@ pub use addresses::{Address, Addresses};
 pub use field::{Field, Order, RUN_VALUES_MAX, Values};
 pub use layers::{Layer, Layers};
 pub use layout::{Ends, Layout, Part};
-pub use port::{AfPacket, Memif, MemifRole, Port, Tap};
+pub use port::{AfPacket, AfXdp, Memif, MemifRole, Port, Tap, XdpTransmit};
 pub use quantity::{StreamRate, read_seconds};
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};
 pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};

@@ -21,6 +21,9 @@ pub struct Port {
     /// A Linux interface through a packet socket.
     #[serde(default)]
     pub af_packet: Option<AfPacket>,
+    /// A Linux interface through an AF_XDP socket.
+    #[serde(default)]
+    pub af_xdp: Option<AfXdp>,
     /// A tap device.
     #[serde(default)]
     pub tap: Option<Tap>,
@@ -53,9 +56,10 @@ pub struct Port {
 impl Port {
     /// What is wrong with it, and what would be right.
     pub fn check(&self) -> Result<(), String> {
-        let kinds = [self.memif.is_some(), self.af_packet.is_some(), self.tap.is_some()];
+        let kinds =
+            [self.memif.is_some(), self.af_packet.is_some(), self.af_xdp.is_some(), self.tap.is_some()];
         if kinds.iter().filter(|k| **k).count() != 1 {
-            return Err("a port is exactly one of memif, af_packet and tap".to_owned());
+            return Err("a port is exactly one of memif, af_packet, af_xdp and tap".to_owned());
         }
         if let Some(memif) = &self.memif {
             if !memif.ring_size.is_power_of_two() || !(32..=16_384).contains(&memif.ring_size) {
@@ -67,6 +71,11 @@ impl Port {
             if !(1..=16).contains(&memif.queues) {
                 return Err(format!("queues {} is outside 1..=16", memif.queues));
             }
+        }
+        if let Some(xdp) = &self.af_xdp
+            && (!xdp.ring_size.is_power_of_two() || !(64..=32_768).contains(&xdp.ring_size))
+        {
+            return Err(format!("ring_size {} is not a power of two from 64 to 32768", xdp.ring_size));
         }
         self.faults.as_ref().map_or(Ok(()), Faults::check)
     }
@@ -132,6 +141,35 @@ fn default_queues() -> u32 {
 pub struct AfPacket {
     /// Its name.
     pub interface: String,
+}
+
+/// How frames leave through an AF_XDP port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum XdpTransmit {
+    /// By the socket: to any device.
+    #[default]
+    Socket,
+    /// By the kernel's live frames: faster, into a veth whose other end has an XDP program or GRO.
+    Live,
+}
+
+/// A Linux interface through an AF_XDP socket.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AfXdp {
+    /// Its name.
+    pub interface: String,
+    /// Frames in a ring, a power of two.
+    #[serde(default = "default_xdp_ring_size")]
+    pub ring_size: u32,
+    /// How frames leave.
+    #[serde(default)]
+    pub transmit: XdpTransmit,
+}
+
+fn default_xdp_ring_size() -> u32 {
+    4096
 }
 
 /// A tap device.

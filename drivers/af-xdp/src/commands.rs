@@ -1,0 +1,64 @@
+//! The commands: `create interface af_xdp`, `delete interface af_xdp`.
+
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_core::{Engine, InterfaceId};
+
+use crate::interface::{Interfaces, RING_FRAMES, XdpConfig, create_interface, delete_interface};
+
+const GROUP: &str = "AF_XDP interfaces";
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "create interface af_xdp {host-if <linux-name:word> [name <name:word>] \
+             [num-rx-queues <queues:1-64>] [rx-queue-size <frames:64-32768>]}",
+        )
+        .group(GROUP)
+        .help("Use a Linux network device by AF_XDP sockets: its frames come to the router, not to Linux")
+        .details(
+            "It needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF. Each queue sends as well; workers beyond their \
+             number share one.",
+        )
+        .word("linux-name", "as `ip link` shows it")
+        .word("name", "the interface's name in the router; otherwise the device's and /0")
+        .word("queues", "queues of the device to use, from the first")
+        .word("frames", "frames in each ring, a power of two")
+        .example("create interface af_xdp host-if veth1")
+        .run(create),
+    );
+    registry.command(
+        Command::new("delete interface af_xdp <interface>")
+            .group(GROUP)
+            .help("Give a Linux network device back")
+            .example("delete interface af_xdp veth1/0")
+            .run(|engine, args| {
+                let id = args.interface(engine, "interface")?;
+                delete_interface(engine, id).map_err(|e| args.refuse("interface", e.to_string()))?;
+                Ok(Output::none())
+            }),
+    );
+}
+
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let config = XdpConfig {
+        name: args.optional("name")?,
+        queues: args.or("queues", 1)?,
+        ring_frames: args.or("frames", RING_FRAMES)?,
+        ..XdpConfig::new(args.get::<String>("linux-name")?)
+    };
+    let id: InterfaceId =
+        create_interface(engine, config).map_err(|e| args.refuse("linux-name", e.to_string()))?;
+    Ok(Output::text(engine.interface_name(id)))
+}
+
+/// `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    for interface in engine.get::<Interfaces>().into_iter().flat_map(|all| all.configs.values()) {
+        let XdpConfig { linux_name, name, queues, ring_frames, .. } = interface;
+        let name = name.as_ref().map_or_else(String::new, |name| format!(" name {name}"));
+        let queues = if *queues > 1 { format!(" num-rx-queues {queues}") } else { String::new() };
+        let ring =
+            if *ring_frames != RING_FRAMES { format!(" rx-queue-size {ring_frames}") } else { String::new() };
+        config.command(format_args!("create interface af_xdp host-if {linux_name}{name}{queues}{ring}"));
+    }
+}
