@@ -25,7 +25,7 @@ def test_every_route_of_quiver_is_one_of_the_kernel(path: str, frame: int, bits:
     assert theirs[0] == f"route add {ours[0].split()[3]} via {ours[0].split()[5]} dev dut0"
     assert all(f"/{bits} via " in line for line in theirs)
     assert kernel.profile.streams == quiver.profile.streams
-    assert [port.af_packet.interface for port in kernel.profile.ports if port.af_packet] == ["tg0", "tg1"]
+    assert [port.af_xdp.interface for port in kernel.profile.ports if port.af_xdp] == ["tg0", "tg1"]
     neighbours = [line for line in kernel.forwarder.commands if line.startswith("neighbour add")]
     assert len(neighbours) == 8
     assert "lladdr 02:00:00:00:01:04 dev dut1 nud permanent" in neighbours[-1]

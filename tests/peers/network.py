@@ -147,14 +147,19 @@ def attach(
     subnet: int | None = None,
     more: str = "",
 ) -> Side:
-    """Join a host to the router's port of this number, over `veth` or `tap`; in a subnet of its own."""
+    """Join a host to the port of this number, over `veth`, `af_xdp` or `tap`; in a subnet of its own."""
     subnet = number if subnet is None else subnet
-    if kind == "veth":
+    if kind in ("veth", "af_xdp"):
         device = f"port{number}"
         assert router.namespace is not None
         veth(router.namespace, device, host, DEVICE, mtu)
         # The kernel on the router's side does not speak.
         router.namespace.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
+        if kind == "af_xdp":
+            # What comes by XDP has the checksum that its sender wrote.
+            host.run("ethtool", "-K", DEVICE, "tx", "off")
+            router.ctl(f"create interface af_xdp host-if {device} {more}")
+            return Side(host, f"{device}/0", subnet)
         router.ctl(f"create host-interface name {device} {more}")
         return Side(host, f"host-{device}", subnet)
     router.ctl(f"create tap id {number} host-if-name {DEVICE} host-ns {host.name} {more}")

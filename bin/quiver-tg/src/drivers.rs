@@ -168,6 +168,9 @@ impl Surroundings for Drivers {
         if port.memif.is_some() {
             return Rings::SHARED;
         }
+        if port.af_xdp.is_some() {
+            return Rings { untold_frames: None, refuses_the_rest: true, is_kernel: true };
+        }
         // The kernel refuses a frame and takes the next.
         Rings { untold_frames: Some(KERNEL_RING_FRAMES), refuses_the_rest: false, is_kernel: true }
     }

@@ -17,6 +17,7 @@ const LONG_BYTES_MAX: usize = 18 * CHUNK_BYTES;
 /// A receive queue.
 pub struct XdpRx {
     side: RxSide,
+    interface: InterfaceId,
     arrival: Arrival,
     /// The beginning of a frame in several pieces.
     long: Vec<u8>,
@@ -31,6 +32,7 @@ impl XdpRx {
     pub fn new(side: RxSide, interface: InterfaceId) -> XdpRx {
         XdpRx {
             side,
+            interface,
             arrival: Arrival::new(interface),
             long: Vec::with_capacity(LONG_BYTES_MAX),
             is_cut: false,
@@ -78,6 +80,7 @@ impl RxQueue for XdpRx {
             return None;
         }
         if self.side.is_full(waiting) {
+            cx.interface_counters(self.interface).rx_ring_full.add(1);
             self.count_drops(cx);
         }
         let plain = VirtioNetHeader::default();

@@ -18,7 +18,7 @@ from quiver_lab.forwarders.linux_namespace import (
 from quiver_lab.forwarders.linux_namespace import INTERFACES as LINUX_INTERFACES
 from quiver_lab.forwarders.quiver import QuiverConfig
 from quiver_lab.generators.headers import Ethernet, FromFile, Headers, Ip4, Ip6, Run, Udp, Value
-from quiver_lab.generators.profile import AfPacket, Memif, Port, Profile, Stream
+from quiver_lab.generators.profile import AfPacket, AfXdp, Memif, Port, Profile, Stream
 from quiver_lab.peer_settings import VppForwarder
 from quiver_lab.scenario import (
     ConsecutiveRoutes,
@@ -35,6 +35,9 @@ from quiver_lab.tables.popularity import Demand
 from quiver_lab.tables.prefix_file import read_prefixes
 
 PORTS = 2
+IMIX_FRAME_BYTES_MAX = 1_518
+LIVE_FRAME_BYTES_MAX = 3_000
+"""Of an AF_XDP port: a page holds no more."""
 INTERFACES = ("memif1/0", "memif1/1")
 VLANS = (100, 200)
 """Of frames with tags: on the first port and on the second."""
@@ -179,12 +182,11 @@ def make_kernel_plan(scenario: Scenario, directory: Path, cores: Cores) -> Kerne
             lines += routes.read_text().splitlines()
     config = NamespaceConfig(
         core=cores.workers[0],
-        generator_core=cores.generator,
         macs=(interface_mac(0), interface_mac(1)),
         commands=tuple(lines),
         bridge=scenario.path == "l2bd",
     )
-    ports = tuple(Port(af_packet=AfPacket(interface=name)) for name in GENERATOR_INTERFACES)
+    ports = tuple(_kernel_port(name, scenario) for name in GENERATOR_INTERFACES)
     return KernelPlan(config, _profile_over(scenario, ports, cores, destinations))
 
 
@@ -201,6 +203,13 @@ def make_external_profile(scenario: Scenario) -> Profile:
         _stream(scenario, port, to, destinations[to], forwarder.macs[port]) for port, to in directions
     )
     return Profile(ports=ports, streams=streams)
+
+
+def _kernel_port(name: str, scenario: Scenario) -> Port:
+    """The generator's end of a veth pair."""
+    frame = scenario.frame if isinstance(scenario.frame, int) else IMIX_FRAME_BYTES_MAX
+    transmit = "live" if frame <= LIVE_FRAME_BYTES_MAX else "socket"
+    return Port(af_xdp=AfXdp.model_validate({"interface": name, "transmit": transmit}))
 
 
 def _single_routes(path: str, table: ConsecutiveRoutes, port: int, first: str) -> Iterator[str]:

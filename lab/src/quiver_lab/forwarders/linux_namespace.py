@@ -1,6 +1,6 @@
 """The Linux kernel as seed 001 measures it: a router in a network namespace, between two veth pairs whose
-other ends are the generator's. Frames are forwarded on one CPU (receive packet steering puts them there) and
-are received by the generator's packet sockets on another."""
+other ends are the generator's. Frames are forwarded on one CPU, from the making of the socket buffer to the
+other end of the outgoing veth, and the generator has another."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import re
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError
-from quiver_lab.machines import Machine
+from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, cpu_map
+from quiver_lab.machines import Machine, Running
 from quiver_lab.processes import ProcessError, find_binary
 
 INTERFACES = ("dut0", "dut1")
@@ -36,8 +37,6 @@ class NamespaceConfig:
 
     core: int
     """Where it forwards."""
-    generator_core: int
-    """Where frames are given to the generator's sockets."""
     macs: tuple[str, str]
     """Of the router's two interfaces."""
     commands: tuple[str, ...]
@@ -56,6 +55,7 @@ class LinuxNamespace:
         self._router = f"quiver-lab-{os.getpid()}-dut"
         self._generator = f"quiver-lab-{os.getpid()}-tg"
         self._before: dict[tuple[str, str], int] = {}
+        self._spreader: Running | None = None
         self.version = os.uname().release
 
     def start(self) -> None:
@@ -83,13 +83,13 @@ class LinuxNamespace:
             mtu = ["mtu", str(MTU_BYTES)]
             peer = ["type", "veth", "peer", "name", theirs, *mtu, "netns", self._generator]
             self._run([*words, str(QUEUE_FRAMES), *mtu, *peer])
-        for namespace, names, core in (
-            (self._router, INTERFACES, self._config.core),
-            (self._generator, GENERATOR_INTERFACES, self._config.generator_core),
+        for namespace, names in (
+            (self._router, INTERFACES),
+            (self._generator, GENERATOR_INTERFACES),
         ):
             for name in names:
                 self._run(["ip", "-n", namespace, "link", "set", name, "up"])
-                self._steer(namespace, name, core)
+        self._steer()
 
         for name in GENERATOR_INTERFACES:
             # the generator answers for its addresses itself; the kernel behind it shall say nothing
@@ -111,10 +111,18 @@ class LinuxNamespace:
         """A sysctl of a namespace."""
         self._inside(namespace, f"echo {value} > /proc/sys/{key}")
 
-    def _steer(self, namespace: str, interface: str, core: int) -> None:
-        """Give an interface's received frames to one CPU."""
-        mask = f"{1 << core:x}"
-        self._inside(namespace, f"echo {mask} > /sys/class/net/{interface}/queues/rx-0/rps_cpus")
+    def _steer(self) -> None:
+        """Give all that the router receives to one CPU."""
+        program = self._machine.write("cpu_map.py", Path(cpu_map.__file__).read_text())
+        words: list[str | Path] = ["ip", "netns", "exec", self._router, "python3", program]
+        words += [str(self._config.core), *INTERFACES]
+        self._spreader = self._machine.start(words, "cpu-map")
+        end = time.monotonic() + COMMAND_TIMEOUT_S
+        while cpu_map.READY not in self._spreader.said():
+            if self._spreader.poll() is not None or time.monotonic() > end:
+                said = self._spreader.last_words()
+                raise ProcessError(f"the kernel cannot be kept to one CPU:\n{said}")
+            time.sleep(0.01)
 
     def _run(self, command: Sequence[str]) -> str:
         return self._machine.run(command, timeout_s=COMMAND_TIMEOUT_S)
@@ -176,6 +184,9 @@ class LinuxNamespace:
 
     def stop(self) -> None:
         """Remove both namespaces, and with them whatever is in them."""
+        spreader, self._spreader = self._spreader, None
+        if spreader is not None:
+            spreader.stop()
         for namespace in (self._generator, self._router):
             with suppress(ProcessError):
                 self._run(["ip", "netns", "del", namespace])

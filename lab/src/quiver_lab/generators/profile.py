@@ -37,6 +37,15 @@ class AfPacket(ProfilePart):
     interface: str
 
 
+class AfXdp(ProfilePart):
+    """A Linux interface through an AF_XDP socket."""
+
+    interface: str
+    ring_size: int = 4_096
+    transmit: Literal["socket", "live"] = "socket"
+    """By the socket, or by the kernel's live frames, which are faster and go into a veth."""
+
+
 class Tap(ProfilePart):
     """A tap device."""
 
@@ -74,6 +83,7 @@ class Port(ProfilePart):
 
     memif: Memif | None = None
     af_packet: AfPacket | None = None
+    af_xdp: AfXdp | None = None
     tap: Tap | None = None
     mac: str | None = None
     ip4: tuple[str, ...] = ()
