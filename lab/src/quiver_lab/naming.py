@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from quiver_lab.srv6 import BEHAVIOURS
+
 Order = Literal["seq", "rnd", "zipf"]
 Search = Literal["mrr", "ndrpdr", "soak", "reconf", "pdr"]
 
@@ -17,7 +19,7 @@ ENCAPSULATION = {
     "ip6": "ethip6",
     "nat44det": "ethip4udp",
     "nat44ed": "ethip4udp",
-}
+} | {f"srv6-{word}": behaviour.encapsulation for word, behaviour in BEHAVIOURS.items()}
 """What stands on the wire before and behind the forwarder, unless the name says otherwise."""
 OTHER_ENCAPSULATIONS = {
     "l2patch": (),
@@ -28,6 +30,7 @@ OTHER_ENCAPSULATIONS = {
     "nat44det": (),
     "nat44ed": ("ethip4tcp",),
 }
+"""Others that functions have."""
 FEATURES = {
     "srv6enc1sid": "ethip6ip6",
     "srv6enc2sids": "ethip6srhip6",
@@ -37,10 +40,12 @@ FEATURES = {
     "srv6proxy-stat": "ethip6srhip6",
 }
 """What is done beside forwarding, and the encapsulation that goes with it."""
+SRV6 = "srv6-"
+"""What functions of segment routing begin with."""
 NAT_FUNCTIONS = ("nat44det", "nat44ed")
 
 _FUNCTION = (
-    r"(?P<function>l2xc|l2patch|l2bd|ip4|ip6|nat44det|nat44ed)"
+    rf"(?P<function>{'|'.join(re.escape(name) for name in sorted(ENCAPSULATION, key=len, reverse=True))})"
     r"(?P<size>base|scale(?P<scale>\d+[km]?))?(?P<learning>maclrn)?"
     r"(?:-h(?P<hosts>\d+)-p(?P<ports>\d+)-s(?P<sessions>\d+)(?:-(?P<nat>udir|cps|pps))?)?"
     rf"(?:-(?P<feature>{'|'.join(sorted(FEATURES, key=len, reverse=True))}))?"
@@ -119,10 +124,11 @@ class TestName:
 
     def _problem(self) -> str | None:
         """The first of its contradictions."""
-        known = (ENCAPSULATION[self.function], *OTHER_ENCAPSULATIONS[self.function])
+        known = (ENCAPSULATION[self.function], *OTHER_ENCAPSULATIONS.get(self.function, ()))
         nats, goes_with = " and ".join(NAT_FUNCTIONS), FEATURES.get(self.feature)
         contradictions = (
             (self.function == "l2patch" and self.scale != 1, "l2patch looks nothing up and has no scale"),
+            (self.is_srv6 and self.scale != 1, f"{self.function} has one route and no scale"),
             (
                 not self.learning and self.function != "l2bd",
                 f"only l2bd can be without maclrn, and this is {self.function}",
@@ -146,16 +152,21 @@ class TestName:
                 f"{self.function} has no encapsulation {self.encapsulation}; it has {', '.join(known)}",
             ),
             (
-                not self.feature and self.encapsulation in FEATURES.values(),
+                not (self.feature or self.is_srv6) and self.encapsulation in FEATURES.values(),
                 f"{self.encapsulation} goes with one of {', '.join(FEATURES)}",
             ),
         )
         return next((problem for wrong, problem in contradictions if wrong), None)
 
     @property
+    def is_srv6(self) -> bool:
+        """One behaviour of segment routing."""
+        return self.function.startswith(SRV6)
+
+    @property
     def scenario(self) -> str:
         """What is forwarded, without frame, cores, link and search: `ip4scale200k-rnd`."""
-        bare = self.nat or self.function == "l2patch"
+        bare = self.nat or self.function == "l2patch" or self.is_srv6
         size = "" if bare else "base" if self.scale == 1 else f"scale{scale_text(self.scale)}"
         learning = "maclrn" if self.function == "l2bd" and self.learning else ""
         nat = str(self.nat) if self.nat else ""
@@ -217,7 +228,7 @@ def _built(
 ) -> TestName:
     """From a match of either form; ValueError where its parts contradict each other."""
     function = match["function"]
-    bare = function == "l2patch" or function in NAT_FUNCTIONS
+    bare = function == "l2patch" or function in NAT_FUNCTIONS or function.startswith(SRV6)
     if bare == bool(match["size"]):
         raise ValueError(f"{function} {'has neither base nor' if bare else 'needs base or'} a scale")
     if match["learning"] and function != "l2bd":

@@ -18,6 +18,7 @@ from quiver_lab.peer_settings import (
     VppForwarder,
 )
 from quiver_lab.search_parts import Searches
+from quiver_lab.srv6 import BEHAVIOURS
 from quiver_lab.yaml_reading import read_yaml
 
 ROUTES_MAX = 16_000_000
@@ -38,7 +39,7 @@ LINKS = {"linux": "veth", "external": "eth"}
 """What a test's name calls the wires, where they are no memif."""
 TAGS = ("dot1q", "dot1ad")
 TAG_BYTES = 4
-LINUX_PATHS = ("l2bd", "ip4", "ip6")
+LINUX_PATHS = ("l2bd", "ip4", "ip6", "srv6")
 LINUX_ROUTES_MAX = 1_000_000
 """`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
 
@@ -246,6 +247,9 @@ def _of_word(word: str) -> dict[str, Any]:
     if name.nat or name.feature or name.encapsulation not in (plain, *TAGS) or not name.learning:
         raise ValueError(f"{word!r} has a name, but nothing here can be configured for it yet")
     told: dict[str, Any] = {"path": name.function, "traffic": {"order": name.order}}
+    if name.is_srv6:
+        behaviour = name.function.removeprefix("srv6-")
+        return {"path": "srv6", "behaviour": behaviour, "traffic": {"order": "seq", "directions": 1}}
     if name.encapsulation in TAGS:
         told["tags"] = name.encapsulation
     if name.function == "l2bd":
@@ -281,6 +285,8 @@ def _unfolded(data: Any) -> Any:
         full |= told | {"traffic": {**told["traffic"], **traffic} if isinstance(traffic, dict) else traffic}
     if full.get("frame") == "min":
         least = FRAME_BYTES_MIN_IP6_UDP if full.get("path") == "ip6" else FRAME_BYTES_BASE
+        if full.get("path") == "srv6" and full.get("behaviour") in BEHAVIOURS:
+            least = BEHAVIOURS[full["behaviour"]].frame_bytes
         full["frame"] = least + _tag_bytes(full.get("tags"))
     return full
 
@@ -303,7 +309,9 @@ class Scenario(Part):
         Field(discriminator="kind"),
     ]
     generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
-    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6"]
+    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6", "srv6"]
+    behaviour: str | None = None
+    """Of segment routing, for the path srv6: `end.x`, `h.encaps.v6`."""
     tags: Literal["none", "dot1q", "dot1ad"] = "none"
     """Frames have one 802.1Q tag, or one within an 802.1ad tag; each port has tags of its own, so that the
     forwarder changes them. `frame` counts them in."""
@@ -323,6 +331,7 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         routed = self.path in ROUTED
+        self._has_its_behaviour()
         if routed and isinstance(self.table, NoTable | Stations):
             raise ValueError(f"table: the path {self.path} needs a table: kind consecutive or internet")
         if (self.path == "l2bd") is not isinstance(self.table, Stations):
@@ -360,6 +369,19 @@ class Scenario(Part):
             tags=self.tags,
         )
 
+    def _has_its_behaviour(self) -> None:
+        if (self.path == "srv6") is not (self.behaviour is not None):
+            raise ValueError("behaviour: the path srv6 needs one, and no other path has one")
+        if self.behaviour is None:
+            return
+        if self.behaviour not in BEHAVIOURS:
+            raise ValueError(f"behaviour: {self.behaviour!r} is none of {', '.join(BEHAVIOURS)}")
+        if self.traffic.directions != 1:
+            raise ValueError("traffic.directions: a behaviour of segment routing is measured in one")
+        least = BEHAVIOURS[self.behaviour].frame_bytes
+        if isinstance(self.frame, int) and self.frame < least:
+            raise ValueError(f"frame: for {self.behaviour} it must be at least {least} bytes")
+
     def _fits_linux(self) -> None:
         if self.tags != "none":
             raise ValueError("tags: the Linux kernel is measured without them")
@@ -367,6 +389,8 @@ class Scenario(Part):
             raise ValueError(
                 f"path: the Linux kernel is measured with {', '.join(LINUX_PATHS)}, not with {self.path}"
             )
+        if self.behaviour and BEHAVIOURS[self.behaviour].linux is None:
+            raise ValueError(f"behaviour: the Linux kernel has no {BEHAVIOURS[self.behaviour].title}")
         if self.routes > LINUX_ROUTES_MAX:
             raise ValueError(f"table: the Linux kernel is given at most {LINUX_ROUTES_MAX:,} routes here")
 
@@ -391,7 +415,7 @@ class Scenario(Part):
             threads=self.forwarder.workers,
             cores=self.forwarder.workers,
             link=self._link_name,
-            function=self.path,
+            function=f"srv6-{self.behaviour}" if self.behaviour else self.path,
             scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,

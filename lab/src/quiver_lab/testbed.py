@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from quiver_lab import srv6
 from quiver_lab.forwarders.linux_namespace import (
     GENERATOR_INTERFACES,
     NamespaceConfig,
@@ -154,6 +155,10 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
             commands, destinations = _bridge(scenario), (None, None)
         case "ip4" | "ip6":
             commands, destinations = _routed(scenario, directory)
+        case "srv6":
+            assert scenario.behaviour is not None
+            both = [line for family in ("ip4", "ip6") for line in _neighbours(family, 1)]
+            commands, destinations = [*both, *srv6.quiver_commands(scenario.behaviour)], (None, None)
     config = QuiverConfig(
         main_core=cores.main,
         worker_cores=cores.workers,
@@ -180,6 +185,9 @@ def make_kernel_plan(scenario: Scenario, directory: Path, cores: Cores) -> Kerne
             routes = directory / "routes.batch"
             destinations = _internet(scenario, table, directory, routes, add="route add", words=LINUX_WORDS)
             lines += routes.read_text().splitlines()
+    if scenario.behaviour is not None:
+        lines = [line for family in ("ip4", "ip6") for line in _neighbours(family, 1, LINUX_WORDS)]
+        lines += srv6.linux_commands(scenario.behaviour)
     config = NamespaceConfig(
         core=cores.workers[0],
         macs=(interface_mac(0), interface_mac(1)),
@@ -467,6 +475,9 @@ def _stream(
     if scenario.tags == "dot1ad":
         tags["dot1ad"] = SERVICE_VLANS[port]
     source = host_mac(port, 0)
+    if scenario.behaviour is not None:
+        headers = srv6.BEHAVIOURS[scenario.behaviour].layers(source, router_mac or interface_mac(port))
+        return Stream(from_port=port, to=to, frame=scenario.frame, layers=headers)
     if destination is None:
         ethernet = Ethernet(src=source, dst=host_mac(to, 0))
         if isinstance(scenario.table, Stations):
