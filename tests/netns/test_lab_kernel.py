@@ -19,7 +19,7 @@ title: Linux
 frame: min
 forwarder: linux
 matrix:
-  scenario: [ip4base, ip6scale20k, l2bdbasemaclrn]
+  scenario: [ip4base, ip6scale20k, l2bdbasemaclrn, srv6-end.x]
 search:
   mrr: {trials: 1, duration_s: 0.2}
   ndrpdr: null
@@ -51,7 +51,7 @@ def test_a_kernel_that_cannot_be_configured_leaves_no_namespace(
     monkeypatch.setenv("QUIVER_BIN_DIR", str(tmp_path))
     (tmp_path / "quiver-tg").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "quiver-tg").chmod(0o755)
-    text = TEXT.replace("ip4base, ip6scale20k, l2bdbasemaclrn", "ip4base")
+    text = TEXT.replace("ip4base, ip6scale20k, l2bdbasemaclrn, srv6-end.x", "ip4base")
     results = run_experiment(parse_experiment(text, "kernel.yaml"), tmp_path / "out", Console(quiet=True))
     assert [run.status for run in results.scenarios] == ["failed"]
     assert "quiver-lab-" not in namespaces()

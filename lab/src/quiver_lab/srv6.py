@@ -99,6 +99,9 @@ _TO_IP6 = f"l3 {DESTINATIONS['ip6']}/128"
 _TO_IP4 = f"l3 {DESTINATIONS['ip4']}/32"
 _HOP4, _HOP6 = HOSTS["ip4"][1], HOSTS["ip6"][1]
 _OUT = "memif1/1"
+_ON_LINK = f"neighbour add {DESTINATIONS['ip4']} lladdr 02:00:00:00:01:01 dev dut1 nud permanent"
+"""The kernel's End.DX4 looks up the way to the next hop, and then asks who on that link is the packet's own
+destination."""
 
 
 def _sid(behaviour: str) -> tuple[str, ...]:
@@ -135,7 +138,11 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         "End.DX6", "ip6", (_local(f"End.DX6 nh6 {_HOP6}"),), _sid(f"end.dx6 {_OUT} {_HOP6}"), 0
     ),
     "end.dx4": Behaviour(
-        "End.DX4", "ip4", (_local(f"End.DX4 nh4 {_HOP4}"),), _sid(f"end.dx4 {_OUT} {_HOP4}"), 0
+        "End.DX4",
+        "ip4",
+        (_ON_LINK, _local(f"End.DX4 nh4 {_HOP4}")),
+        _sid(f"end.dx4 {_OUT} {_HOP4}"),
+        0,
     ),
     "end.dx2": Behaviour("End.DX2", "ethernet", (_local("End.DX2 oif dut1"),), _sid(f"end.dx2 {_OUT}"), 0),
     "end.b6": Behaviour(
