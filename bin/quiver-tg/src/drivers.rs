@@ -146,7 +146,8 @@ impl Surroundings for Drivers {
             let config = XdpConfig { ring_frames, transmit, input, ..XdpConfig::new(&xdp.interface) };
             return Ok(quiver_af_xdp::create_interface(engine, config)?);
         }
-        let host_name = port.tap.as_ref().context("a port is one of memif, af_packet, af_xdp and tap")?.name.clone();
+        let host_name =
+            port.tap.as_ref().context("a port is one of memif, af_packet, af_xdp and tap")?.name.clone();
         let config =
             TapConfig { id: number as u32, host_name: Some(host_name), rx_queues: 1, ..TapConfig::default() };
         Ok(quiver_tap::create_tap(engine, config)?)

@@ -88,13 +88,8 @@ struct UpdateAttributes {
 
 /// A map from receive queues to AF_XDP sockets.
 pub fn socket_map(queues: u32) -> io::Result<OwnedFd> {
-    let mut attributes = MapAttributes {
-        map_type: MAP_TYPE_XSKMAP,
-        key_bytes: 4,
-        value_bytes: 4,
-        entries: queues,
-        flags: 0,
-    };
+    let mut attributes =
+        MapAttributes { map_type: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries: queues, flags: 0 };
     call(MAP_CREATE, &mut attributes).map(owned)
 }
 
@@ -135,11 +130,9 @@ impl SharedValue {
             flags: MAP_IS_MMAPABLE,
         };
         let map = owned(call(MAP_CREATE, &mut attributes)?);
-        let (protection, kind) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a fresh mapping of our own map; the result is checked.
-        let memory =
-            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, map.as_raw_fd(), 0) };
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, map.as_raw_fd(), 0) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

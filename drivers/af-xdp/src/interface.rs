@@ -155,7 +155,8 @@ impl Device for XdpDevice {
     }
 
     fn facts(&self) -> Vec<(String, serde_json::Value)> {
-        let own = [("queues".to_owned(), self.queues.into()), ("xdp-hook".to_owned(), self.hook.name().into())];
+        let own =
+            [("queues".to_owned(), self.queues.into()), ("xdp-hook".to_owned(), self.hook.name().into())];
         self.link.facts().into_iter().chain(own).collect()
     }
 
@@ -211,13 +212,16 @@ fn assemble(engine: &Engine, config: &XdpConfig, index: i32) -> Result<Parts, Xd
     for queue in 0..config.queues {
         let (receiving, sending) =
             socket::open(index, queue as u32, config.ring_frames).map_err(|e| match e.raw_os_error() {
-                Some(libc::EINVAL) if queue > 0 => {
-                    XdpError::TooFewQueues { linux_name: linux_name.clone(), has: queue, queues: config.queues }
-                }
+                Some(libc::EINVAL) if queue > 0 => XdpError::TooFewQueues {
+                    linux_name: linux_name.clone(),
+                    has: queue,
+                    queues: config.queues,
+                },
                 Some(libc::EBUSY) => XdpError::QueueTaken { linux_name: linux_name.clone(), queue },
                 _ => system("an AF_XDP socket")(e).into(),
             })?;
-        bpf::set_socket(map.as_fd(), queue as u32, receiving.socket().fd()).map_err(system("the map of sockets"))?;
+        bpf::set_socket(map.as_fd(), queue as u32, receiving.socket().fd())
+            .map_err(system("the map of sockets"))?;
         rx.push(receiving);
         senders.push(Arc::new(Mutex::new(sending)));
     }

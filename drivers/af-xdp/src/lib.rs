@@ -16,8 +16,8 @@ use quiver_core::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
 
 pub use interface::{
-    QUEUES_MAX, RING_FRAMES, RING_FRAMES_MAX, RING_FRAMES_MIN, Transmit, XdpConfig, XdpError, create_interface,
-    delete_interface,
+    QUEUES_MAX, RING_FRAMES, RING_FRAMES_MAX, RING_FRAMES_MIN, Transmit, XdpConfig, XdpError,
+    create_interface, delete_interface,
 };
 pub use live::FRAME_BYTES_MAX as LIVE_FRAME_BYTES_MAX;
 

@@ -106,7 +106,7 @@ struct Kept {
 impl Kept {
     fn new(program: &OwnedFd) -> io::Result<Kept> {
         let name = || File::open("/proc/thread-self/ns/net");
-        let made = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 // SAFETY: a plain system call; it changes this thread only, which ends below.
                 if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
@@ -115,9 +115,8 @@ impl Kept {
                 let attachment = bpf::attach(program.as_fd(), LOOPBACK, Hook::Generic)?;
                 Ok(Kept { _namespace: name()?, _attachment: attachment })
             });
-            thread.join().map_err(|_| io::Error::other("the thread in the namespace panicked"))
-        })?;
-        made
+            thread.join().map_err(|_| io::Error::other("the thread in the namespace panicked"))?
+        })
     }
 }
 

@@ -67,7 +67,8 @@ impl<T: Copy> Ring<T> {
         offsets: &libc::xdp_ring_offset,
         size: u32,
     ) -> io::Result<Ring<T>> {
-        let [producer, consumer, places] = [offsets.producer, offsets.consumer, offsets.desc].map(|o| o as usize);
+        let [producer, consumer, places] =
+            [offsets.producer, offsets.consumer, offsets.desc].map(|o| o as usize);
         let bytes = places + size as usize * size_of::<T>();
         let mapping = Mapping::new(bytes, libc::MAP_SHARED, fd, page)?;
         Ok(Ring { mapping, producer, consumer, places, size, of: PhantomData })

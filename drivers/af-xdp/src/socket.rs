@@ -91,9 +91,8 @@ impl XdpSocket {
         // SAFETY: only used for the two structures of numbers below, for which all-zero is valid.
         let mut value: T = unsafe { std::mem::zeroed() };
         // SAFETY: the value lives through the call, and its size is given.
-        let result = unsafe {
-            libc::getsockopt(self.fd(), libc::SOL_XDP, option, (&raw mut value).cast(), &mut size)
-        };
+        let result =
+            unsafe { libc::getsockopt(self.fd(), libc::SOL_XDP, option, (&raw mut value).cast(), &mut size) };
         if result != 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
     }
 
@@ -185,7 +184,8 @@ impl RxSide {
         let descriptor = self.rx.read(self.next.wrapping_add(ahead));
         let (address, bytes) = (descriptor.addr, descriptor.len as usize);
         // The kernel keeps to the memory; a piece outside of it would be no piece.
-        let inside = (address as usize).checked_add(bytes).is_some_and(|end| end <= self.shared.memory.bytes());
+        let inside =
+            (address as usize).checked_add(bytes).is_some_and(|end| end <= self.shared.memory.bytes());
         let is_continued = descriptor.options & libc::XDP_PKT_CONTD != 0;
         Piece { address, bytes: if inside { bytes } else { 0 }, is_continued }
     }
@@ -301,7 +301,8 @@ impl TxSide {
             let error = (sent < 0).then(io::Error::last_os_error);
             let code = error.as_ref().and_then(io::Error::raw_os_error);
             let now = self.left();
-            let goes_on = matches!(code, None | Some(libc::EAGAIN | libc::EINTR | libc::EBUSY | libc::ENOBUFS));
+            let goes_on =
+                matches!(code, None | Some(libc::EAGAIN | libc::EINTR | libc::EBUSY | libc::ENOBUFS));
             match error {
                 Some(error) if !goes_on => return Err(error),
                 _ if now == left => return Ok(now),
