@@ -155,7 +155,7 @@ pub enum XdpTransmit {
 }
 
 /// A Linux interface through an AF_XDP socket.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfXdp {
     /// Its name.
