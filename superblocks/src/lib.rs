@@ -10,6 +10,8 @@ use quiver_core::superblock::SuperblockSpec;
 use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
 use quiver_reassembly::SortFragments;
+use quiver_srv6::{Encaps, EncapsL2, Insert, SteerL2};
+use quiver_tables::ip::{Ip4, Ip6};
 
 /// `ip4-sv-reassembly-feature`, `ip6-sv-reassembly-feature`.
 type Virtual<const SIX: bool> = SortFragments<true, SIX>;
@@ -36,6 +38,11 @@ pub fn register(registry: &mut Registry) {
         // with virtual reassembly in the arc: packets that are no fragments stay on the way
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input, Virtual<false>), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input, Virtual<true>), Ip6Lookup, Ip6Rewrite>(),
+        // into SRv6 policies: … → ip6-lookup → sr-pl-rewrite-… → NAME-output, and frames
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Encaps<Ip6>>(),
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Encaps<Ip4>>(),
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Insert>(),
+        SuperblockSpec::with_look_ups::<(SteerL2,), (EncapsL2,)>(),
     ] {
         registry.graph.superblock(spec);
     }

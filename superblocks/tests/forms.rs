@@ -10,8 +10,8 @@ use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::checksum;
 use quiver_wire::{Header, Ip4Header};
 
-const FEATURES: [Register; 3] =
-    [quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
+const FEATURES: [Register; 4] =
+    [quiver_ethernet::register, quiver_ip::register, quiver_srv6::register, quiver_superblocks::register];
 
 /// What is wrong with a packet, if anything.
 #[derive(Clone, Copy, Debug)]
@@ -391,5 +391,38 @@ fn a_traced_vector_goes_node_by_node() {
     let trace = router.cli("show trace");
     for name in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "e1-output", "e1-tx"] {
         assert!(trace.contains(name), "{name} is not in the trace:\n{trace}");
+    }
+}
+
+/// Policies of every behaviour, with lists that share flows, and what goes into them.
+const POLICIES: [&str; 9] = [
+    "set sr encaps source addr fd00:1::1",
+    "ip route add fc00::/16 via fd00:1::2 e1",
+    "ip route add fc01::/16 via fd00:1::2 e1 via fd00:2::2 e2",
+    "sr policy add bsid fc00:f::1 next fc00::1 next fc00::2 weight 2 encap",
+    "sr policy mod bsid fc00:f::1 add sl next fc01::3",
+    "sr policy add bsid fc00:f::2 next fc00::1 next fc00::2 insert",
+    "sr steer l3 2001:db8:20::/48 via bsid fc00:f::1",
+    "sr steer l3 20.0.0.0/8 via bsid fc00:f::1",
+    "sr steer l3 2001:db8:21::/48 via bsid fc00:f::2",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn policies_say_the_same(
+        vectors in proptest::collection::vec(proptest::collection::vec(sent(), 1..200), 1..4),
+        more in proptest::sample::select(vec![
+            "", "sr steer l2 e0 via bsid fc00:f::1", "set interface mtu packet 1400 e1",
+            "sr policy mod bsid fc00:f::1 del sl index 1", "set sr encaps hop-limit propagate",
+        ]),
+    ) {
+        let lines: Vec<&str> = POLICIES.into_iter().chain(more.split_terminator('\n')).collect();
+        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
+        let expected = run(plain, &vectors, &lines);
+        for form in forms() {
+            prop_assert_eq!(&run(form, &vectors, &lines), &expected, "{:?}", form);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The floor to compare with: the same work on the same packets and tables, in one hand-written
 //! loop without nodes, vectors handed over, counters per node or anything else that a router needs.
 
+mod segments;
+
 use quiver_core::Frame;
 use quiver_core::cpu::{Body, Variant};
 use quiver_core::packet::Packet;
@@ -68,6 +70,15 @@ impl Body for Loop<'_> {
                     Tagging::Dot1q => ip4::<1>(variant, frame, table, groups, adjacencies, counted),
                     Tagging::Dot1ad => ip4::<2>(variant, frame, table, groups, adjacencies, counted),
                 }
+            }
+            Work::Encapsulate6 => {
+                segments::encapsulate(segments::Inner::Ip6, variant, frame, tables, counted)
+            }
+            Work::Encapsulate4 => {
+                segments::encapsulate(segments::Inner::Ip4, variant, frame, tables, counted)
+            }
+            Work::EncapsulateFrames => {
+                segments::encapsulate(segments::Inner::Frame, variant, frame, tables, counted);
             }
             Work::Ip6 => ip6(variant, frame, tables.ip6.table(0), groups, adjacencies, counted),
             Work::Bridge | Work::BridgeNoLearn | Work::BridgeIp4 | Work::Ip4Bridge => {

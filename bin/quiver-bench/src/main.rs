@@ -5,6 +5,7 @@
 mod bare;
 mod device;
 mod forms;
+mod headend_paths;
 mod learn;
 mod measure;
 mod paths;

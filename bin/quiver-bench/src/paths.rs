@@ -46,6 +46,12 @@ pub enum Work {
     BridgeIp4,
     /// Forward IPv4, and bridge.
     Ip4Bridge,
+    /// Put an SRv6 header before IPv6 packets.
+    Encapsulate6,
+    /// Put an SRv6 header before IPv4 packets.
+    Encapsulate4,
+    /// Put an SRv6 header before frames.
+    EncapsulateFrames,
 }
 
 impl Work {
@@ -152,7 +158,8 @@ pub enum Packets {
     Full6Zipf,
 }
 
-fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Option<Routes>) -> Path {
+/// A path of untagged frames.
+pub fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Option<Routes>) -> Path {
     Path {
         name: name.to_owned(),
         setup: setup.iter().map(|s| (*s).to_owned()).collect(),
@@ -242,6 +249,7 @@ pub fn all() -> Vec<Path> {
     paths.push(path("ip6-full-zipf", Work::Ip6, Packets::Full6Zipf, &[], full));
     paths.push(path("ip6-full-random", Work::Ip6, Packets::Full6Random, &[], full));
     paths.extend(checked());
+    paths.extend(crate::headend_paths::all());
     let cold: Vec<Path> =
         ["l2-xconnect", "ip4-1", "ip4-full-zipf", "ip4-full-random", "ip6-1", "ip6-full-random"]
             .iter()

@@ -4,11 +4,13 @@
 mod commands;
 mod csid;
 mod endpoint;
+mod headend;
 mod local_sids;
 
 use quiver_control::{Registry, order};
 
 pub use crate::endpoint::{CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Endpoint};
+pub use crate::headend::{Encaps, EncapsL2, Insert, SteerL2};
 
 /// Register nodes and commands.
 ///
@@ -20,6 +22,7 @@ pub fn register(registry: &mut Registry) {
     let mut kinds = endpoint::register(registry, local_sids.lines());
     kinds.extend(csid::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
+    headend::register(registry);
     registry.running_config(order::ROUTES, commands::write_config);
     registry.memory(local_sids::memory);
     registry.on_start(move |engine| local_sids::start(engine, local_sids));

@@ -1,4 +1,4 @@
-//! Golden packets: what scapy says comes out.
+//! Golden packets: what comes out is what scapy says.
 
 #[test]
 fn golden_packets_come_out_as_scapy_says() {

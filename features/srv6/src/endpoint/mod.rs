@@ -24,6 +24,7 @@ use quiver_control::{Registry, order};
 use quiver_tables::CountedLines;
 
 use crate::csid;
+use crate::headend::binding;
 use crate::local_sids::Kind;
 
 pub use dt::DecapsulateLookUp;
@@ -34,7 +35,7 @@ pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
-pub(crate) const LOCAL_NODES: [&str; 11] = [
+pub(crate) const LOCAL_NODES: [&str; 13] = [
     "ip6-local",
     end::NODE,
     end_x::NODE,
@@ -46,6 +47,8 @@ pub(crate) const LOCAL_NODES: [&str; 11] = [
     csid::NODES[1],
     csid::NODES[2],
     csid::NODES[3],
+    binding::ENCAPS,
+    binding::INSERT,
 ];
 
 /// Register the nodes of RFC 8986's behaviours; returns what the command knows of them.

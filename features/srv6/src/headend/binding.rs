@@ -1,0 +1,139 @@
+//! `sr-pl-rewrite-b-encaps`, `sr-pl-rewrite-b-insert`: what packets to a binding SID meet (End.B6.Encaps and its reduced
+//! form: RFC 8986 §4.13, §4.14; End.B6.Insert and its: draft-filsfils-spring-srv6-net-pgm-insertion §4).
+
+use quiver_core::node::{NodeSpec, Wiring};
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::IcmpErrorRequest;
+use quiver_tables::ip::Ip6;
+use quiver_wire::IpProtocol;
+
+use super::Rows;
+use super::encaps::{Encaps, Hop};
+use super::inner::Inner;
+use super::insert::{Insert, Last};
+use super::reasons::HeadendDrop;
+use super::words;
+use crate::endpoint::closer::{self, Matter, Spot, Upper};
+use crate::endpoint::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
+use crate::endpoint::segments;
+
+/// The nodes.
+pub(crate) const ENCAPS: &str = "sr-pl-rewrite-b-encaps";
+pub(crate) const INSERT: &str = "sr-pl-rewrite-b-insert";
+
+/// Where packets go that get no segments here.
+struct Ends {
+    local: NodeId,
+    error: NodeId,
+}
+
+impl Ends {
+    fn new(wiring: &Wiring<'_>) -> Ends {
+        Ends { local: wiring.node("ip6-local"), error: wiring.node(Ip6::ERROR_NODE) }
+    }
+
+    /// The SRH with the binding SID as its active segment, and the segment behind it; or the node that the packet
+    /// goes to instead.
+    fn segments(
+        &self,
+        tally: Tally<'_>,
+        packet: &mut Packet,
+    ) -> Result<Result<(Spot, u128), NodeId>, HeadendDrop> {
+        let (request, why) = match closer::matter(packet) {
+            Ok(Matter::Segments { srh, next }) => return Ok(Ok((srh, next))),
+            Ok(Matter::Upper(upper)) => match Ends::complaint(&upper)? {
+                Some(request) => (request, HeadendDrop::UpperLayer),
+                None => {
+                    packet.index = 0;
+                    return Ok(Err(self.local));
+                }
+            },
+            Err(Bad::Drop(_)) => return Err(HeadendDrop::SrhWrong),
+            Err(Bad::Complain(request, LocalSidDrop::HopLimit)) => (request, HeadendDrop::HopLimit),
+            Err(Bad::Complain(request, _)) => (request, HeadendDrop::ListWrong),
+        };
+        tally.count(why, 1);
+        packet.index = request.to_index();
+        Ok(Err(self.error))
+    }
+
+    /// No segments are left (RFC 8986 §4.13, S03; §4.1.1): echo requests and UDP are for the router itself (RFC
+    /// 9259), other things are complained about.
+    fn complaint(upper: &Upper) -> Result<Option<IcmpErrorRequest>, HeadendDrop> {
+        if upper.is_fragment {
+            return Err(HeadendDrop::SrhWrong);
+        }
+        let ours = matches!(upper.protocol, IpProtocol::ICMP6 | IpProtocol::UDP);
+        Ok((!ours).then(|| parameter_problem(CODE_UPPER_LAYER, upper.at)))
+    }
+}
+
+/// `sr-pl-rewrite-b-encaps`: on to the next segment, and the policy's segments around it all.
+pub struct BindingEncaps {
+    encaps: Encaps<Ip6>,
+    ends: Ends,
+}
+
+impl Stage for BindingEncaps {
+    const NAME: &'static str = ENCAPS;
+    type Reason = HeadendDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let row = packet.index;
+        let (srh, next) = match self.ends.segments(tally, packet)? {
+            Ok(found) => found,
+            Err(elsewhere) => return Ok(elsewhere),
+        };
+        packet.index = row;
+        self.encaps.closer(tally, packet, Hop::Counted, |packet| {
+            Ip6::count_hop(packet.bytes_mut());
+            segments::advance(packet, srh.at, next);
+        })
+    }
+}
+
+/// `sr-pl-rewrite-b-insert`: the policy's segments before those that are left.
+pub struct BindingInsert {
+    insert: Insert,
+    ends: Ends,
+}
+
+impl Stage for BindingInsert {
+    const NAME: &'static str = INSERT;
+    type Reason = HeadendDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let row = packet.index;
+        if let Err(elsewhere) = self.ends.segments(tally, packet)? {
+            return Ok(elsewhere);
+        }
+        packet.index = row;
+        self.insert.closer(tally, packet, Hop::ToCount, Last::Own)
+    }
+}
+
+/// The declaration of `sr-pl-rewrite-b-encaps`.
+pub(super) fn encaps_spec(rows: &Rows) -> NodeSpec {
+    let rows = rows.clone();
+    NodeSpec::stage("Binding SIDs: an outer IPv6 header with the policy's segments", move |wiring| {
+        BindingEncaps { encaps: Encaps::new(wiring, &rows), ends: Ends::new(wiring) }
+    })
+    .describe(words::describe)
+}
+
+/// The declaration of `sr-pl-rewrite-b-insert`.
+pub(super) fn insert_spec(rows: &Rows) -> NodeSpec {
+    let rows = rows.clone();
+    NodeSpec::stage(
+        "Binding SIDs: an SRH with the policy's segments before the packet's own",
+        move |wiring| BindingInsert { insert: Insert::new(wiring, &rows), ends: Ends::new(wiring) },
+    )
+    .describe(words::describe)
+}

@@ -1,0 +1,216 @@
+//! The commands of policies.
+
+use std::fmt::Write as _;
+use std::net::Ipv6Addr;
+
+use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_wire::ip6::address;
+
+use super::policies::Policies;
+use super::policy::{Behavior, List, New, Policy, Wanted, no_policy};
+use crate::commands::GROUP;
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "sr policy add bsid <bsid:ip6> (next <sid:ip6>)... {[weight <:1-65535>] [fib-table <fib-table:u32>] \
+             [spray] [encap|encap.red|insert|insert.red] [hmac <hmac:u32>]}",
+        )
+        .group(GROUP)
+        .help("Add an SR policy: a list of segments that packets are sent along")
+        .details(
+            "Packets are steered into it by `sr steer`, or come to its binding SID with segments left. Without a word \
+             it encapsulates. The reduced forms leave the first segment out of the list. The binding SID stands in \
+             table 0 or `fib-table`, where first segments are looked up, too.",
+        )
+        .word("next", "a segment, in the order of the path")
+        .word("weight", "the list's share of the flows, relative to other lists; 1")
+        .word("spray", "a copy of every packet to every list")
+        .word("encap", "an outer IPv6 header with an SRH (H.Encaps, H.Encaps.L2, End.B6.Encaps)")
+        .word("encap.red", "the same, reduced (H.Encaps.Red, H.Encaps.L2.Red, End.B6.Encaps.Red)")
+        .word("insert", "an SRH in the IPv6 packet itself (H.Insert, End.B6.Insert)")
+        .word("insert.red", "the same, reduced (H.Insert.Red, End.B6.Insert.Red)")
+        .word("hmac", "sign the SRH with this key (`sr hmac key`)")
+        .example("sr policy add bsid fc00:0:f::1 next fc00:0:1::1 next fc00:0:2::6 encap")
+        .example("sr policy add bsid fc00:0:f::2 next fc00:0:2::6 fib-table 10 encap.red")
+        .run(add),
+    );
+    registry.command(
+        Command::new("sr policy del bsid <bsid:ip6>")
+            .group(GROUP)
+            .help("Delete an SR policy that nothing is steered into")
+            .example("sr policy del bsid fc00:0:f::1")
+            .run(|engine: &mut Engine, args| {
+                let bsid = args.get("bsid")?;
+                engine.with(|engine, policies: &mut Policies| policies.delete(engine, bsid))?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new(
+            "sr policy mod bsid <bsid:ip6> (add sl (next <sid:ip6>)... [weight <:1-65535>] | del sl index <deleted:u32> \
+             | mod sl index <index:u32> weight <to:1-65535>)",
+        )
+        .group(GROUP)
+        .help("Add a segment list to an SR policy, delete one, or give one another weight")
+        .details("A flow keeps to one list; lists share flows by their weights. Packets go by the old lists or the new.")
+        .word("add", "a list more")
+        .word("del", "a list less; one must be left")
+        .word("mod", "another weight")
+        .word("index", "the list's number in `show sr policies`")
+        .example("sr policy mod bsid fc00:0:f::1 add sl next fc00:0:3::1 next fc00:0:2::6 weight 3")
+        .example("sr policy mod bsid fc00:0:f::1 del sl index 1")
+        .example("sr policy mod bsid fc00:0:f::1 mod sl index 0 weight 5")
+        .run(change),
+    );
+    registry.command(
+        Command::new("show sr policies [<bsid:ip6>]")
+            .group(GROUP)
+            .help("Show SR policies, their segment lists, and how many packets went by each")
+            .details(
+                "Bytes count from the outer IPv6 header on; of what is inserted, from the IPv6 header on.",
+            )
+            .run(show),
+    );
+}
+
+/// May this be a segment, or a binding SID?
+pub(super) fn check_sid(args: &Args<'_>, name: &str, sid: Ipv6Addr) -> Result<(), Refusal> {
+    if address::is_unicast(sid) && !address::is_link_local(sid) {
+        return Ok(());
+    }
+    let what = format!("{sid} cannot be a SID: it is no unicast address that is routed");
+    Err(args.refuse(name, what).remedy("take one of a prefix that is routed"))
+}
+
+fn wanted(args: &Args<'_>) -> Result<Wanted, Refusal> {
+    let mut path = Vec::new();
+    for next in args.groups("next") {
+        let sid = next.get("sid")?;
+        check_sid(&next, "sid", sid)?;
+        path.push(sid);
+    }
+    Ok(Wanted { path, weight: args.or("weight", 1u32)? })
+}
+
+fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let bsid = args.get("bsid")?;
+    check_sid(args, "bsid", bsid)?;
+    let (family, id) = (Family::Ip6, args.or("fib-table", 0u32)?);
+    let table = crate::local_sids::fib(engine)?.table_index(family, id);
+    let table =
+        table.ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
+    let word = Behavior::WORDS.iter().find(|(word, _)| args.has(word));
+    let behavior = word.map_or(Behavior::WORDS[0].1, |(_, behavior)| *behavior);
+    let hmac = args.optional("hmac")?;
+    if hmac.is_some() && matches!(behavior, Behavior::Insert(_)) {
+        let what = "an inserted SRH is not signed: it would have to be for every packet anew";
+        return Err(args.refuse("hmac", what).remedy("leave it out, or take encap"));
+    }
+    let new = New { behavior, spray: args.has("spray"), table, hmac, list: wanted(args)? };
+    engine.with(|engine, policies: &mut Policies| policies.add(engine, bsid, new))?;
+    Ok(Output::none())
+}
+
+fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let bsid = args.get("bsid")?;
+    let (deleted, index): (Option<u32>, Option<u32>) = (args.optional("deleted")?, args.optional("index")?);
+    engine.with(|engine, policies: &mut Policies| match (deleted, index) {
+        (Some(number), _) => policies.delete_list(engine, bsid, number),
+        (None, Some(number)) => policies.set_weight(engine, bsid, number, args.get("to")?),
+        (None, None) => policies.add_list(engine, bsid, wanted(args)?),
+    })?;
+    Ok(Output::none())
+}
+
+/// A path in words: `fc00::1 fc00::2`.
+fn path_words(list: &List) -> String {
+    let words: Vec<String> = list.path.iter().map(Ipv6Addr::to_string).collect();
+    words.join(" ")
+}
+
+fn behavior_words(policy: &Policy) -> String {
+    let mut words = policy.behavior.word().to_owned();
+    if policy.spray {
+        words.push_str(" spray");
+    }
+    if let Some(key) = policy.hmac {
+        let _ = write!(words, " hmac {key}");
+    }
+    words
+}
+
+fn table_id(engine: &Engine, table: u32) -> u32 {
+    engine.get::<Fib>().and_then(|fib| fib.table_id(Family::Ip6, table)).unwrap_or(table)
+}
+
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let only: Option<Ipv6Addr> = args.optional("bsid")?;
+    let Some(policies) = engine.get::<Policies>() else {
+        return Err(Refusal::new("the SR policies are being changed"));
+    };
+    if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none()) {
+        return Err(no_policy(bsid));
+    }
+    let mut table = Table::new([
+        Column::left("BSID"),
+        Column::right("Table"),
+        Column::left("Behavior"),
+        Column::right("Packets"),
+        Column::right("Bytes"),
+    ])
+    .when_empty("no SR policies");
+    let mut lists = Table::new([
+        Column::left("Policy"),
+        Column::right("List"),
+        Column::left("Segments"),
+        Column::right("Weight"),
+        Column::right("Packets"),
+        Column::right("Bytes"),
+    ]);
+    for (bsid, policy) in policies.iter().filter(|(bsid, _)| only.is_none_or(|only| only == *bsid)) {
+        let [packets, bytes] = policies.counted_all(policy);
+        let row = table.row().cell(bsid.to_string()).cell(table_id(engine, policy.table));
+        row.cell(behavior_words(policy)).cell(packets).cell(bytes);
+        for (number, list) in &policy.lists {
+            let [packets, bytes] = policies.counted(list);
+            let segments: Vec<String> = list.path.iter().map(Ipv6Addr::to_string).collect();
+            let row = lists.row().cell(bsid.to_string()).cell(*number);
+            let row = row.cell(Cell::new(path_words(list), segments));
+            row.cell(list.weight).cell(packets).cell(bytes);
+        }
+    }
+    Ok(Output::none().table("policies", table).table("lists", lists))
+}
+
+/// ` next A next B weight 3`.
+fn list_words(list: &List) -> String {
+    let mut words = String::new();
+    for segment in &list.path {
+        let _ = write!(words, " next {segment}");
+    }
+    if list.weight != 1 {
+        let _ = write!(words, " weight {}", list.weight);
+    }
+    words
+}
+
+/// The part of `show running-config`.
+pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(policies) = engine.get::<Policies>() else { return };
+    for (bsid, policy) in policies.iter() {
+        let mut lists = policy.lists.values();
+        let Some(first) = lists.next() else { continue };
+        let table = match table_id(engine, policy.table) {
+            0 => String::new(),
+            id => format!(" fib-table {id}"),
+        };
+        let (list, behavior) = (list_words(first), behavior_words(policy));
+        config.command(format_args!("sr policy add bsid {bsid}{list}{table} {behavior}"));
+        for list in lists {
+            config.command(format_args!("sr policy mod bsid {bsid} add sl{}", list_words(list)));
+        }
+    }
+}

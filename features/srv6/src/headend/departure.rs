@@ -1,0 +1,163 @@
+//! How a packet leaves the headend with its segments in front: straight by the adjacency that leads to the first
+//! one, which the FIB has found beforehand, or by the node that the FIB names instead.
+
+use std::sync::Arc;
+
+use quiver_core::node::Wiring;
+use quiver_core::packet::PacketFlags;
+use quiver_core::{NodeId, Packet};
+use quiver_tables::ip::IpTables;
+use quiver_tables::{Adjacency, HeaderRow, Hop, WorkerHeaderRows};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::reasons::HeadendDrop;
+use super::rows::Words;
+
+/// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
+const SPREAD: u32 = 0x9e37_79b1;
+/// The longest payload of an IPv6 packet, in bytes.
+const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
+
+/// Rows, tables and nodes that the headend's nodes have.
+pub(super) struct Departure {
+    pub rows: Arc<WorkerHeaderRows>,
+    pub tables: Arc<IpTables>,
+    rewrite: NodeId,
+    /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed, or asked.
+    leaving: [NodeId; 2],
+    drop: NodeId,
+    look_up: NodeId,
+}
+
+/// What the outer header says of the inner packet.
+#[derive(Clone, Copy)]
+pub(super) struct About {
+    pub class: u8,
+    pub hops: u8,
+    pub hash: u32,
+    pub protocol: IpProtocol,
+}
+
+/// The label of a flow (RFC 6437 §3, RFC 8986 §5.1): 20 bits of its hash, never 0.
+#[inline(always)]
+pub(super) fn flow_label(hash: u32) -> u32 {
+    (hash.wrapping_mul(SPREAD) >> 12).max(1)
+}
+
+impl Departure {
+    pub fn new(wiring: &Wiring<'_>, rows: &[Arc<WorkerHeaderRows>]) -> Departure {
+        Departure {
+            rows: rows[wiring.worker.index() % rows.len()].clone(),
+            tables: wiring.shared(),
+            rewrite: wiring.node("ip6-rewrite"),
+            leaving: [wiring.node("ip6-confirm-neighbor"), wiring.node("ip6-discover-neighbor")],
+            drop: wiring.node("ip6-drop"),
+            look_up: wiring.node("ip6-lookup-in-table"),
+        }
+    }
+
+    /// The way to the first segment for a flow.
+    #[inline(always)]
+    pub fn hop(&self, row: &HeaderRow, hash: u32) -> Hop {
+        self.tables.groups.resolve(Words(row).group(), hash)
+    }
+
+    /// The adjacency of a hop that leads straight out. Of others it means nothing.
+    #[inline(always)]
+    pub fn adjacency(&self, hop: Hop) -> &Adjacency {
+        self.tables.adjacencies.get(hop.index)
+    }
+
+    /// Does the hop lead straight out?
+    #[inline(always)]
+    pub fn is_straight(&self, hop: Hop) -> bool {
+        hop.next == self.rewrite
+    }
+
+    /// The longest packet that may go by this hop, in bytes.
+    pub fn mtu_bytes(&self, hop: Hop) -> usize {
+        let leaves = self.is_straight(hop) || self.leaving.contains(&hop.next);
+        if leaves { usize::from(self.adjacency(hop).mtu_bytes) } else { PAYLOAD_BYTES_MAX }
+    }
+
+    /// The room that a row leaves in a packet of `mtu_bytes`; refused are packets that would be too long for
+    /// their length field.
+    pub fn check_length(packet: &Packet, row: &HeaderRow) -> Result<usize, HeadendDrop> {
+        let total = packet.length() + row.header_len();
+        if total - Ip6Header::LEN > PAYLOAD_BYTES_MAX { Err(HeadendDrop::TooLong) } else { Ok(total) }
+    }
+
+    /// Put a row's header in front of a packet of so many bytes, and count it for the row.
+    #[inline(always)]
+    pub fn put(
+        &self,
+        row: &HeaderRow,
+        packet: &mut Packet,
+        length: usize,
+        about: About,
+    ) -> Result<(), HeadendDrop> {
+        if !packet.push_blocks(row.blocks(), row.header_len()) {
+            return Err(HeadendDrop::NoHeadroom);
+        }
+        let total = length + row.header_len();
+        let words = Words(row);
+        let bytes = packet.bytes_mut();
+        if let Some(next) = bytes.get_mut(words.next_header_place()) {
+            *next = about.protocol.0;
+        }
+        let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
+        header.set_class_and_flow(about.class, flow_label(about.hash));
+        header.set_payload_length((total - Ip6Header::LEN) as u16);
+        if words.propagates_hop_limit() {
+            header.set_hop_limit(about.hops);
+        }
+        packet.l2_bytes = 0;
+        row.count(total);
+        Ok(())
+    }
+
+    /// Out by an adjacency that leads straight.
+    #[inline(always)]
+    pub fn straight(&self, adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
+        let done = match field.last_chunk::<16>() {
+            Some(block) if count <= 16 => packet.push_block16(block, count),
+            _ => packet.push_block32(field, count),
+        };
+        if !done {
+            return Err(HeadendDrop::NoHeadroom);
+        }
+        packet.tx = adjacency.tx;
+        Ok(adjacency.output)
+    }
+
+    /// By the node that the hop names. The router has made the header in front: no hop of it is counted where it
+    /// leaves. Where the FIB knows no way for a next hop, the segment is looked up as a destination: it may be the
+    /// router's own, or behind another table.
+    pub fn by_node(&self, row: &HeaderRow, hop: Hop, packet: &mut Packet) -> NodeId {
+        if hop.next == self.drop {
+            packet.index = Words(row).table();
+            return self.look_up;
+        }
+        if self.is_straight(hop) || self.leaving.contains(&hop.next) {
+            packet.set(PacketFlags::OWN);
+        }
+        packet.index = hop.index;
+        hop.next
+    }
+}
+
+/// A checksum that is left to a device lies so many bytes further behind; a packet that a device is to cut
+/// cannot be encapsulated.
+pub(super) fn move_offload(packet: &mut Packet, count: usize) -> Result<(), HeadendDrop> {
+    if !packet.has(PacketFlags::OFFLOAD) {
+        return Ok(());
+    }
+    if packet.offload().segment_bytes != 0 {
+        return Err(HeadendDrop::Unsegmented);
+    }
+    // What was in front is counted in the offset, and is there no more.
+    let behind = usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
+    packet.offload_mut().checksum_start = (behind + count) as u16;
+    Ok(())
+}

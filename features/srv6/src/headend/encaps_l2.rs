@@ -1,0 +1,234 @@
+//! `sr-pl-steer-l2`: the policy of the interface that a frame came in by. `sr-pl-rewrite-encaps-l2`: the frame gets
+//! an outer IPv6 header with the policy's segments (H.Encaps.L2, H.Encaps.L2.Red: RFC 8986 §5.3, §5.4).
+
+use std::sync::Arc;
+
+use quiver_core::cpu::Variant;
+use quiver_core::epoch::PublishedSlots;
+use quiver_core::node::NodeSpec;
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{LookUp, Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::GroupId;
+use quiver_tables::ip::{Ip4, Ip6, IpFamily, IpTables};
+use quiver_tables::next_hop_group::GroupWord;
+use quiver_wire::{EtherType, IpProtocol};
+
+use super::Rows;
+use super::departure::{About, Departure, move_offload};
+use super::reasons::HeadendDrop;
+use super::words;
+
+/// The nodes.
+pub(super) const STEER: &str = "sr-pl-steer-l2";
+pub(super) const NODE: &str = "sr-pl-rewrite-encaps-l2";
+/// An Ethernet frame as an upper layer (RFC 8986 §10.1).
+const ETHERNET: IpProtocol = IpProtocol(143);
+/// A frame shorter than this has no Ethernet header.
+const FRAME_BYTES_MIN: usize = 14;
+
+/// By interface: the group of the policy that its frames are steered into.
+pub(super) type Steered = Arc<PublishedSlots<GroupId>>;
+
+/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its addresses.
+#[inline(always)]
+fn hash_frame(frame: &[u8]) -> u32 {
+    let mut at = 12;
+    for _ in 0..=2 {
+        let kind = frame.get(at..).and_then(|rest| rest.first_chunk::<2>());
+        let behind = || frame.get(at + 2..).unwrap_or_default();
+        match kind.map(|kind| EtherType(u16::from_be_bytes(*kind))) {
+            Some(EtherType::VLAN | EtherType::SERVICE_VLAN) => at += 4,
+            Some(EtherType::IPV4) => return Ip4::flow_hash(behind()).unwrap_or(1),
+            Some(EtherType::IPV6) => return Ip6::flow_hash(behind()).unwrap_or(1),
+            _ => break,
+        }
+    }
+    let mut hash = 0u64;
+    for word in frame.get(..12).unwrap_or_default().as_chunks::<4>().0 {
+        hash =
+            (hash ^ u64::from(u32::from_be_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+    (hash ^ hash >> 32) as u32
+}
+
+/// The flow's hash, kept in the packet.
+#[inline(always)]
+fn flow(packet: &mut Packet) -> u32 {
+    if packet.hash == 0 {
+        packet.hash = hash_frame(packet.bytes());
+    }
+    packet.hash
+}
+
+/// `sr-pl-steer-l2`.
+pub struct SteerL2 {
+    steered: Steered,
+    tables: Arc<IpTables>,
+    nodes: [NodeId; 2],
+}
+
+impl Stage for SteerL2 {
+    const NAME: &'static str = STEER;
+    const LOOKS_FIRST: bool = true;
+    type Reason = HeadendDrop;
+    /// The policy's group as it is now.
+    type Common = Option<GroupWord>;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<GroupWord> {
+        self.steered.read(rx.index(), cx.pass).map(|group| self.tables.groups.word(*group))
+    }
+
+    #[inline(always)]
+    fn decide(
+        &self,
+        _: Tally<'_>,
+        word: Option<GroupWord>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
+        let word = word.ok_or(HeadendDrop::NoPolicy)?;
+        if packet.segment_length() < FRAME_BYTES_MIN {
+            return Err(HeadendDrop::Truncated);
+        }
+        let hop = match word.is_single() {
+            true => word.hop(),
+            false => self.tables.groups.choose(word, flow(packet)),
+        };
+        if !self.nodes.contains(&hop.next) {
+            return Err(HeadendDrop::NoPolicy);
+        }
+        packet.index = hop.index;
+        Ok(hop.next)
+    }
+}
+
+/// `sr-pl-rewrite-encaps-l2`: a look-up, so that the rows of a block of frames are asked for together.
+pub struct EncapsL2 {
+    departure: Departure,
+}
+
+impl EncapsL2 {
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let row = self.departure.rows.get(packet.index);
+        if row.header_len() == 0 {
+            return Err(HeadendDrop::NoPolicy);
+        }
+        let hash = flow(packet);
+        let hop = self.departure.hop(row, hash);
+        if Departure::check_length(packet, row)? > self.departure.mtu_bytes(hop) {
+            return Err(HeadendDrop::FrameTooBig);
+        }
+        packet.l2_bytes = 0;
+        move_offload(packet, row.header_len())?;
+        let length = packet.length();
+        self.departure.put(row, packet, length, EncapsL2::about(hash))?;
+        if self.departure.is_straight(hop) {
+            return self.departure.straight(self.departure.adjacency(hop), packet);
+        }
+        Ok(self.departure.by_node(row, hop, packet))
+    }
+
+    #[inline(always)]
+    fn about(hash: u32) -> About {
+        // A frame has no hops: a hop limit that is propagated is that of a packet of the router.
+        About { class: 0, hops: 64, hash, protocol: ETHERNET }
+    }
+}
+
+impl LookUp for EncapsL2 {
+    const NAME: &'static str = NODE;
+    type Reason = HeadendDrop;
+    type Key = u32;
+    type Found = u32;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn key(&self, (): (), packet: &Packet) -> u32 {
+        packet.index
+    }
+
+    #[inline(always)]
+    fn find(&self, _: Variant, (): (), keys: &[u32], _: &mut [u32]) {
+        keys.iter().for_each(|row| self.departure.rows.prefetch(*row));
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        _: Tally<'_>,
+        (): (),
+        row: u32,
+        _: u32,
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
+        let row = self.departure.rows.get(row);
+        let hash = flow(packet);
+        let hop = self.departure.hop(row, hash);
+        let adjacency = self.departure.adjacency(hop);
+        let length = packet.segment_length();
+        let plain = packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD))
+            & (length + row.header_len() <= usize::from(adjacency.mtu_bytes))
+            & self.departure.is_straight(hop)
+            & (row.header_len() != 0);
+        if !plain {
+            return self.closer(packet);
+        }
+        self.departure.put(row, packet, length, EncapsL2::about(hash))?;
+        self.departure.straight(adjacency, packet)
+    }
+}
+
+/// The declaration of `sr-pl-steer-l2`.
+pub(super) fn steer_spec(steered: &Steered) -> NodeSpec {
+    let steered = steered.clone();
+    NodeSpec::stage("Finds the policy of the interface that frames came in by", move |wiring| SteerL2 {
+        steered: steered.clone(),
+        tables: wiring.shared(),
+        nodes: [wiring.node(NODE), wiring.node(super::spray::L2)],
+    })
+    .describe(|record, names| {
+        let from = names.interface(record.rx);
+        format!("{} bytes from {from}, to {}", record.packet_bytes, names.node(record.next))
+    })
+}
+
+/// The declaration of `sr-pl-rewrite-encaps-l2`.
+pub(super) fn spec(rows: &Rows) -> NodeSpec {
+    let rows = rows.clone();
+    NodeSpec::look_up(
+        "Puts an outer IPv6 header with a policy's segments in front of frames",
+        move |wiring| EncapsL2 { departure: Departure::new(wiring, &rows) },
+    )
+    .describe(words::describe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn frames_of_one_flow_have_one_hash_with_and_without_tags() {
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2]);
+        let plain = hash_frame(&frame);
+        frame.splice(12..12, [0x81, 0, 0, 5]);
+        assert_eq!(hash_frame(&frame), plain);
+        frame.splice(12..12, [0x88, 0xa8, 0, 9]);
+        assert_eq!(hash_frame(&frame), plain);
+        let at = frame.len() - 1;
+        frame[at] = 3;
+        assert_ne!(hash_frame(&frame), plain);
+    }
+
+    proptest! {
+        #[test]
+        fn no_frame_panics(frame in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = hash_frame(&frame);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `sr-pl-rewrite-insert`: an IPv6 packet gets an SRH of its own behind its header (H.Insert, H.Insert.Red:
+//! draft-filsfils-spring-srv6-net-pgm-insertion §3). The last segment is the destination that it had.
+
+use quiver_core::node::{NodeSpec, Wiring};
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::HeaderRow;
+use quiver_tables::header_rows::HEADER_BYTES_MAX;
+use quiver_tables::ip::{Ip6, flow_hash};
+use quiver_wire::ip6::extension::Walk;
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::Rows;
+use super::departure::{Departure, move_offload};
+use super::encaps::Hop;
+use super::inner::Inner;
+use super::reasons::HeadendDrop;
+use super::rows::{LAST_SEGMENT, NEXT_HEADER_PLACE, SRH_PLACE, Words};
+use super::words;
+
+/// The node.
+pub(super) const NODE: &str = "sr-pl-rewrite-insert";
+
+/// Where the SRH leads in the end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// To the destination that the packet had.
+    Destination,
+    /// To the policy's own last segment: the packet goes on by the SRH that it has.
+    Own,
+}
+
+/// `sr-pl-rewrite-insert`. The number of the list's row is in [`Packet::index`].
+pub struct Insert {
+    departure: Departure,
+    error: NodeId,
+}
+
+impl Insert {
+    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows) -> Insert {
+        Insert { departure: Departure::new(wiring, rows), error: wiring.node(Ip6::ERROR_NODE) }
+    }
+
+    /// Put the SRH behind the IPv6 header, whose next header is not that of hop-by-hop options.
+    #[inline(always)]
+    fn put(row: &HeaderRow, packet: &mut Packet, length: usize) -> Result<(), HeadendDrop> {
+        let saved: [u8; Ip6Header::LEN] = *packet.bytes().first_chunk().ok_or(HeadendDrop::Truncated)?;
+        let old = *Ip6Header::overlay(&saved).ok_or(HeadendDrop::Truncated)?;
+        if !(packet.pull(Ip6Header::LEN) && packet.push_blocks(row.blocks(), row.header_len())) {
+            return Err(HeadendDrop::NoHeadroom);
+        }
+        let bytes = packet.bytes_mut();
+        if let Some(next) = bytes.get_mut(SRH_PLACE) {
+            *next = old.next_header().0;
+        }
+        if let Some(last) = bytes.get_mut(LAST_SEGMENT) {
+            last.copy_from_slice(&old.destination().octets());
+        }
+        let total = length + row.header_len() - Ip6Header::LEN;
+        // The row's header lends its destination, the first segment.
+        let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
+        let first = header.destination();
+        *header = old;
+        header.set_destination(first);
+        header.set_next_header(IpProtocol::ROUTING);
+        header.set_payload_length((total - Ip6Header::LEN) as u16);
+        packet.l2_bytes = 0;
+        row.count(total);
+        Ok(())
+    }
+
+    /// The same behind hop-by-hop options, without a place for the destination, or without an SRH at all.
+    fn put_anywhere(row: &HeaderRow, packet: &mut Packet, last: Last) -> Result<(), HeadendDrop> {
+        let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let (old, length) = (*header, packet.length());
+        let first = Walk::new(old.next_header(), behind).next().and_then(Result::ok);
+        let hop_by_hop = first.filter(|extension| extension.kind == IpProtocol::HOP_BY_HOP);
+        let at = Ip6Header::LEN + hop_by_hop.map_or(0, |extension| extension.bytes.len());
+        let named_at = if hop_by_hop.is_some() { Ip6Header::LEN } else { NEXT_HEADER_PLACE };
+        let mut copy = [0; HEADER_BYTES_MAX];
+        let mine = copy.get_mut(..row.header_len()).ok_or(HeadendDrop::NoPolicy)?;
+        mine.copy_from_slice(row.header());
+        let to = Ip6Header::overlay(mine).ok_or(HeadendDrop::NoPolicy)?.destination();
+        if let Some(place) = mine.get_mut(LAST_SEGMENT).filter(|_| last == Last::Destination) {
+            place.copy_from_slice(&old.destination().octets());
+        }
+        let next = *packet.bytes().get(named_at).ok_or(HeadendDrop::Truncated)?;
+        let srh = mine.get_mut(SRH_PLACE..).unwrap_or_default();
+        if let Some(named) = srh.first_mut() {
+            *named = next;
+        }
+        if !packet.insert(at, srh) {
+            return Err(HeadendDrop::NoHeadroom);
+        }
+        let added = srh.len();
+        let bytes = packet.bytes_mut();
+        if added > 0
+            && let Some(named) = bytes.get_mut(named_at)
+        {
+            *named = IpProtocol::ROUTING.0;
+        }
+        let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
+        header.set_destination(to);
+        header.set_payload_length((length + added - Ip6Header::LEN) as u16);
+        packet.l2_bytes = 0;
+        row.count(length + added);
+        Ok(())
+    }
+
+    /// What is unusual about a packet, step by step.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn closer(
+        &self,
+        tally: Tally<'_>,
+        packet: &mut Packet,
+        hop_of: Hop,
+        last: Last,
+    ) -> Result<NodeId, HeadendDrop> {
+        let row = self.departure.rows.get(packet.index);
+        if row.header_len() == 0 {
+            return Err(HeadendDrop::NoPolicy);
+        }
+        let own = packet.has(PacketFlags::OWN);
+        if hop_of == Hop::ToCount
+            && !own
+            && let Some((request, why)) = Ip6::refused(packet.bytes())?
+        {
+            tally.count(why, 1);
+            packet.index = request.to_index();
+            return Ok(self.error);
+        }
+        let hop = self.departure.hop(row, flow_hash::<Ip6>(packet));
+        let (added, mtu_bytes) = (row.header_len() - Ip6Header::LEN, self.departure.mtu_bytes(hop));
+        let fits = Departure::check_length(packet, row)? - Ip6Header::LEN <= mtu_bytes;
+        if !fits && !own {
+            // The router may not fragment another's packet (RFC 8200 §4.5).
+            tally.count(HeadendDrop::TooBig, 1);
+            let room = mtu_bytes.saturating_sub(added);
+            let request = Ip6::too_big(packet, room).unwrap_or_else(|| packet_too_big(room));
+            packet.index = request.to_index();
+            return Ok(self.error);
+        }
+        move_offload(packet, Ip6Header::LEN + added)?;
+        Insert::put_anywhere(row, packet, last)?;
+        if fits && self.departure.is_straight(hop) {
+            if hop_of == Hop::ToCount && !own {
+                Ip6::count_hop(packet.bytes_mut());
+            }
+            return self.departure.straight(self.departure.adjacency(hop), packet);
+        }
+        // Whoever sends the packet on counts its hop.
+        let was_own = packet.has(PacketFlags::OWN);
+        let next = self.departure.by_node(row, hop, packet);
+        if !was_own && hop_of == Hop::ToCount {
+            packet.clear(PacketFlags::OWN);
+        }
+        Ok(next)
+    }
+}
+
+/// Too big though it is no longer than the smallest MTU: its sender hears what there is room for.
+fn packet_too_big(room: usize) -> quiver_tables::IcmpErrorRequest {
+    let kind = quiver_wire::icmp6::kind::PACKET_TOO_BIG;
+    quiver_tables::IcmpErrorRequest { kind, code: 0, detail: room as u16 }
+}
+
+impl Stage for Insert {
+    const NAME: &'static str = NODE;
+    type Reason = HeadendDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        self.departure.rows.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let row = self.departure.rows.get(packet.index);
+        let hop = self.departure.hop(row, flow_hash::<Ip6>(packet));
+        let adjacency = self.departure.adjacency(hop);
+        let length = packet.segment_length();
+        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let total = (length + row.header_len()).wrapping_sub(Ip6Header::LEN);
+        let header = Ip6Header::overlay(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let plain = packet.has_none(unusual)
+            & (total <= usize::from(adjacency.mtu_bytes))
+            & self.departure.is_straight(hop)
+            & Words(row).has_srh()
+            & (header.next_header() != IpProtocol::HOP_BY_HOP)
+            & (row.header_len() != 0);
+        if !plain || Ip6::plain(packet.bytes()).is_none() {
+            return self.closer(tally, packet, Hop::ToCount, Last::Destination);
+        }
+        Ip6::count_hop(packet.bytes_mut());
+        Insert::put(row, packet, length)?;
+        self.departure.straight(adjacency, packet)
+    }
+}
+
+/// The declaration.
+pub(super) fn spec(rows: &Rows) -> NodeSpec {
+    let rows = rows.clone();
+    NodeSpec::stage("Puts an SRH with a policy's segments behind the IPv6 header", move |wiring| {
+        Insert::new(wiring, &rows)
+    })
+    .describe(words::describe)
+}

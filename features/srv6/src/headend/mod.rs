@@ -1,0 +1,133 @@
+//! The headend: policies, what is steered into them, and the nodes that put segments around and into packets
+//! (RFC 8986 §5, §4.13, §4.14; draft-filsfils-spring-srv6-net-pgm-insertion).
+
+pub(crate) mod binding;
+mod commands;
+mod departure;
+mod encaps;
+mod encaps_l2;
+mod hmac_input;
+mod inner;
+mod insert;
+mod keys;
+mod outer_commands;
+mod policies;
+mod policy;
+mod reasons;
+mod rows;
+mod spray;
+mod steering;
+mod steering_commands;
+mod words;
+
+use std::sync::Arc;
+
+use quiver_control::{Registry, order};
+use quiver_core::Engine;
+use quiver_tables::WorkerHeaderRows;
+use quiver_tables::ip::{Ip4, Ip6};
+
+use inner::Inner;
+use policies::Policies;
+use steering::Steerings;
+
+pub use encaps::Encaps;
+pub use encaps_l2::{EncapsL2, SteerL2};
+pub use insert::Insert;
+
+/// The rows of every worker.
+type Rows = Arc<[Arc<WorkerHeaderRows>]>;
+
+/// What comes to a policy. The numbers of the first three are those of our own tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// IPv6 packets that are steered.
+    Ip6 = 0,
+    /// IPv4 packets that are steered.
+    Ip4 = 1,
+    /// Frames that are steered.
+    L2 = 2,
+    /// Packets to the binding SID.
+    Binding = 3,
+}
+
+impl Kind {
+    const ALL: [Kind; 4] = [Kind::Ip6, Kind::Ip4, Kind::L2, Kind::Binding];
+
+    /// The node of a policy that encapsulates, or inserts.
+    fn node(self, encapsulates: bool) -> &'static str {
+        match (self, encapsulates) {
+            (Kind::Ip6, true) => Ip6::NODE,
+            (Kind::Ip4, _) => Ip4::NODE,
+            (Kind::L2, _) => encaps_l2::NODE,
+            (Kind::Binding, true) => binding::ENCAPS,
+            (Kind::Ip6, false) => insert::NODE,
+            (Kind::Binding, false) => binding::INSERT,
+        }
+    }
+
+    /// The node that makes copies for it.
+    fn spray_node(self, encapsulates: bool) -> &'static str {
+        match (self, encapsulates) {
+            (Kind::Ip6, true) => "sr-pl-spray",
+            (Kind::Ip4, _) => "sr-pl-spray-v4",
+            (Kind::L2, _) => spray::L2,
+            (Kind::Binding, true) => "sr-pl-spray-b-encaps",
+            (Kind::Ip6, false) => "sr-pl-spray-insert",
+            (Kind::Binding, false) => "sr-pl-spray-b-insert",
+        }
+    }
+
+    /// In a refusal.
+    fn words(self) -> &'static str {
+        match self {
+            Kind::Ip6 => "IPv6 packets",
+            Kind::Ip4 => "IPv4 packets",
+            Kind::L2 => "frames",
+            Kind::Binding => "packets to its binding SID",
+        }
+    }
+}
+
+/// Register nodes and commands.
+///
+/// # Panics
+/// When the system has no address space for the segment lists: a router cannot start without.
+pub(crate) fn register(registry: &mut Registry) {
+    let steerings = Steerings::new(registry.graph.epochs());
+    let steered = steerings.steered().clone();
+    let policies = Policies::new(&registry.graph, steerings).expect("address space for segment lists");
+    let (rows, sprayed) = (policies.worker_rows(), policies.sprayed().clone());
+    let keys = policies.keys.published().clone();
+    let graph = &mut registry.graph;
+    graph.node(encaps::spec::<Ip6>(&rows));
+    graph.node(encaps::spec::<Ip4>(&rows));
+    graph.node(encaps_l2::spec(&rows));
+    graph.node(insert::spec(&rows));
+    graph.node(binding::encaps_spec(&rows));
+    graph.node(binding::insert_spec(&rows));
+    for kind in Kind::ALL {
+        graph.node(spray::spec(kind.spray_node(true), kind.node(true), &sprayed));
+    }
+    for kind in [Kind::Ip6, Kind::Binding] {
+        graph.node(spray::spec(kind.spray_node(false), kind.node(false), &sprayed));
+    }
+    graph.node(encaps_l2::steer_spec(&steered));
+    outer_commands::register(registry);
+    keys::register(registry);
+    hmac_input::register(registry, &keys);
+    commands::register(registry);
+    steering_commands::register(registry);
+    registry.running_config(order::ROUTES, outer_commands::write_config);
+    registry.running_config(order::ROUTES, keys::write_config);
+    registry.running_config(order::ROUTES, commands::write_config);
+    registry.running_config(order::FEATURES, steering_commands::write_config);
+    registry.running_config(order::FEATURES, hmac_input::write_config);
+    registry.memory(weigh);
+    registry.on_start(move |engine| engine.insert(policies));
+}
+
+fn weigh(engine: &Engine) -> Vec<(&'static str, u64)> {
+    let bytes = engine.get::<Policies>().map_or(0, |policies| policies.resident_bytes() as u64);
+    vec![("SR segment lists", bytes)]
+}

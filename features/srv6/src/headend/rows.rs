@@ -1,0 +1,175 @@
+//! What stands in a segment list's row ([`HeaderRow`]): the header that goes around or into packets, ready made,
+//! and the words that nodes read beside it.
+
+use std::net::Ipv6Addr;
+
+use quiver_tables::header_rows::{HEADER_BYTES_MAX, ROW_WORDS};
+use quiver_tables::{GroupId, HeaderRow};
+use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
+use quiver_wire::{Header, Ip6Header, IpProtocol, WireError};
+
+/// Where the fixed IPv6 header names what follows.
+pub(super) const NEXT_HEADER_PLACE: usize = 6;
+/// Where the SRH behind it begins, and names what follows.
+pub(super) const SRH_PLACE: usize = Ip6Header::LEN;
+/// Where the last segment of the path stands.
+pub(super) const LAST_SEGMENT: std::ops::Range<usize> =
+    SRH_PLACE + segment_offset(0)..SRH_PLACE + segment_offset(0) + SEGMENT_BYTES;
+
+/// The hop limit of an outer header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HopLimit {
+    /// This one, 1 or more.
+    Fixed(u8),
+    /// What the inner packet has left.
+    Propagated,
+}
+
+/// What an outer header has beside its segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outer {
+    /// Its source address.
+    pub source: Ipv6Addr,
+    /// Its hop limit.
+    pub hop_limit: HopLimit,
+}
+
+/// A header and the words beside it.
+pub(super) struct Prepared {
+    pub header: Vec<u8>,
+    /// Does it hold a Segment Routing Header?
+    has_srh: bool,
+    hop_limit: HopLimit,
+}
+
+/// An IPv6 header to the first segment and an SRH behind it, if there is one.
+fn prepare(outer: &Outer, first: Ipv6Addr, srh: Option<Repr<'_>>) -> Result<Prepared, WireError> {
+    let srh_len = srh.as_ref().map_or(0, Repr::len);
+    let mut header = vec![0; Ip6Header::LEN + srh_len];
+    if header.len() > HEADER_BYTES_MAX {
+        return Err(WireError::NoRoom { need: header.len(), have: HEADER_BYTES_MAX });
+    }
+    let next = if srh.is_some() { IpProtocol::ROUTING } else { IpProtocol::NO_NEXT_HEADER };
+    let limit = match outer.hop_limit {
+        HopLimit::Fixed(limit) => limit,
+        HopLimit::Propagated => 0,
+    };
+    Ip6Header::new(outer.source, first, next, limit, 0).write(&mut header)?;
+    if let Some(srh) = &srh {
+        srh.emit(header.get_mut(SRH_PLACE..).unwrap_or_default())?;
+    }
+    Ok(Prepared { header, has_srh: srh.is_some(), hop_limit: outer.hop_limit })
+}
+
+/// What goes around packets (RFC 8986 §5.1, §5.2). The reduced form of one segment has no SRH, unless it carries
+/// an HMAC, which stands in the full form then.
+pub(super) fn around(
+    outer: &Outer,
+    path: &[Ipv6Addr],
+    form: Form,
+    hmac_key_id: Option<u32>,
+) -> Result<Prepared, WireError> {
+    let first = path.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
+    let alone = path.len() == 1 && form == Form::Reduced;
+    let form = if alone { Form::Full } else { form };
+    let srh = Repr { hmac_key_id, ..Repr::new(path, form, IpProtocol::NO_NEXT_HEADER) };
+    prepare(outer, first, (!alone || hmac_key_id.is_some()).then_some(srh))
+}
+
+/// What goes into packets: an SRH whose last segment, where `to_destination`, is the destination that the packet
+/// had (draft-filsfils-spring-srv6-net-pgm-insertion §3). The header in front of it lends the first segment.
+pub(super) fn into(path: &[Ipv6Addr], form: Form, to_destination: bool) -> Result<Prepared, WireError> {
+    let outer = Outer { source: Ipv6Addr::UNSPECIFIED, hop_limit: HopLimit::Propagated };
+    let first = path.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
+    let mut whole = path.to_vec();
+    whole.extend(to_destination.then_some(Ipv6Addr::UNSPECIFIED));
+    let srh = Repr::new(&whole, form, IpProtocol::NO_NEXT_HEADER);
+    prepare(&outer, first, (!srh.is_empty()).then_some(srh))
+}
+
+impl Prepared {
+    /// The words of the row, with the group of the way to the first segment, which is looked up in `table`.
+    pub fn words(&self, group: GroupId, table: u32) -> [u32; ROW_WORDS] {
+        let place = if self.has_srh { SRH_PLACE } else { NEXT_HEADER_PLACE };
+        let propagated = u32::from(self.hop_limit == HopLimit::Propagated) << 8;
+        [group.0, place as u32 | propagated, table]
+    }
+}
+
+/// The words of a row as nodes read them.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a>(pub &'a HeaderRow);
+
+impl Words<'_> {
+    /// The way to the first segment.
+    #[inline(always)]
+    pub fn group(self) -> GroupId {
+        GroupId(self.0.word(0))
+    }
+
+    /// Where the header says what follows it, counted from its first byte.
+    #[inline(always)]
+    pub fn next_header_place(self) -> usize {
+        usize::from(self.0.word(1) as u8)
+    }
+
+    /// Is there an SRH?
+    #[inline(always)]
+    pub fn has_srh(self) -> bool {
+        self.next_header_place() == SRH_PLACE
+    }
+
+    /// Does the outer header have the hop limit that the inner one has left?
+    #[inline(always)]
+    pub fn propagates_hop_limit(self) -> bool {
+        self.0.word(1) & 0x100 != 0
+    }
+
+    /// The table in which the first segment is looked up when nothing is known of its way.
+    #[inline(always)]
+    pub fn table(self) -> u32 {
+        self.0.word(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiver_wire::srh::Srh;
+
+    fn path(count: u16) -> Vec<Ipv6Addr> {
+        (1..=count).map(|at| Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, at)).collect()
+    }
+
+    const OUTER: Outer = Outer { source: Ipv6Addr::LOCALHOST, hop_limit: HopLimit::Fixed(64) };
+
+    #[test]
+    fn the_reduced_form_of_one_segment_has_no_srh_unless_it_is_signed() {
+        let alone = around(&OUTER, &path(1), Form::Reduced, None).unwrap();
+        assert_eq!(alone.header.len(), 40);
+        assert_eq!(alone.words(GroupId(7), 3), [7, 6, 3]);
+        let signed = around(&OUTER, &path(1), Form::Reduced, Some(9)).unwrap();
+        assert_eq!(signed.header.len(), 40 + 8 + 16 + 40);
+        assert_eq!(signed.words(GroupId(7), 3), [7, 40, 3]);
+    }
+
+    #[test]
+    fn what_is_inserted_leads_to_the_destination_in_the_end() {
+        let inserted = into(&path(2), Form::Reduced, true).unwrap();
+        let (srh, _) = Srh::parse(&inserted.header[40..]).unwrap();
+        assert_eq!(srh.header().segments_left(), 2);
+        assert!(srh.segments().eq([Ipv6Addr::UNSPECIFIED, path(2)[1]]));
+        let bound = into(&path(2), Form::Full, false).unwrap();
+        let (srh, _) = Srh::parse(&bound.header[40..]).unwrap();
+        assert_eq!(srh.active(), Some(path(2)[0]));
+        assert!(!into(&path(1), Form::Reduced, false).unwrap().has_srh);
+    }
+
+    #[test]
+    fn a_list_that_fits_no_row_is_refused() {
+        assert!(around(&OUTER, &path(11), Form::Full, None).is_ok());
+        assert!(around(&OUTER, &path(12), Form::Full, None).is_err());
+        assert!(around(&OUTER, &path(12), Form::Reduced, None).is_ok());
+        assert!(around(&OUTER, &path(9), Form::Full, Some(1)).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! What is steered into policies, on the control thread: prefixes, as routes, and interfaces, whose frames are taken
+//! before anything looks at them.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use quiver_control::Refusal;
+use quiver_control::modes::{self, LayerTwo};
+use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::epoch::{Epochs, PublishedSlots};
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::GroupId;
+use quiver_tables::fib::{Family, Fib, FibError, Only, Path, Source};
+use quiver_tables::prefix::IpPrefix;
+
+use super::Kind;
+use super::encaps_l2::{STEER, Steered};
+use super::policies::Policies;
+use super::policy::no_policy;
+
+/// The mode of an interface whose frames are steered.
+const MODE: &str = "sr steer";
+/// Who holds a table, in the refusal to delete it.
+const HOLDER: &str = "a steered prefix (`show sr steering-policies`)";
+
+/// A prefix of a table, by its small number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub table: u32,
+    pub prefix: IpPrefix,
+}
+
+impl Place {
+    /// The family of its packets.
+    pub fn family(self) -> Family {
+        if self.prefix.is_ip6() { Family::Ip6 } else { Family::Ip4 }
+    }
+
+    fn kind(self) -> Kind {
+        match self.family() {
+            Family::Ip4 => Kind::Ip4,
+            Family::Ip6 => Kind::Ip6,
+        }
+    }
+
+    /// As commands have it.
+    pub fn words(self, engine: &Engine) -> String {
+        let id = engine.get::<Fib>().and_then(|fib| fib.table_id(self.family(), self.table));
+        match id.unwrap_or(self.table) {
+            0 => format!("l3 {}", self.prefix),
+            id => format!("l3 {} fib-table {id}", self.prefix),
+        }
+    }
+}
+
+/// An interface that is steered, and the group that stands for its policy.
+struct Taken {
+    bsid: Ipv6Addr,
+    group: GroupId,
+}
+
+/// All that is steered.
+pub(super) struct Steerings {
+    l3: BTreeMap<Place, Ipv6Addr>,
+    l2: BTreeMap<InterfaceId, Taken>,
+    steered: Steered,
+}
+
+impl Steerings {
+    /// Nothing yet.
+    pub fn new(epochs: &Arc<Epochs>) -> Steerings {
+        let steered = Arc::new(PublishedSlots::new(epochs, INTERFACES_MAX));
+        Steerings { l3: BTreeMap::new(), l2: BTreeMap::new(), steered }
+    }
+
+    /// What workers read of interfaces.
+    pub fn steered(&self) -> &Steered {
+        &self.steered
+    }
+
+    /// Prefixes, and their policies.
+    pub fn l3(&self) -> impl Iterator<Item = (Place, Ipv6Addr)> {
+        self.l3.iter().map(|(place, bsid)| (*place, *bsid))
+    }
+
+    /// Interfaces, and their policies.
+    pub fn l2(&self) -> impl Iterator<Item = (InterfaceId, Ipv6Addr)> {
+        self.l2.iter().map(|(id, taken)| (*id, taken.bsid))
+    }
+
+    /// Something that is steered into a policy, as commands have it.
+    pub fn first_into(&self, engine: &Engine, bsid: Ipv6Addr) -> Option<String> {
+        let prefix = self.l3().find(|(_, into)| *into == bsid).map(|(place, _)| place.words(engine));
+        let interface = || {
+            let found = self.l2().find(|(_, into)| *into == bsid);
+            found.map(|(id, _)| format!("l2 {}", engine.interface_name(id)))
+        };
+        prefix.or_else(interface)
+    }
+}
+
+fn refusal(what: &str, error: FibError) -> Refusal {
+    Refusal::new(error.to_string().replace("route ::/0", what))
+}
+
+/// The path that follows a policy.
+fn path(policies: &Policies, bsid: Ipv6Addr, kind: Kind) -> Result<Path, Refusal> {
+    let policy = policies.get(bsid).ok_or_else(|| no_policy(bsid))?;
+    if !policy.behavior.kinds().contains(&kind) {
+        let (word, what) = (policy.behavior.word(), kind.words());
+        return Err(Refusal::new(format!("SR policy {bsid} does {word}, which is not for {what}"))
+            .remedy("steer into a policy with encap or encap.red"));
+    }
+    let table = policies.own_table(kind).ok_or_else(|| no_policy(bsid))?;
+    Ok(Path::resolved(bsid, Some(table), Some(Only::Host)))
+}
+
+/// Steer a prefix into a policy; one that is steered into another one already changes over.
+pub(super) fn steer_l3(
+    engine: &mut Engine,
+    policies: &mut Policies,
+    place: Place,
+    bsid: Ipv6Addr,
+) -> Result<(), Refusal> {
+    let path = path(policies, bsid, place.kind())?;
+    let words = place.words(engine);
+    let fib = crate::local_sids::fib(engine)?;
+    let is_new = !policies.steerings.l3.contains_key(&place);
+    if is_new {
+        let views = fib.route(place.table, place.prefix);
+        if views.iter().any(|view| view.source <= Source::Feature) {
+            let what = format!("{} is the router's own, or leads to another feature", place.prefix);
+            return Err(Refusal::new(what).remedy("`show ip fib`, `show ip6 fib`"));
+        }
+    }
+    fib.replace_route(place.table, place.prefix, Source::Feature, &[path])
+        .map_err(|error| refusal(&words, error))?;
+    if is_new {
+        fib.hold_table(place.family(), place.table, HOLDER);
+    }
+    policies.steerings.l3.insert(place, bsid);
+    Ok(())
+}
+
+/// Steer a prefix no more.
+pub(super) fn release_l3(
+    engine: &mut Engine,
+    policies: &mut Policies,
+    place: Place,
+    bsid: Option<Ipv6Addr>,
+) -> Result<(), Refusal> {
+    let words = place.words(engine);
+    let into = policies.steerings.l3.get(&place).copied();
+    let into = into.ok_or_else(|| not_steered(&words))?;
+    check_same(&words, into, bsid)?;
+    let fib = crate::local_sids::fib(engine)?;
+    fib.remove_route(place.table, place.prefix, Source::Feature).map_err(|error| refusal(&words, error))?;
+    fib.release_table(place.family(), place.table, HOLDER);
+    policies.steerings.l3.remove(&place);
+    Ok(())
+}
+
+fn not_steered(words: &str) -> Refusal {
+    Refusal::new(format!("{words} is not steered into an SR policy")).remedy("`show sr steering-policies`")
+}
+
+fn check_same(words: &str, into: Ipv6Addr, bsid: Option<Ipv6Addr>) -> Result<(), Refusal> {
+    match bsid.filter(|bsid| *bsid != into) {
+        Some(other) => Err(Refusal::new(format!("{words} is not steered into SR policy {other}"))
+            .remedy(format!("it is steered into {into}"))),
+        None => Ok(()),
+    }
+}
+
+/// Steer all frames of an interface into a policy.
+pub(super) fn steer_l2(engine: &mut Engine, on: InterfaceId, bsid: Ipv6Addr) -> Result<(), Refusal> {
+    let name = engine.interface_name(on);
+    let group = engine.with(|engine, policies: &mut Policies| {
+        let path = path(policies, bsid, Kind::L2)?;
+        let fib = crate::local_sids::fib(engine)?;
+        fib.hold_paths(Family::Ip6, 0, &[path]).map_err(|error| refusal(&name, error))
+    })?;
+    let layer_two =
+        LayerTwo { mode: MODE, with: format!("bsid {bsid}"), input: Some(STEER), end: release_l2 };
+    // Workers find the policy before the first frame comes.
+    let before = engine.with(|_, policies: &mut Policies| {
+        let before = policies.steerings.l2.insert(on, Taken { bsid, group });
+        policies.steerings.steered.publish(on.index(), Some(group));
+        before
+    });
+    let entered = modes::enter(engine, on, layer_two);
+    engine.with(|engine, policies: &mut Policies| {
+        let gone = match &entered {
+            Ok(()) => before,
+            Err(_) => {
+                policies.steerings.steered.publish(on.index(), before.as_ref().map(|taken| taken.group));
+                let new = policies.steerings.l2.remove(&on);
+                policies.steerings.l2.extend(before.map(|taken| (on, taken)));
+                new
+            }
+        };
+        if let (Some(gone), Some(fib)) = (gone, engine.get_mut::<Fib>()) {
+            fib.release_paths(gone.group);
+        }
+    });
+    entered
+}
+
+/// What the end of the mode leaves to be done.
+fn release_l2(engine: &mut Engine, on: InterfaceId) -> Result<(), Refusal> {
+    engine.with(|engine, policies: &mut Policies| {
+        if let Some(taken) = policies.steerings.l2.remove(&on) {
+            policies.steerings.steered.publish(on.index(), None);
+            if let Some(fib) = engine.get_mut::<Fib>() {
+                fib.release_paths(taken.group);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Steer the frames of an interface no more.
+pub(super) fn end_l2(engine: &mut Engine, on: InterfaceId, bsid: Option<Ipv6Addr>) -> Result<(), Refusal> {
+    let words = format!("l2 {}", engine.interface_name(on));
+    let taken = engine.get::<Policies>().and_then(|policies| policies.steerings.l2.get(&on));
+    let into = taken.map(|taken| taken.bsid).ok_or_else(|| not_steered(&words))?;
+    check_same(&words, into, bsid)?;
+    modes::leave(engine, on).map(|_| ())
+}

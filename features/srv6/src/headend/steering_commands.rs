@@ -1,0 +1,120 @@
+//! The commands of steering.
+
+use std::net::Ipv6Addr;
+
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
+};
+use quiver_core::Engine;
+use quiver_tables::fib::{Family, FibError};
+use quiver_tables::prefix::IpPrefix;
+
+use super::policies::Policies;
+use super::steering::{self, Place};
+use crate::commands::GROUP;
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("sr steer l3 <prefix> via bsid <bsid:ip6> [fib-table <fib-table:u32>]")
+            .group(GROUP)
+            .help("Send packets to a prefix along an SR policy")
+            .details(
+                "A route among others: more specific prefixes go their own way, and it goes before routes that were \
+                 added for the same prefix.",
+            )
+            .word("fib-table", "the table that the prefix stands in; 0")
+            .example("sr steer l3 198.51.100.0/24 via bsid fc00:0:f::1")
+            .example("sr steer l3 2001:db8:b::/48 via bsid fc00:0:f::1 fib-table 10")
+            .run(|engine: &mut Engine, args| {
+                let (place, bsid) = (place(engine, args)?, args.get("bsid")?);
+                engine.with(|engine, policies: &mut Policies| {
+                    steering::steer_l3(engine, policies, place, bsid)
+                })?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("sr steer del l3 <prefix> [via bsid <bsid:ip6>] [fib-table <fib-table:u32>]")
+            .group(GROUP)
+            .help("Send packets to a prefix along an SR policy no more")
+            .example("sr steer del l3 198.51.100.0/24 via bsid fc00:0:f::1")
+            .run(|engine: &mut Engine, args| {
+                let (place, bsid) = (place(engine, args)?, args.optional("bsid")?);
+                engine.with(|engine, policies: &mut Policies| {
+                    steering::release_l3(engine, policies, place, bsid)
+                })?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("sr steer l2 <interface> via bsid <bsid:ip6>")
+            .group(GROUP)
+            .help("Send all frames that an interface receives along an SR policy")
+            .details(
+                "The interface, which may be a VLAN sub-interface, routes and bridges no more. Frames go as they \
+                 came, tags included.",
+            )
+            .example("sr steer l2 memif0/0 via bsid fc00:0:f::1")
+            .run(|engine: &mut Engine, args| {
+                let (on, bsid) = (args.interface(engine, "interface")?, args.get("bsid")?);
+                steering::steer_l2(engine, on, bsid)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("sr steer del l2 <interface> [via bsid <bsid:ip6>]")
+            .group(GROUP)
+            .help("Let an interface route again")
+            .example("sr steer del l2 memif0/0 via bsid fc00:0:f::1")
+            .run(|engine: &mut Engine, args| {
+                let (on, bsid) = (args.interface(engine, "interface")?, args.optional("bsid")?);
+                steering::end_l2(engine, on, bsid)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("show sr steering-policies")
+            .group(GROUP)
+            .help("Show what is steered into SR policies")
+            .run(|engine: &mut Engine, _| Ok(shown(engine))),
+    );
+}
+
+fn place(engine: &mut Engine, args: &Args<'_>) -> Result<Place, Refusal> {
+    let written: Written = args.get("prefix")?;
+    if written.has_host_bits() {
+        let what = format!("{written} has bits set behind its length");
+        return Err(args.refuse("prefix", what).remedy(format!("{} would be right", written.network())));
+    }
+    let (family, id) = (Family::of(written.address), args.or("fib-table", 0u32)?);
+    let table = crate::local_sids::fib(engine)?.table_index(family, id);
+    let table =
+        table.ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
+    Ok(Place { table, prefix: IpPrefix::new(written.address, written.length) })
+}
+
+/// Everything that is steered: its words, and the policy.
+fn all(engine: &Engine) -> Vec<(String, Ipv6Addr)> {
+    let Some(policies) = engine.get::<Policies>() else { return Vec::new() };
+    let l3 = policies.steerings.l3().map(|(place, bsid)| (place.words(engine), bsid));
+    let interface = |(id, bsid)| (format!("l2 {}", engine.interface_name(id)), bsid);
+    l3.chain(policies.steerings.l2().map(interface)).collect()
+}
+
+fn shown(engine: &Engine) -> Output {
+    let mut table =
+        Table::new([Column::left("Steered"), Column::left("BSID")]).when_empty("nothing is steered");
+    for (steered, bsid) in all(engine) {
+        table.row().cell(steered).cell(bsid.to_string());
+    }
+    Output::none().table("steering", table)
+}
+
+/// The part of `show running-config`.
+pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    for (steered, bsid) in all(engine) {
+        let (what, table) = steered.split_once(" fib-table ").unwrap_or((&steered, ""));
+        let table = if table.is_empty() { String::new() } else { format!(" fib-table {table}") };
+        config.command(format_args!("sr steer {what} via bsid {bsid}{table}"));
+    }
+}
