@@ -232,7 +232,8 @@ def test_quiver_verifies_what_linux_signs(provider: Provider, algorithm: str) ->
     net = provider.net
     router, host = net.router, net.left.host
     host.sysctl("net.ipv6.conf.all.seg6_enabled", 1)
-    set_key(host, 8, algorithm)
+    for signs_or_checks in (host, provider.linux):
+        set_key(signs_or_checks, 8, algorithm)
     router.configure(f"""sr localsid address fc00:0:1::e behavior end
         sr hmac key 8 algo {algorithm} secret {SECRET} linux
         set sr hmac-policy {net.left.interface} required""")

@@ -51,10 +51,10 @@ pub(crate) trait Superblock: Send {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declined {
-    /// Its packets go another way; another superblock may take them.
+    /// Its packets go another way, or a feature stands between the stages on the interface that they came in by;
+    /// another superblock may take them.
     OtherWay,
-    /// A feature stands between the stages on the interface that the packets came in by, the packets
-    /// plainly differ, or it is time to see what the nodes cost alone.
+    /// The packets plainly differ, or it is time to see what the nodes cost alone.
     NodeByNode,
 }
 
@@ -132,7 +132,7 @@ macro_rules! stages {
                     let expected = self.$place.expect(cx, ways[$place], common, packets);
                     let (common, onward) = expected.ok_or(Declined::NodeByNode)?;
                     if !self.$place.leads_to(common, ids[$place + 1]) {
-                        return Err(if $stage::SORTS { Declined::OtherWay } else { Declined::NodeByNode });
+                        return Err(Declined::OtherWay);
                     }
                     ways[$place + 1] = onward;
                     common

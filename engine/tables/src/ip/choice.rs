@@ -1,5 +1,6 @@
 //! Which path of a next-hop group a packet takes.
 
+use quiver_core::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
 use quiver_wire::flow::FlowFields;
 use quiver_wire::upper::Upper;
@@ -21,11 +22,17 @@ pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet)
         word.hop()
     } else {
         let fields = word.flow_fields();
-        let hash = if fields.is_default() { flow_hash::<F>(packet) } else { hash_by::<F>(fields, packet) };
+        let hash = if fields.is_default() { kept_hash::<F>(packet) } else { hash_by::<F>(fields, packet) };
         groups.choose(word, hash)
     };
     packet.index = hop.index;
     hop.next
+}
+
+/// As [`flow_hash`], where it is seldom needed.
+#[inline(never)]
+fn kept_hash<F: IpFamily>(packet: &mut Packet) -> u32 {
+    flow_hash::<F>(packet)
 }
 
 /// The hash of the packet's flow, computed once and kept in [`Packet::hash`].
@@ -38,12 +45,20 @@ pub fn flow_hash<F: IpFamily>(packet: &mut Packet) -> u32 {
 }
 
 /// The flow's hash: addresses, protocol and ports. A fragment has no ports, unless they are noted beside it.
+#[inline(always)]
 fn hash<F: IpFamily>(packet: &Packet) -> u32 {
-    let hash = match noted(packet) {
-        Some(upper) => F::flow_hash_of(FlowFields::DEFAULT, packet.bytes(), &upper),
-        None => F::flow_hash(packet.bytes()),
+    let hash = match packet.has(PacketFlags::NOTED) {
+        true => hash_noted::<F>(packet),
+        false => F::flow_hash(packet.bytes()),
     };
     hash.unwrap_or(0)
+}
+
+#[cold]
+#[inline(never)]
+fn hash_noted<F: IpFamily>(packet: &Packet) -> Option<u32> {
+    let upper = noted(packet)?;
+    F::flow_hash_of(FlowFields::DEFAULT, packet.bytes(), &upper)
 }
 
 /// What virtual reassembly has noted of a fragment.

@@ -62,7 +62,7 @@ impl IpFamily for Ip4 {
         Ip4Header::overlay(bytes).map(Ip4Header::destination_bits)
     }
 
-    #[inline]
+    #[inline(always)]
     fn flow_hash(bytes: &[u8]) -> Option<u32> {
         Ip4Header::split(bytes).map(|(header, behind)| flow::hash_ip4(header, behind))
     }
@@ -100,7 +100,7 @@ impl IpFamily for Ip6 {
         Ip6Header::overlay(bytes).map(Ip6Header::destination_bits)
     }
 
-    #[inline]
+    #[inline(always)]
     fn flow_hash(bytes: &[u8]) -> Option<u32> {
         Ip6Header::split(bytes).map(|(header, behind)| flow::hash_ip6(header, behind))
     }

@@ -20,12 +20,17 @@ pub const KEYS_MAX: usize = 1024;
 /// Bytes of a secret at most: Linux takes 64.
 pub const SECRET_BYTES_MAX: usize = 64;
 
+/// The flag by which Linux knows that there is an HMAC; RFC 8754 has none.
+const LINUX_FLAG: u8 = 0x08;
+/// Where an SRH has its flags.
+const FLAGS_PLACE: usize = 5;
+
 /// What is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Text {
     /// As RFC 8754 §2.1.2.1 has it.
     Rfc8754,
-    /// As Linux has it: without the 16 bits behind the TLV's length.
+    /// As Linux has it: without the 16 bits behind the TLV's length, and with a flag.
     Linux,
 }
 
@@ -106,6 +111,9 @@ impl Keys {
     /// Sign an IPv6 header with an SRH behind it, whose HMAC TLV has room.
     pub fn sign(&self, id: u32, source: Ipv6Addr, header: &mut [u8]) -> Result<(), Refusal> {
         let key = self.keys.get(&id).ok_or_else(|| no_key(id))?;
+        if let Some(flags) = header.get_mut(SRH_PLACE + FLAGS_PLACE).filter(|_| key.text == Text::Linux) {
+            *flags |= LINUX_FLAG;
+        }
         let own = header.get(SRH_PLACE..).unwrap_or_default();
         let Ok((srh, _)) = Srh::parse(own) else { return Ok(()) };
         let Some(tlv) = srh.hmac() else { return Ok(()) };
@@ -128,7 +136,8 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Set a key that SRHs are signed and verified with")
             .details(
                 "Policies that sign with it sign with the new one at once. `linux` leaves the 16 bits behind the \
-                 length of the TLV out of what is signed, as Linux does; RFC 8754 §2.1.2.1 has them in.",
+                 length of the TLV out of what is signed, as Linux does, and sets the flag that it asks for; RFC 8754 \
+                 §2.1.2.1 has them in, and no flag.",
             )
             .word("secret", "1 to 64 characters, the same at the other end")
             .word("linux", "as Linux signs and verifies")

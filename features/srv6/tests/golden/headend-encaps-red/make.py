@@ -10,7 +10,7 @@ from headend import *
 long = IPv6(**HOSTS6) / UDP(sport=1, dport=2) / Raw(b"three segments")
 short = IPv6(src=HOSTS6["src"], dst="2001:db8:b:1::2") / UDP(sport=1, dport=2) / Raw(b"one")
 four = IP(**HOSTS4) / UDP(sport=1, dport=2) / Raw(b"one")
-wrpcap("01-in.e0.pcap", comes(long, short, four))
-out = [around(hop(long), [S1, S2, S3], reduced=True)]
-out += [around(hop(packet), [S1], reduced=True) for packet in [short, four]]
-wrpcap("01-out.e1.pcap", leaves(*out))
+wrpcap("01-in.e0.pcap", comes(long, short))
+wrpcap("01-out.e1.pcap", leaves(around(hop(long), [S1, S2, S3], reduced=True), around(hop(short), [S1], reduced=True)))
+wrpcap("02-in.e0.pcap", comes(four))
+wrpcap("02-out.e1.pcap", leaves(around(hop(four), [S1], reduced=True)))
