@@ -1,5 +1,6 @@
 //! Whether a number says more about the generator than about the forwarder, and why.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::report::{Limit, Report};
@@ -7,7 +8,7 @@ use crate::self_test::OwnShare;
 use crate::table::scaled;
 
 /// A result that the generator limited.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GeneratorBound {
     /// Which side of it was at its end.
     pub side: Limit,

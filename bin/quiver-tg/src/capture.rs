@@ -12,6 +12,7 @@ pub mod pcapng;
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use book::{Book, Captures, Output};
@@ -31,7 +32,7 @@ pub const RECORDS_MAX: usize = 16_384;
 pub const WRITE_EVERY_NS: u64 = 20_000_000;
 
 /// Which frames of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Those that it hands to its device, also when that does not take them.
@@ -54,7 +55,7 @@ impl Direction {
 }
 
 /// A capture as a profile has it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSpec {
     /// Whose frames.
@@ -100,7 +101,7 @@ impl CaptureSpec {
 }
 
 /// What a capture has come to since the generator was started. What was wanted was written or dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CaptureReport {
     /// Whose frames.
     pub port: usize,

@@ -7,6 +7,7 @@ mod node;
 mod subject;
 
 use quiver_core::counters::Count;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use line::{FaultLine, HELD_FRAMES_MAX, REORDER_HOLD_NS_MAX};
@@ -19,7 +20,7 @@ pub const RUN_FRAMES_MAX: u32 = 1_000_000;
 pub const DELAY_US_MAX: u64 = 10_000_000;
 
 /// What befalls the generator's frames at a port. Each share is of all frames; a frame has at most one fault.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// Share that is lost.
@@ -112,7 +113,7 @@ pub struct Done {
 }
 
 /// As a report tells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FaultsReport {
     /// Lost.
     pub lost: u64,

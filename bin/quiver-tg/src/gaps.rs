@@ -4,10 +4,11 @@
 //! the order of sending. `runs` is its Type-P-One-Way-Loss-Period-Total (§6), `longest_frames` the largest of
 //! its Type-P-One-Way-Loss-Period-Lengths.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Runs of lost numbers. Numbers are settled in their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gaps {
     /// Runs.
     pub runs: u64,

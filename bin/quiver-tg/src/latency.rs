@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The longest that is told apart, nanoseconds (a minute).
@@ -17,7 +18,7 @@ pub fn histogram() -> Histogram<u64> {
 }
 
 /// What is told of a histogram, nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distribution {
     /// Values in it.
     pub count: u64,

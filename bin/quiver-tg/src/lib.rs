@@ -26,6 +26,7 @@ pub mod report;
 pub mod request;
 pub mod run;
 pub mod schedule;
+pub mod schema;
 pub mod self_test;
 pub mod serve;
 pub mod session;

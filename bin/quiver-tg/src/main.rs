@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser, Subcommand};
 use quiver_tg::control::{Places, default_socket};
 use quiver_tg::profile::{StreamRate, read_seconds};
-use quiver_tg::{check, ready, run, self_test, serve, top};
+use quiver_tg::{check, ready, run, schema, self_test, serve, top};
 use tracing_subscriber::filter::LevelFilter;
 
 const EXAMPLES: &str = "Examples:
@@ -129,6 +129,11 @@ enum Command {
         #[command(subcommand)]
         command: ProfileCommand,
     },
+    /// Print what results or profiles look like, as JSON Schema: `quiver-tg schema profile > profile.schema.json`
+    Schema {
+        /// Of which
+        of: schema::Of,
+    },
     /// Print the completion of a shell: `quiver-tg completion bash > /etc/bash_completion.d/quiver-tg`
     Completion {
         /// Which
@@ -237,6 +242,10 @@ fn main() -> ExitCode {
         }
         Command::Check { profile, frames, json } => check::print(&profile, frames, json),
         Command::Profile { command } => profile(command),
+        Command::Schema { of } => {
+            println!("{:#}", schema::schema(of));
+            Ok(())
+        }
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "quiver-tg", &mut std::io::stdout());
             Ok(())

@@ -1,5 +1,6 @@
 //! What one measurement found. README.md says what each count is.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bound::GeneratorBound;
@@ -15,7 +16,7 @@ pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 /// Frame check sequence, bytes. Frame sizes here do not contain it.
 pub const FCS_BYTES: f64 = 4.0;
 /// Which side of the generator was at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// It could not make frames fast enough.
@@ -25,7 +26,7 @@ pub enum Limit {
 }
 
 /// What a stream is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Its frames are the load.
@@ -37,7 +38,7 @@ pub enum Kind {
 }
 
 /// Frames that should have been sent and were not. They are not offered, and so not lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotSent {
     /// The generator was held up, or is too slow.
     pub held_up: u64,
@@ -65,7 +66,7 @@ impl NotSent {
 }
 
 /// What became of one stream.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StreamReport {
     /// Its place in the profile.
     pub stream: usize,
@@ -128,7 +129,7 @@ pub struct StreamReport {
 }
 
 /// What came to one port: every frame is in exactly one of the counts behind `frames`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PortReport {
     /// Its number.
     pub port: usize,
@@ -164,7 +165,7 @@ impl PortReport {
 }
 
 /// One direction's share.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Direction {
     /// The port that sent.
     pub from: usize,
@@ -207,7 +208,7 @@ impl Direction {
 }
 
 /// The dedicated latency streams together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LatencyStreams {
     /// Frames offered.
     pub offered: u64,
@@ -219,7 +220,7 @@ pub struct LatencyStreams {
 
 /// What one measurement found. Counts are of the load; what came to the ports (`misdelivered` and what
 /// follows) counts the frames of latency streams, too.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// Rate × duration; flat out, what was offered.
     pub intended: u64,

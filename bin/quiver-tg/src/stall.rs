@@ -4,6 +4,7 @@
 use quiver_core::Context;
 use quiver_core::counters::Count;
 use quiver_core::frame::FRAME_PACKETS_MAX;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A pass may take so long whatever it does, nanoseconds: an errand of the control thread, a page that
@@ -27,7 +28,7 @@ pub struct Stalls {
 }
 
 /// What a report says of stalls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HostStalls {
     /// How many there were while counted frames were sent or waited for.
     pub count: u64,

@@ -1,12 +1,13 @@
 //! Which frames are timed.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::request::Rate;
 use crate::transmission::{SAMPLE_ALL_PPS_MAX, SAMPLE_FAST};
 
 /// Which frames of a stream say when they left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
     /// All.

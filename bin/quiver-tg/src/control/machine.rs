@@ -1,6 +1,7 @@
 //! What a profile is measured with: streams of frames, or transactions.
 
 use quiver_core::Engine;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::generator::{Generator, PortState, Surroundings};
@@ -23,7 +24,7 @@ pub enum Machine<S> {
 }
 
 /// What one measurement found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Found {
     /// Of streams.

@@ -15,7 +15,7 @@ pub const LAYERS_MAX: usize = 32;
 /// Bytes that a header may have behind its fixed part.
 pub const TAIL_BYTES_MAX: usize = 9000;
 /// Segments of a segment routing header.
-const SEGMENTS_MAX: usize = 100;
+pub const SEGMENTS_MAX: usize = 100;
 
 /// One header: what is said of it.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 mod addresses;
 pub mod field;
+mod forms;
 mod genome;
 pub mod header;
 pub mod layers;
@@ -16,6 +17,7 @@ mod tags;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
@@ -66,11 +68,12 @@ pub enum ProfileError {
 }
 
 /// The whole file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// [`PROFILE_VERSION`].
+    /// Of the format: [`PROFILE_VERSION`].
     #[serde(default = "default_version")]
+    #[schemars(with = "u32")]
     pub version: Spanned<u32>,
     /// Cores of the send and receive thread; empty: the first that the process may use.
     #[serde(default)]
@@ -80,14 +83,18 @@ pub struct Profile {
     pub link_timeout_s: f64,
     /// Frames in a transmit burst at most.
     #[serde(default)]
+    #[schemars(with = "Option<usize>")]
     pub burst: Option<Spanned<usize>>,
     /// The ports; a port's number is its place.
+    #[schemars(with = "Vec<Port>")]
     pub ports: Vec<Spanned<Port>>,
     /// The streams.
     #[serde(default)]
+    #[schemars(with = "Vec<Stream>")]
     pub streams: Vec<Spanned<Stream>>,
     /// Transactions, in the place of streams.
     #[serde(default)]
+    #[schemars(with = "Option<crate::stateful::Stateful>")]
     pub stateful: Option<Spanned<crate::stateful::Stateful>>,
     /// Which frames of the load are timed.
     #[serde(default)]
@@ -97,6 +104,7 @@ pub struct Profile {
     pub self_test: bool,
     /// What is written to files.
     #[serde(default)]
+    #[schemars(with = "Vec<CaptureSpec>")]
     pub captures: Vec<Spanned<CaptureSpec>>,
     /// Where it was read, for messages.
     #[serde(skip)]

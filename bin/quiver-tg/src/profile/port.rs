@@ -4,15 +4,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use quiver_wire::MacAddress;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::addresses::Addresses;
+use super::forms::{MacText, Quantity};
 use super::quantity::{line_rate, mac};
 use super::tags::Tags;
 use crate::faults::Faults;
 
 /// One port: exactly one kind, and the addresses that it plays.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
     /// An end of a memif.
@@ -29,6 +31,7 @@ pub struct Port {
     pub tap: Option<Tap>,
     /// The layer 2 address that it answers with; otherwise that of its first stream.
     #[serde(default, deserialize_with = "mac::optional")]
+    #[schemars(with = "Option<MacText>")]
     pub mac: Option<MacAddress>,
     /// IPv4 addresses that it answers ARP and echo requests for.
     #[serde(default)]
@@ -41,12 +44,14 @@ pub struct Port {
     pub vlan: Tags,
     /// Where its streams' frames go on layer 2 when they do not say.
     #[serde(default, deserialize_with = "mac::optional")]
+    #[schemars(with = "Option<MacText>")]
     pub gateway_mac: Option<MacAddress>,
     /// Whose MAC address is asked for (ARP, neighbour discovery) when streams do not say one.
     #[serde(default)]
     pub gateway: Option<IpAddr>,
     /// Bits a second of the line that it stands for; rates in per cent are of this.
     #[serde(default, deserialize_with = "line_rate")]
+    #[schemars(with = "Option<Quantity>")]
     pub line_rate: Option<f64>,
     /// What befalls the generator's frames that come to it.
     #[serde(default)]
@@ -87,7 +92,7 @@ impl Port {
 }
 
 /// Which end of a memif.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemifRole {
     /// Listens, owns nothing.
@@ -97,7 +102,7 @@ pub enum MemifRole {
 }
 
 /// One end of a memif.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Memif {
     /// The Unix socket.
@@ -136,7 +141,7 @@ fn default_queues() -> u32 {
 }
 
 /// A Linux interface through a packet socket.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AfPacket {
     /// Its name.
@@ -173,7 +178,7 @@ fn default_xdp_ring_size() -> u32 {
 }
 
 /// A tap device.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
     /// Its name.

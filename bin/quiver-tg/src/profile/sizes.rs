@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -18,7 +19,7 @@ pub const MIX_FRAMES_MAX: u32 = 4096;
 pub const FRAME_BYTES_DEFAULT: usize = 64;
 
 /// One size of a mix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameShare {
     /// Bytes without FCS.
@@ -28,7 +29,7 @@ pub struct FrameShare {
 }
 
 /// Mixes that have a name: sizes without FCS and weights.
-const NAMED: [(&str, &[(usize, u32)]); 3] = [
+pub(super) const NAMED: [(&str, &[(usize, u32)]); 3] = [
     ("imix", &[(64, 7), (570, 4), (1518, 1)]),
     ("cisco", &[(64, 7), (594, 4), (1518, 1)]),
     ("tolly", &[(64, 55), (78, 5), (576, 17), (1518, 23)]),
@@ -190,9 +191,9 @@ impl<'de> Deserialize<'de> for FrameSizes {
 struct SizesVisitor;
 
 /// The keys that a map may have.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Form {
+pub(super) struct Form {
     first: Option<usize>,
     last: Option<usize>,
     step: Option<usize>,
@@ -204,9 +205,9 @@ struct Form {
     mtu: Option<usize>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum SizeOrder {
+pub(super) enum SizeOrder {
     Sweep,
     Random,
 }

@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use quiver_wire::MacAddress;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_saphyr::Spanned;
 
 use super::field::Turn;
+use super::forms::{MacText, Quantity};
 use super::layers::{Layers, hex};
 use super::layout::Layout;
 use super::quantity::{StreamRate, mac, seconds};
@@ -24,7 +26,7 @@ pub const NAME_CHARACTERS_MAX: usize = 64;
 pub const COUNT_MAX: u64 = 1 << 40;
 
 /// What goes from one port to another.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
     /// What it is called; otherwise by its number.
@@ -54,6 +56,7 @@ pub struct Stream {
     pub after: Option<String>,
     /// How long behind that, or behind the beginning, seconds.
     #[serde(default, deserialize_with = "seconds")]
+    #[schemars(with = "Quantity")]
     pub delay: f64,
     /// It sends nothing until it is resumed.
     #[serde(default)]
@@ -66,9 +69,11 @@ pub struct Stream {
     pub frame: FrameSizes,
     /// Headers.
     #[serde(default)]
+    #[schemars(with = "Option<Layers>")]
     pub layers: Option<Spanned<Layers>>,
     /// Fields that vary together.
     #[serde(default)]
+    #[schemars(with = "Option<Flows>")]
     pub flows: Option<Spanned<Flows>>,
     /// Packets from a file in place of headers.
     #[serde(default)]
@@ -111,7 +116,7 @@ fn no_sizes() -> Sizes {
 }
 
 /// How frames are spread over time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
     /// One every 1 / rate.
@@ -134,7 +139,7 @@ impl fmt::Display for Pacing {
 }
 
 /// So many frames, and again.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {
     /// Frames of one burst.
@@ -144,11 +149,12 @@ pub struct Bursts {
     pub count: u64,
     /// From the last frame of one to the first of the next, seconds.
     #[serde(default, deserialize_with = "seconds")]
+    #[schemars(with = "Quantity")]
     pub gap: f64,
 }
 
 /// How the fields of a flow are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Together {
     /// Every value of one with every value of the others; the first field turns fastest.
@@ -169,7 +175,7 @@ impl Together {
 }
 
 /// Fields that vary together: a frame belongs to a flow, and the flow's number says every field.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flows {
     /// How many; otherwise as many as the fields make.
@@ -197,7 +203,7 @@ impl Flows {
 }
 
 /// Packets from a file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pcap {
     /// A pcap or pcapng file.
@@ -210,9 +216,11 @@ pub struct Pcap {
     pub speed: f64,
     /// In place of every packet's source.
     #[serde(default, deserialize_with = "mac::optional")]
+    #[schemars(with = "Option<MacText>")]
     pub src_mac: Option<MacAddress>,
     /// In place of every packet's destination.
     #[serde(default, deserialize_with = "mac::optional")]
+    #[schemars(with = "Option<MacText>")]
     pub dst_mac: Option<MacAddress>,
 }
 

@@ -19,6 +19,8 @@ const ROUTER: Peer = Peer {
 const BRIDGE: u32 = 1;
 /// What steers packets into the segments.
 const POLICY: &str = "2001:2:0:f000::1";
+/// Where it sends them along: segments of a router behind the other port, in the order of travel.
+const BEYOND: [&str; 2] = ["2001:2:0:e001::1", "2001:2:0:e001::2"];
 /// The source of the packets around.
 const ENCAPSULATOR: &str = "2001:2:0:ff00::1";
 
@@ -88,7 +90,7 @@ impl Ready {
                 format!("mpls local-label add {} eos {back4} out-labels {label}", label + 1),
             ],
             Traffic::Segments(behaviour, segments) => {
-                let used = &SEGMENTS[..usize::from(segments).max(1)];
+                let used = &BEYOND[..usize::from(segments).max(1)];
                 let next: Vec<String> = used.iter().map(|segment| format!("next {segment}")).collect();
                 let mut ways = vec![
                     format!("set sr encaps source addr {ENCAPSULATOR}"),
@@ -96,7 +98,8 @@ impl Ready {
                     format!("sr steer l3 2001:2:0:b000::/64 via bsid {POLICY}"),
                 ];
                 ways.extend(behaviour.commands(one));
-                ways.push(format!("ip route add 2001:2:0:e000::/64 {next6}"));
+                ways.push(format!("ip route add 2001:2:0:e001::/64 {next6}"));
+                ways.push(format!("ip route add 2001:2:0:e000::/64 {back6}"));
                 ways.push(format!("ip route add 2001:2:0:a000::/64 {back6}"));
                 ways
             }

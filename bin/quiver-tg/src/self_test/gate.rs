@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use quiver_core::clock::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Folder;
@@ -27,7 +28,7 @@ const LATENCY_PARTS: [f64; 4] = [0.01, 0.1, 0.5, 0.9];
 const REMEMBERED_MAX: usize = 16;
 
 /// What the generator can do by itself.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OwnShare {
     /// Frames a second made and thrown away.
     pub transmit_pps: f64,
@@ -39,7 +40,7 @@ pub struct OwnShare {
 }
 
 /// The generator's own part of a latency.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OwnLatency {
     /// Measured at this rate, frames a second.
     pub offered_pps: f64,

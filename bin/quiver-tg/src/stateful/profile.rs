@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
@@ -22,7 +23,7 @@ const CONCURRENT_DEFAULT: usize = 1 << 20;
 pub const ON_LINK_MAX: u32 = 4096;
 
 /// The transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Requests and responses in packets.
@@ -32,7 +33,7 @@ pub enum Kind {
 }
 
 /// In which order sessions have their turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// One after the other.
@@ -43,7 +44,7 @@ pub enum Order {
 }
 
 /// Which side of a TCP connection closes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Closer {
     /// The client, when it has all.
@@ -53,7 +54,7 @@ pub enum Closer {
 }
 
 /// How far a transaction must have come to be successful.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Success {
     /// The handshake is done; of UDP, one response has come.
@@ -73,7 +74,7 @@ pub enum ServerPort {
 }
 
 /// The clients.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
     /// The generator's port that they are behind.
@@ -92,7 +93,7 @@ pub struct Clients {
 }
 
 /// The servers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Servers {
     /// The generator's port that they are behind; left out: they are real ones.
@@ -109,7 +110,7 @@ pub struct Servers {
 }
 
 /// What `stateful` says.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stateful {
     /// The transport.

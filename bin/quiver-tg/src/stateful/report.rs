@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -43,7 +44,7 @@ pub struct Facts<'a> {
 }
 
 /// The transactions of one side. `attempted` = `successful` + `failed` + `open`, always.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Counts {
     /// Began, or should have begun.
     pub attempted: u64,
@@ -79,7 +80,7 @@ impl Counts {
 }
 
 /// One side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SideReport {
     /// Its transactions.
     pub transactions: Counts,
@@ -99,7 +100,7 @@ impl SideReport {
 }
 
 /// What was done on purpose to packets of transactions that came to a port.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortFaults {
     /// The port.
     pub port: usize,
@@ -109,7 +110,7 @@ pub struct PortFaults {
 }
 
 /// Packets from one side to the other: `offered` = `received` + `lost`, always.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Way {
     /// The port that sent.
     pub from: usize,
@@ -133,7 +134,7 @@ impl Way {
 }
 
 /// What was found. README.md says what each count is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StatefulReport {
     /// `udp` or `tcp`.
     pub kind: &'static str,

@@ -86,9 +86,9 @@ class Port(ProfilePart):
     af_xdp: AfXdp | None = None
     tap: Tap | None = None
     mac: str | None = None
-    ip4: tuple[str, ...] = ()
+    ip4: str | tuple[str, ...] = ()
     """Addresses, prefixes and ranges that it answers ARP and pings for."""
-    ip6: tuple[str, ...] = ()
+    ip6: str | tuple[str, ...] = ()
     gateway: str | None = None
     """Asked for its MAC address, where headers do not say one."""
     gateway_mac: str | None = None
@@ -110,7 +110,7 @@ class FrameRange(ProfilePart):
     first: int
     last: int
     step: int | None = None
-    order: Literal["sequential", "random"] | None = None
+    order: Literal["sweep", "random"] | None = None
     seed: int | None = None
 
 
