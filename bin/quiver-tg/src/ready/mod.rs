@@ -461,7 +461,7 @@ mod tests {
         for command in [
             "create sub-interfaces memif0/1 100",
             "set interface ip address memif0/1.100 198.18.1.1/24",
-            "ip route add 20.0.0.0/32 via 198.18.1.2 memif0/1.100 count 7",
+            "ip route add 20.0.0.0/32 count 7 via 198.18.1.2 memif0/1.100",
         ] {
             assert!(routed.iter().any(|one| one == command), "{command}: {routed:?}");
         }

@@ -75,12 +75,12 @@ impl Ready {
                 vec![format!("ip route add 48.0.0.0/8 {next4}"), format!("ip route add 16.0.0.0/8 {back4}")]
             }
             Traffic::Routes4 => vec![
-                format!("ip route add 20.0.0.0/32 {next4} count {flows}"),
-                format!("ip route add 10.0.0.0/32 {back4} count {flows}"),
+                format!("ip route add 20.0.0.0/32 count {flows} {next4}"),
+                format!("ip route add 10.0.0.0/32 count {flows} {back4}"),
             ],
             Traffic::Routes6 => vec![
-                format!("ip route add 2001:2:0:b000::/128 {next6} count {flows}"),
-                format!("ip route add 2001:2:0:a000::/128 {back6} count {flows}"),
+                format!("ip route add 2001:2:0:b000::/128 count {flows} {next6}"),
+                format!("ip route add 2001:2:0:a000::/128 count {flows} {back6}"),
             ],
             Traffic::Label => vec![
                 "mpls table add 0".to_owned(),
