@@ -149,7 +149,7 @@ pub struct AfPacket {
 }
 
 /// How frames leave through an AF_XDP port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum XdpTransmit {
     /// By the socket: to any device.
@@ -160,7 +160,7 @@ pub enum XdpTransmit {
 }
 
 /// A Linux interface through an AF_XDP socket.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AfXdp {
     /// Its name.
