@@ -1,0 +1,137 @@
+//! What packets meet at local SIDs while other things change.
+
+use std::net::Ipv6Addr;
+
+use quiver_testkit::Router;
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+/// e0, e1, e2 with a neighbour each, whose MAC address ends with the number of the port.
+fn router() -> Router {
+    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    for (number, name) in ["e0", "e1", "e2"].into_iter().enumerate() {
+        router.interface(name);
+        router.cli(&format!("set interface ip address {name} 2001:db8:{number}::1/64"));
+        router.cli(&format!("ip neighbor {name} 2001:db8:{number}::2 02:00:00:00:00:0{number}"));
+    }
+    router.cli("ip route add fc00::/16 via 2001:db8:1::2");
+    router
+}
+
+/// A UDP packet on a path, in a frame to e0, with so many segments left.
+fn packet(path: &[&str], left: usize, source_port: u16) -> Vec<u8> {
+    let path: Vec<Ipv6Addr> = path.iter().map(|segment| segment.parse().unwrap()).collect();
+    let udp = [&source_port.to_be_bytes()[..], &[0, 9, 0, 8, 0, 0]].concat();
+    let length = (8 + 16 * path.len() + udp.len()) as u16;
+    let (source, to) = ("2001:db8:0::2".parse().unwrap(), path[path.len() - 1 - left]);
+    let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x86, 0xdd];
+    frame.resize(54, 0);
+    Ip6Header::new(source, to, IpProtocol::ROUTING, 64, length).write(&mut frame[14..]).unwrap();
+    frame.extend([17, 2 * path.len() as u8, 4, left as u8, path.len() as u8 - 1, 0, 0, 0]);
+    path.iter().rev().for_each(|segment| frame.extend(segment.octets()));
+    frame.extend(udp);
+    frame
+}
+
+/// Where the frames that an interface has sent since are going.
+fn macs(router: &mut Router, interface: &str) -> Vec<u8> {
+    router.sent(interface).iter().map(|frame| frame[5]).collect()
+}
+
+#[test]
+fn end_x_follows_its_neighbour_and_its_link() {
+    let mut router = router();
+    router.cli("sr localsid address fc00:0:1::1 behavior end.x e2 2001:db8:2::2");
+    let frame = packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, 1);
+    router.send("e0", &frame);
+    assert_eq!(macs(&mut router, "e2"), [2]);
+    router.cli("ip neighbor e2 2001:db8:2::2 02:00:00:00:00:77");
+    router.send("e0", &frame);
+    assert_eq!(macs(&mut router, "e2"), [0x77]);
+    router.cli("set interface state e2 down");
+    router.send("e0", &frame);
+    assert!(router.sent("e1").is_empty(), "it does not go another way");
+    router.cli("set interface state e2 up");
+    router.cli("ip neighbor e2 2001:db8:2::2 02:00:00:00:00:78");
+    router.send("e0", &frame);
+    assert_eq!(macs(&mut router, "e2").last(), Some(&0x78));
+}
+
+#[test]
+fn end_x_shares_flows_among_its_neighbours() {
+    let mut router = router();
+    router.cli("sr localsid address fc00:0:1::1 behavior end.x e1 2001:db8:1::2 e2 2001:db8:2::2");
+    let all = router.cli("show running-config");
+    assert!(all.contains("behavior end.x e1 2001:db8:1::2 e2 2001:db8:2::2\n"), "{all}");
+    for port in 0..64 {
+        router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, port));
+    }
+    let (one, other) = (router.sent("e1").len(), router.sent("e2").len());
+    assert!(one + other == 64 && one > 10 && other > 10, "{one} and {other}");
+    router.cli("set interface state e1 down");
+    for port in 0..64 {
+        router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, port));
+    }
+    assert_eq!(router.sent("e2").len(), 64);
+}
+
+#[test]
+fn a_sid_behind_a_sid_of_the_same_router_costs_a_hop() {
+    let mut router = router();
+    router.cli("sr localsid address fc00:0:1::1 behavior end");
+    router.cli("sr localsid address fc00:0:1::2 behavior end psp");
+    router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:1::2", "fc00:0:9::9"], 2, 1));
+    let sent = router.sent("e1");
+    let header = *Ip6Header::overlay(&sent[0][14..]).unwrap();
+    assert_eq!((header.hop_limit(), header.next_header()), (62, IpProtocol::UDP));
+    for sid in ["fc00:0:1::1", "fc00:0:1::2"] {
+        let line = &router.json(&format!("show sr localsids {sid}"))[0];
+        assert_eq!((&line["packets"], &line["bad-packets"]), (&1.into(), &0.into()), "{line}");
+    }
+}
+
+#[test]
+fn counts_begin_at_zero_when_cleared_and_for_a_new_sid() {
+    let mut router = router();
+    let counts = |router: &mut Router| {
+        let line = &router.json("show sr localsids")[0];
+        ["packets", "bytes", "bad-packets", "bad-bytes"].map(|key| line[key].as_u64().unwrap())
+    };
+    for _ in 0..3 {
+        router.cli("sr localsid address fc00:0:1::1 behavior end");
+        router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, 1));
+        router.send("e0", &packet(&["fc00:0:1::1"], 0, 1));
+        router.send("e0", &packet(&["fc00:0:1::1", "ff02::1"], 1, 1));
+        assert_eq!(counts(&mut router), [2, 88 + 72, 1, 88]);
+        router.cli("clear sr localsids-counters");
+        assert_eq!(counts(&mut router), [0; 4]);
+        router.cli("sr localsid del address fc00:0:1::1");
+        router.run();
+    }
+    router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, 1));
+    assert_eq!(router.sent("e1").len(), 4, "a SID that is gone is an address like any other");
+}
+
+#[test]
+fn an_interface_that_goes_takes_its_sids_along() {
+    let mut router = router();
+    router.cli("create loopback interface instance 3");
+    router.cli("set interface ip address loop3 2001:db8:33::1/64");
+    router.cli("sr localsid address fc00:0:1::1 behavior end.x loop3 2001:db8:33::2");
+    router.cli("sr localsid address fc00:0:1::2 behavior end.dx2 loop3");
+    router.cli("sr localsid address fc00:0:1::3 behavior end.dx2v 7");
+    router.cli("sr vlan-table add 7 vlan 5 loop3");
+    router.cli("delete loopback interface intfc loop3");
+    let all = router.cli("show running-config");
+    let left: Vec<_> = all.lines().filter(|line| line.starts_with("sr ")).collect();
+    assert_eq!(left, ["sr localsid address fc00:0:1::3 behavior end.dx2v 7"]);
+}
+
+#[test]
+fn a_trace_shows_the_segments_with_the_active_one_marked() {
+    let mut router = router();
+    router.cli("sr localsid address fc00:0:1::1 behavior end");
+    router.cli("trace add test-input 1");
+    router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:5::5", "fc00:0:9::9"], 2, 1));
+    let trace = router.cli("show trace");
+    assert!(trace.contains("segments fc00:0:1::1 [fc00:0:5::5] fc00:0:9::9, 1 left"), "{trace}");
+}
