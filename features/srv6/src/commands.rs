@@ -8,6 +8,7 @@ use quiver_control::{
 use quiver_core::Engine;
 
 use crate::local_sids::{self, Kind, LocalSid, LocalSids, Place, Shown};
+use crate::proxy::Proxies;
 
 /// The chapter of the reference page.
 pub(crate) const GROUP: &str = "Labels and segments";
@@ -60,6 +61,9 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
             .run(|engine: &mut Engine, _| {
                 if let Some(sids) = engine.get_mut::<LocalSids>() {
                     sids.clear();
+                }
+                if let Some(proxies) = engine.get_mut::<Proxies>() {
+                    proxies.clear();
                 }
                 Ok(Output::none())
             }),

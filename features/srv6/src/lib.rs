@@ -6,11 +6,13 @@ mod csid;
 mod endpoint;
 mod headend;
 mod local_sids;
+mod proxy;
 
 use quiver_control::{Registry, order};
 
 pub use crate::endpoint::{CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Endpoint};
 pub use crate::headend::{Encaps, EncapsL2, Insert, SteerL2};
+pub use crate::proxy::{Masquerade, ToFunction};
 
 /// Register nodes and commands.
 ///
@@ -21,6 +23,7 @@ pub fn register(registry: &mut Registry) {
     let local_sids = local_sids::LocalSids::new(&registry.graph).expect("address space for local SIDs");
     let mut kinds = endpoint::register(registry, local_sids.lines());
     kinds.extend(csid::register(registry, local_sids.lines()));
+    kinds.extend(proxy::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
     headend::register(registry);
     registry.running_config(order::ROUTES, commands::write_config);

@@ -28,6 +28,12 @@ impl Adjacent {
         Ok(Adjacent { paths, held: Vec::new() })
     }
 
+    /// One, or none.
+    pub fn to(neighbour: Option<(IpAddr, InterfaceId)>) -> Adjacent {
+        let path = neighbour.map(|(next_hop, interface)| Path::via(next_hop, Some(interface)));
+        Adjacent { paths: path.into_iter().collect(), held: Vec::new() }
+    }
+
     /// As they stand in the command.
     pub fn words(&self, shown: &Shown<'_>) -> String {
         let word = |path: &Path| match path.target {

@@ -125,7 +125,7 @@ pub(crate) fn last(packet: &Packet) -> Result<Upper, Bad> {
 }
 
 /// What stands behind the extension headers.
-fn upper(packet: &Packet) -> Result<Upper, Bad> {
+pub(crate) fn upper(packet: &Packet) -> Result<Upper, Bad> {
     let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
     let upper = upper_layer(header.next_header(), behind).map_err(bad_extension)?;
     let is_fragment = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());

@@ -1,7 +1,7 @@
 //! What packets meet at a local SID (RFC 8986 §4): one file for each family of behaviours, with its command and
 //! its nodes, and beside them what they share.
 
-mod adjacent;
+pub(crate) mod adjacent;
 pub(crate) mod closer;
 mod dt;
 mod dx;
@@ -23,9 +23,9 @@ use std::sync::Arc;
 use quiver_control::{Registry, order};
 use quiver_tables::CountedLines;
 
-use crate::csid;
 use crate::headend::binding;
 use crate::local_sids::Kind;
+use crate::{csid, proxy};
 
 pub use dt::DecapsulateLookUp;
 pub use dx::DecapsulateCross;
@@ -35,7 +35,7 @@ pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
-pub(crate) const LOCAL_NODES: [&str; 13] = [
+pub(crate) const LOCAL_NODES: [&str; 16] = [
     "ip6-local",
     end::NODE,
     end_x::NODE,
@@ -49,6 +49,9 @@ pub(crate) const LOCAL_NODES: [&str; 13] = [
     csid::NODES[3],
     binding::ENCAPS,
     binding::INSERT,
+    proxy::NODES[0],
+    proxy::NODES[1],
+    proxy::NODES[2],
 ];
 
 /// Register the nodes of RFC 8986's behaviours; returns what the command knows of them.

@@ -26,6 +26,10 @@ quiver_core::reasons! {
         UpperLayer = "upper-layer-not-allowed", "what follows the headers is not for this SID; senders hear `parameter problem`";
         /// An inner packet.
         InnerWrong = "inner-packet-wrong", "the inner packet's header is wrong or cut off";
+        /// draft-ietf-spring-sr-service-programming §6.
+        InnerKind = "inner-kind-wrong", "the packet inside is not of the kind that the proxied function takes, past which nothing goes";
+        /// As above, §6.2.
+        TooLongToKeep = "too-long-to-keep", "headers around a packet that are too long to be put in front of what comes back";
         /// RFC 6040 §4.2.
         Congestion = "congestion-not-carried", "the outer header says congestion, and the inner packet cannot carry it on";
         /// Nobody puts it together.

@@ -84,6 +84,11 @@ impl LocalSids {
         self.sids.iter().map(|(place, sid)| (*place, sid))
     }
 
+    /// The SID at a place.
+    pub fn at(&self, place: Place) -> Option<&LocalSid> {
+        self.sids.get(&place)
+    }
+
     /// What a SID has counted since it was cleared, in the order of [`count`].
     pub fn counted(&self, sid: &LocalSid) -> [u64; 4] {
         let sums = self.lines.sums(sid.index);

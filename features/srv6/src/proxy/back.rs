@@ -1,0 +1,76 @@
+//! What workers know of a return interface.
+
+use std::sync::Arc;
+
+use quiver_core::InterfaceId;
+use quiver_core::counters::{INTERFACES_MAX, PerWorker};
+use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
+
+use super::front::Front;
+use super::kept::Kept;
+
+/// Packets that came back, their bytes, packets of them that died or were answered, and their bytes; bytes from the
+/// inner IP or Ethernet header on.
+pub(super) type Counts = PerWorker<4>;
+
+/// What is done with packets that come back.
+#[derive(Debug)]
+pub(super) enum Around {
+    /// End.AS: these headers go in front.
+    Fixed(Box<Front>),
+    /// End.AD: those of the last packet to the SID go in front.
+    Kept(Box<Kept>),
+    /// End.AM: their active segment becomes their destination again. With `nat`, the destination that the function
+    /// gave them becomes the last segment.
+    Masked { nat: bool },
+}
+
+/// The return interface of a SID.
+pub(super) struct Back {
+    pub around: Around,
+    /// The table in which the next segment is looked up.
+    pub table: u32,
+    pub counts: Arc<Counts>,
+}
+
+/// What comes back by an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Coming {
+    /// IPv4 packets.
+    Ip4 = 0,
+    /// IPv6 packets.
+    Ip6 = 1,
+    /// All frames.
+    Frames = 2,
+}
+
+/// How many kinds there are.
+const KINDS: usize = 3;
+
+/// By interface and what comes back by it. Replaced one by one.
+pub(super) struct BackTable(PublishedSlots<Back>);
+
+/// Shared with workers.
+pub(super) type Backs = Arc<BackTable>;
+
+impl BackTable {
+    /// None.
+    pub fn new(epochs: &Arc<Epochs>) -> BackTable {
+        BackTable(PublishedSlots::new(epochs, KINDS * INTERFACES_MAX))
+    }
+
+    fn slot(interface: InterfaceId, coming: Coming) -> usize {
+        interface.index().saturating_mul(KINDS).saturating_add(coming as usize)
+    }
+
+    /// What is known of an interface, if it is a return interface.
+    #[inline(always)]
+    pub fn read<'p>(&self, interface: InterfaceId, coming: Coming, pass: Pass<'p>) -> Option<&'p Back> {
+        self.0.read(BackTable::slot(interface, coming), pass)
+    }
+
+    /// Let it be one, or none any more.
+    pub fn publish(&self, interface: InterfaceId, coming: Coming, back: Option<Back>) {
+        self.0.publish(BackTable::slot(interface, coming), back);
+    }
+}

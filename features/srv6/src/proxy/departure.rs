@@ -1,0 +1,154 @@
+//! How a packet leaves with its headers in front again: straight by the adjacency that leads to the next segment, or by
+//! the node that the FIB names.
+
+use std::sync::Arc;
+
+use quiver_core::node::Wiring;
+use quiver_core::packet::PacketFlags;
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::ip::IpTables;
+use quiver_tables::{GroupId, Hop};
+use quiver_wire::{Header, Ip6Header};
+
+use super::back::{Around, Back, Backs, Coming};
+use super::front::Front;
+use super::kept::Unread;
+use super::reasons::{Bad, ProxyDrop};
+
+/// The longest payload of an IPv6 packet, in bytes.
+const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
+
+/// What the nodes have that put headers in front.
+pub(super) struct Departure {
+    backs: Backs,
+    coming: Coming,
+    pub tables: Arc<IpTables>,
+    /// Those of the return interface whose packets are in hands.
+    front: Box<Front>,
+    rewrite: NodeId,
+    drop: NodeId,
+    /// Nodes that send a packet to a neighbour, and count a hop of those that are not the router's own.
+    leaving: [NodeId; 4],
+    /// Nodes of those whose index is an adjacency.
+    adjacent: [NodeId; 3],
+}
+
+/// What holds for all packets that come back by an interface.
+#[derive(Clone, Copy)]
+pub(super) struct Ready<'p> {
+    pub back: &'p Back,
+    /// The way to the next segment; why there are no headers otherwise.
+    group: Result<GroupId, ProxyDrop>,
+}
+
+impl Departure {
+    pub fn new(wiring: &Wiring<'_>, backs: &Backs, coming: Coming) -> Departure {
+        let node = |name| wiring.node(name);
+        let (rewrite, confirm) = (node("ip6-rewrite"), node("ip6-confirm-neighbor"));
+        let (discover, glean) = (node("ip6-discover-neighbor"), node("ip6-glean"));
+        Departure {
+            backs: backs.clone(),
+            coming,
+            tables: wiring.shared(),
+            front: Box::default(),
+            rewrite,
+            drop: node("ip6-drop"),
+            leaving: [rewrite, confirm, discover, glean],
+            adjacent: [rewrite, confirm, discover],
+        }
+    }
+
+    /// Get the headers ready for packets that come back by `rx`.
+    pub fn ready<'p>(&mut self, cx: &Context<'p>, rx: InterfaceId) -> Option<Ready<'p>> {
+        let back = self.backs.read(rx, self.coming, cx.pass)?;
+        let read = match &back.around {
+            Around::Fixed(front) => {
+                *self.front = **front;
+                Ok(())
+            }
+            Around::Kept(kept) => kept.read(&mut self.front).map_err(|unread| match unread {
+                Unread::Nothing => ProxyDrop::NothingKept,
+                Unread::Changing => ProxyDrop::KeptChanging,
+            }),
+            Around::Masked { .. } => Err(ProxyDrop::NotConfigured),
+        };
+        let group = read.and_then(|()| {
+            let next = self.front.destination().ok_or(ProxyDrop::NotConfigured)?;
+            Ok(self.tables.ip6.table(back.table).lookup(next))
+        });
+        Some(Ready { back, group })
+    }
+
+    /// The headers that [`ready`](Self::ready) made ready.
+    #[inline(always)]
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+
+    /// The way for a flow.
+    #[inline(always)]
+    pub fn hop(&self, ready: Ready<'_>, hash: u32) -> Result<Hop, ProxyDrop> {
+        let hop = self.tables.groups.resolve(ready.group?, hash);
+        if hop.next == self.drop { Err(ProxyDrop::NoRoute) } else { Ok(hop) }
+    }
+
+    /// The longest packet that may go by this hop, in bytes.
+    #[inline(always)]
+    pub fn mtu_bytes(&self, hop: Hop) -> usize {
+        match self.adjacent.contains(&hop.next) {
+            true => usize::from(self.tables.adjacencies.get(hop.index).mtu_bytes),
+            false => PAYLOAD_BYTES_MAX,
+        }
+    }
+
+    /// The length of a packet with its headers.
+    #[inline(always)]
+    pub fn total(&self, packet: &Packet) -> Result<usize, ProxyDrop> {
+        let total = packet.length() + self.front.len();
+        if total - Ip6Header::LEN > PAYLOAD_BYTES_MAX { Err(ProxyDrop::TooLong) } else { Ok(total) }
+    }
+
+    /// Put the headers in front, and let the packet go. The router has made them: no hop of theirs is counted where
+    /// they leave.
+    #[inline(always)]
+    pub fn go(&self, hop: Hop, fits: bool, class: u8, hash: u32, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let length = packet.length();
+        if packet.has(PacketFlags::OFFLOAD) {
+            move_offload(packet, self.front.len())?;
+        }
+        if !self.front.put(packet, length, class, hash) {
+            return Err(ProxyDrop::NoHeadroom.into());
+        }
+        packet.index = hop.index;
+        if !(fits & (hop.next == self.rewrite)) {
+            if self.leaving.contains(&hop.next) {
+                packet.set(PacketFlags::OWN);
+            }
+            return Ok(hop.next);
+        }
+        let adjacency = self.tables.adjacencies.get(hop.index);
+        let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
+        let done = match field.last_chunk::<16>() {
+            Some(block) if count <= 16 => packet.push_block16(block, count),
+            _ => packet.push_block32(field, count),
+        };
+        if !done {
+            return Err(ProxyDrop::NoHeadroom.into());
+        }
+        packet.tx = adjacency.tx;
+        Ok(adjacency.output)
+    }
+}
+
+/// A checksum that is left to a device lies so many bytes further behind; a packet that a device is to cut cannot be
+/// encapsulated.
+#[cold]
+fn move_offload(packet: &mut Packet, count: usize) -> Result<(), ProxyDrop> {
+    if packet.offload().segment_bytes != 0 {
+        return Err(ProxyDrop::Unsegmented);
+    }
+    // What was in front is counted in the offset, and is there no more.
+    let behind = usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
+    packet.offload_mut().checksum_start = (behind + count) as u16;
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! `sr-proxy-ip4`, `sr-proxy-ip6`: IPv4 or IPv6 packets that come back from a function get the headers of their path
+//! in front again (draft-ietf-spring-sr-service-programming §6.1.2, §6.1.3, §6.2; RFC 8986 §5.1 says how).
+
+use std::marker::PhantomData;
+
+use quiver_core::arc::ArcId;
+use quiver_core::node::{Node, NodeSpec};
+use quiver_core::stage::Tally;
+use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+use quiver_tables::IcmpErrorRequest;
+use quiver_tables::ip::{IpFamily, flow_hash};
+
+use super::back::Backs;
+use super::departure::{Departure, Ready};
+use super::inner::{BEYOND_SCOPE, Inner};
+use super::reasons::{Bad, ProxyDrop};
+
+/// The nodes.
+pub(super) const IP4: &str = "sr-proxy-ip4";
+pub(super) const IP6: &str = "sr-proxy-ip6";
+
+struct FromFunction<F: IpFamily> {
+    departure: Departure,
+    worker: WorkerId,
+    arc: ArcId,
+    lookup: NodeId,
+    error: NodeId,
+    family: PhantomData<F>,
+}
+
+fn told(request: IcmpErrorRequest, why: ProxyDrop) -> Bad {
+    Bad::Complain(request, why)
+}
+
+impl<F: Inner> FromFunction<F> {
+    fn decide(
+        &self,
+        tally: Tally<'_>,
+        ready: Option<Ready<'_>>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, ProxyDrop> {
+        let ready = ready.ok_or(ProxyDrop::NotConfigured)?;
+        let own = self.departure.tables.interfaces.addresses(packet.rx, tally.pass());
+        if F::stays(own, packet.bytes()) {
+            tally.count(ProxyDrop::PassedBy, 1);
+            return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
+        }
+        let bytes = packet.length() as u64;
+        let counts = ready.back.counts.of(self.worker);
+        let bad = match self.around(tally, ready, packet) {
+            Ok(next) => {
+                counts[0].add(1);
+                counts[1].add(bytes);
+                return Ok(next);
+            }
+            Err(bad) => bad,
+        };
+        counts[2].add(1);
+        counts[3].add(bytes);
+        match bad {
+            Bad::Drop(why) => Err(why),
+            Bad::Complain(request, why) => {
+                tally.count(why, 1);
+                packet.index = request.to_index();
+                Ok(self.error)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn around(&self, tally: Tally<'_>, ready: Ready<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let facts = F::facts(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
+        if facts.is_local {
+            return Err(told(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
+        }
+        if facts.hops <= 1 {
+            return Err(told(F::TIME_EXCEEDED, ProxyDrop::HopLimit));
+        }
+        let hash = flow_hash::<F>(packet);
+        let hop = self.departure.hop(ready, hash)?;
+        let (total, mtu_bytes) = (self.departure.total(packet)?, self.departure.mtu_bytes(hop));
+        let fits = total <= mtu_bytes;
+        if !fits {
+            let room = mtu_bytes.saturating_sub(self.departure.front().len());
+            if let Some(request) = F::too_big(packet, room) {
+                return Err(told(request, ProxyDrop::TooBig));
+            }
+            tally.count(ProxyDrop::Fragmented, 1);
+        }
+        F::count_hop(packet.bytes_mut());
+        self.departure.go(hop, fits, facts.class, hash, packet)
+    }
+}
+
+impl<F: Inner> Node for FromFunction<F> {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let Some(rx) = frame.packets().first().map(|packet| packet.rx) else { return };
+        let tally = Tally::new(cx);
+        if frame.is_same_rx() {
+            let ready = self.departure.ready(cx, rx);
+            frame.route(|packet| self.decide(tally, ready, packet));
+        } else {
+            frame.route(|packet| {
+                let ready = self.departure.ready(cx, packet.rx);
+                self.decide(tally, ready, packet)
+            });
+        }
+    }
+}
+
+/// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
+pub(super) fn spec<F: Inner>(arc: ArcId, backs: &Backs) -> NodeSpec {
+    let backs = backs.clone();
+    NodeSpec::new(
+        F::NODE,
+        "Puts the headers of their path in front of packets from a proxied function",
+        move |wiring| {
+            Box::new(FromFunction::<F> {
+                departure: Departure::new(wiring, &backs, F::COMING),
+                worker: wiring.worker,
+                arc,
+                lookup: wiring.node(F::LOOKUP),
+                error: wiring.node(F::ERROR),
+                family: PhantomData,
+            })
+        },
+    )
+    .reasons::<ProxyDrop>()
+    .describe(super::words::describe)
+}

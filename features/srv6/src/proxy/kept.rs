@@ -1,0 +1,184 @@
+//! The outer headers of the last packet that came to an End.AD SID: any worker writes them, and any worker reads them,
+//! and none waits.
+//!
+//! There are several versions. A writer takes turns with others by a flag that it does not wait for, and writes the
+//! version that readers left longest ago; a reader copies the newest one, and then sees by its number whether it was
+//! written to meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+
+use quiver_tables::header_rows::HEADER_BYTES_MAX;
+
+use super::front::Front;
+
+/// Versions of the headers.
+const VERSIONS: u64 = 4;
+/// Words of the longest headers.
+const WORDS: usize = HEADER_BYTES_MAX / WORD_BYTES;
+const WORD_BYTES: usize = size_of::<u64>();
+/// How often a reader tries to get one version whole.
+const TRIES: usize = 8;
+
+/// One version.
+#[derive(Debug)]
+struct Version {
+    length: AtomicU32,
+    words: [AtomicU64; WORDS],
+}
+
+/// What became of headers that were to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// They are those that were kept before.
+    Same,
+    /// They are kept now.
+    New,
+    /// Another worker is about to keep its own, which are as new.
+    Busy,
+    /// They are too long.
+    TooLong,
+}
+
+/// Why headers could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// There are none.
+    Nothing,
+    /// They changed under the reader's hands, again and again.
+    Changing,
+}
+
+/// The headers.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// The number of the newest version; 0 when there is none.
+    newest: AtomicU64,
+    writing: AtomicBool,
+    versions: [Version; VERSIONS as usize],
+}
+
+impl Kept {
+    /// None yet.
+    pub fn new() -> Kept {
+        let version = |_| Version { length: AtomicU32::new(0), words: [const { AtomicU64::new(0) }; WORDS] };
+        Kept {
+            newest: AtomicU64::new(0),
+            writing: AtomicBool::new(false),
+            versions: std::array::from_fn(version),
+        }
+    }
+
+    #[inline(always)]
+    fn version(&self, number: u64) -> &Version {
+        &self.versions[(number % VERSIONS) as usize]
+    }
+
+    /// Keep `headers`, which begin with `first` instead of their own first bytes.
+    #[inline(always)]
+    pub fn keep(&self, headers: &[u8], first: [u8; WORD_BYTES]) -> Keeping {
+        let (words, rest) = headers.as_chunks::<WORD_BYTES>();
+        if words.is_empty() || words.len() > WORDS || !rest.is_empty() {
+            return Keeping::TooLong;
+        }
+        let newest = self.newest.load(Ordering::Acquire);
+        let known = self.version(newest);
+        let mut differ = newest == 0 || known.length.load(Ordering::Relaxed) as usize != headers.len();
+        for (place, word) in std::iter::once(&first).chain(words.iter().skip(1)).enumerate() {
+            let kept = known.words[place % WORDS].load(Ordering::Relaxed);
+            differ |= kept != u64::from_ne_bytes(*word);
+        }
+        if differ { self.replace(words, first) } else { Keeping::Same }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn replace(&self, words: &[[u8; WORD_BYTES]], first: [u8; WORD_BYTES]) -> Keeping {
+        if self.writing.swap(true, Ordering::Acquire) {
+            return Keeping::Busy;
+        }
+        let number = self.newest.load(Ordering::Relaxed).wrapping_add(1);
+        let version = self.version(number);
+        // A reader that sees one of the words below sees the number of the version before, too.
+        fence(Ordering::Release);
+        version.length.store((words.len() * WORD_BYTES) as u32, Ordering::Relaxed);
+        for (place, word) in std::iter::once(&first).chain(words.iter().skip(1)).enumerate() {
+            version.words[place % WORDS].store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+        }
+        self.newest.store(number, Ordering::Release);
+        self.writing.store(false, Ordering::Release);
+        Keeping::New
+    }
+
+    /// Copy the headers.
+    pub fn read(&self, front: &mut Front) -> Result<(), Unread> {
+        for _ in 0..TRIES {
+            let newest = self.newest.load(Ordering::Acquire);
+            if newest == 0 {
+                return Err(Unread::Nothing);
+            }
+            let version = self.version(newest);
+            let length = version.length.load(Ordering::Relaxed) as usize;
+            let Some(place) = front.lay_out(length) else { continue };
+            for (to, from) in place.as_chunks_mut::<WORD_BYTES>().0.iter_mut().zip(&version.words) {
+                *to = from.load(Ordering::Relaxed).to_ne_bytes();
+            }
+            fence(Ordering::Acquire);
+            // The version is written again by who makes the fourth after it, once the third is the newest.
+            if self.newest.load(Ordering::Relaxed).wrapping_sub(newest) < VERSIONS - 1 {
+                return Ok(());
+            }
+        }
+        Err(Unread::Changing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_last_is_read() {
+        let (kept, mut front) = (Kept::new(), Front::default());
+        assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
+        assert_eq!(kept.read(&mut front), Err(Unread::Nothing));
+        for number in 1..20u8 {
+            let headers = vec![number; 40 + 8 * usize::from(number)];
+            assert_eq!(kept.keep(&headers, [9; 8]), Keeping::New);
+            assert_eq!(kept.keep(&headers, [9; 8]), Keeping::Same);
+            assert_eq!(kept.read(&mut front), Ok(()));
+            assert_eq!((&front.header()[..8], &front.header()[8..]), (&[9; 8][..], &headers[8..]));
+        }
+    }
+
+    #[test]
+    fn headers_that_fit_no_row_are_not_kept() {
+        let kept = Kept::new();
+        assert_eq!(kept.keep(&[0; HEADER_BYTES_MAX + 8], [0; 8]), Keeping::TooLong);
+        assert_eq!(kept.keep(&[0; 44], [0; 8]), Keeping::TooLong);
+        assert_eq!(kept.keep(&[], [0; 8]), Keeping::TooLong);
+        assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
+    }
+
+    #[test]
+    fn a_reader_never_sees_a_mixture() {
+        let kept = Kept::new();
+        std::thread::scope(|scope| {
+            for writer in 0..2u8 {
+                let kept = &kept;
+                scope.spawn(move || {
+                    for round in 0..20_000u32 {
+                        let number = (round as u8) << 1 | writer;
+                        kept.keep(&[number; 80], [number; 8]);
+                    }
+                });
+            }
+            let mut front = Front::default();
+            for _ in 0..20_000 {
+                if kept.read(&mut front).is_ok() {
+                    let first = front.header()[0];
+                    assert!(front.header().iter().all(|byte| *byte == first), "{:?}", front.header());
+                }
+            }
+        });
+    }
+}

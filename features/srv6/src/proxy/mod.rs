@@ -1,0 +1,64 @@
+//! SR proxies (draft-ietf-spring-sr-service-programming §6): a function that knows no segments stands between the
+//! SID, which sends packets to it, and the interface by which they come back.
+//!
+//! One file for the way to the function, one for each kind of what comes back, and beside them what they share.
+
+mod back;
+mod behavior;
+mod commands;
+mod departure;
+mod from_function;
+mod from_function_l2;
+mod front;
+mod inner;
+mod kept;
+mod masquerade;
+mod proxies;
+mod reasons;
+mod to_function;
+mod unmask;
+mod words;
+
+use std::sync::Arc;
+
+use quiver_control::Registry;
+use quiver_core::arc::FeatureSpec;
+use quiver_tables::CountedLines;
+use quiver_tables::ip::{Ip4, Ip6};
+
+use crate::local_sids::Kind;
+pub(crate) use proxies::Proxies;
+
+pub use masquerade::Masquerade;
+pub use to_function::ToFunction;
+
+/// The nodes of SIDs that are proxies.
+pub(crate) const NODES: [&str; 3] = [to_function::STATIC, to_function::DYNAMIC, masquerade::NODE];
+
+/// Register nodes, commands and what is kept of proxies; returns what `sr localsid` knows of them.
+pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Vec<Kind> {
+    let proxies = Proxies::new(registry.graph.epochs(), registry.graph.workers());
+    let backs = proxies.backs().clone();
+    let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
+    let graph = &mut registry.graph;
+    graph.node(to_function::spec::<false>(lines, &backs));
+    graph.node(to_function::spec::<true>(lines, &backs));
+    graph.node(masquerade::spec(lines));
+    graph.node(from_function::spec::<Ip4>(arc4, &backs));
+    graph.node(from_function::spec::<Ip6>(arc6, &backs));
+    graph.node(from_function_l2::spec(&backs));
+    graph.node(unmask::spec(arc6, lines, &backs));
+    // Who may send at all is decided before; fragments may come back as they are.
+    let after4 = &["ip4-cop-whitelist", "ip4-rx-urpf"][..];
+    let after6 = &["ip6-cop-whitelist", "ip6-rx-urpf"][..];
+    for (arc, node, before, after) in [
+        ("ip4-unicast", from_function::IP4, &["abf-input-ip4"][..], after4),
+        ("ip6-unicast", from_function::IP6, &["abf-input-ip6"], after6),
+        ("ip6-unicast", unmask::NODE, &["abf-input-ip6"], after6),
+    ] {
+        graph.feature(FeatureSpec { arc, node, before, after });
+    }
+    commands::register(registry);
+    registry.on_start(move |engine| engine.insert(proxies));
+    behavior::KINDS.to_vec()
+}

@@ -1,0 +1,210 @@
+//! `sr-localsid-as` (End.AS), `sr-localsid-ad` (End.AD): the inner packet goes to a function that knows no segments
+//! (draft-ietf-spring-sr-service-programming §6.1, §6.2). End.AD keeps the headers that were around it.
+
+use std::sync::Arc;
+
+use quiver_core::node::NodeSpec;
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_tables::ip::{Ip4, Ip6, choose};
+use quiver_wire::srh::SrhHeader;
+use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
+
+use super::back::{Around, Backs, Coming};
+use super::kept::Keeping;
+use crate::endpoint::closer::{self, Matter, Upper};
+use crate::endpoint::exposed::take_off;
+use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
+use crate::endpoint::line::Line;
+use crate::endpoint::reasons::{Bad, LocalSidDrop};
+use crate::endpoint::segments;
+use crate::endpoint::ways::Ways;
+
+/// The nodes.
+pub(crate) const STATIC: &str = "sr-localsid-as";
+pub(crate) const DYNAMIC: &str = "sr-localsid-ad";
+
+/// The congestion marks of a traffic class (RFC 3168 §5).
+const ECN: u8 = 3;
+
+/// The nodes, a packet's part of them; with `KEEPS` for End.AD.
+pub struct ToFunction<const KEEPS: bool> {
+    ways: Ways,
+    backs: Backs,
+}
+
+/// What the function takes.
+#[inline(always)]
+fn coming(line: Line<'_>) -> Coming {
+    match (line.four(), line.six()) {
+        (0, 0) => Coming::Frames,
+        (0, _) => Coming::Ip6,
+        _ => Coming::Ip4,
+    }
+}
+
+/// What must be inside.
+#[inline(always)]
+fn wanted(line: Line<'_>) -> IpProtocol {
+    match coming(line) {
+        Coming::Frames => ETHERNET,
+        Coming::Ip6 => IpProtocol::IPV6,
+        Coming::Ip4 => IpProtocol::IPV4,
+    }
+}
+
+/// What is inside a packet with segments left, behind nothing but an SRH.
+#[inline(always)]
+fn inside(packet: &Packet) -> Inside {
+    let srh = packet.bytes().get(Ip6Header::LEN..).and_then(SrhHeader::overlay);
+    srh.map_or(Inside { protocol: IpProtocol::NO_NEXT_HEADER, at: 0 }, |srh| Inside {
+        protocol: srh.next_header(),
+        at: Ip6Header::LEN + srh.len_bytes(),
+    })
+}
+
+impl<const KEEPS: bool> ToFunction<KEEPS> {
+    /// Keep the first `at` bytes, with the next segment as the active one, for what comes back. What belongs to one
+    /// packet (its length, its flow's label, its hop) does not belong to them.
+    #[inline(always)]
+    fn keep(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        at: usize,
+        packet: &mut Packet,
+    ) -> Result<(), LocalSidDrop> {
+        let back = self.backs.read(InterfaceId(line.more()), coming(line), tally.pass());
+        let back = back.ok_or(LocalSidDrop::NotConfigured)?;
+        let Around::Kept(kept) = &back.around else { return Err(LocalSidDrop::NotConfigured) };
+        let headers = packet.bytes().get(..at).ok_or(LocalSidDrop::Truncated)?;
+        let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;
+        // Packets have their own class, frames have none.
+        let class = if wanted(line) == ETHERNET { outer.traffic_class() & !ECN } else { 0 };
+        let hops = outer.hop_limit().saturating_sub(1);
+        let first = [0x60 | class >> 4, class << 4, 0, 0, 0, 0, outer.next_header().0, hops];
+        match kept.keep(headers, first) {
+            Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
+            Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
+        }
+    }
+
+    /// The inner packet, which is of the wanted kind, goes to the function.
+    #[inline(always)]
+    fn send(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (groups, bytes) = (&self.ways.tables.groups, packet.length());
+        let next = if line.four() != 0 {
+            self.ways.expose4(at, packet)?;
+            choose::<Ip4>(groups, line.group4(), packet)
+        } else if line.six() != 0 {
+            self.ways.expose6(at, packet)?;
+            choose::<Ip6>(groups, line.group6(), packet)
+        } else {
+            take_off(packet, at)?;
+            if packet.segment_length() < EthernetHeader::LEN {
+                return Err(LocalSidDrop::InnerWrong.into());
+            }
+            let row = tally.interface(line.interface()).ok_or(LocalSidDrop::NotConfigured)?;
+            if !row.up {
+                return Err(LocalSidDrop::InterfaceDown.into());
+            }
+            packet.tx = line.interface();
+            packet.clear(PacketFlags::L2_GROUP);
+            row.output
+        };
+        self.ways.good(line.0, bytes);
+        Ok(next)
+    }
+
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = self.closer_still(tally, line, packet);
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+
+    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (upper, path): (Upper, _) = match closer::matter(packet)? {
+            Matter::Upper(upper) => (upper, None),
+            Matter::Segments { srh, next } => (closer::upper(packet)?, Some((srh, next))),
+        };
+        if upper.is_fragment {
+            return self.ways.upper(tally, line, upper, packet);
+        }
+        let Some((srh, next)) = path else {
+            // No segments are left: a static proxy knows a path of its own, a dynamic one has none to keep.
+            return match !KEEPS && upper.is_inner(wanted(line)) {
+                true => self.send(tally, line, upper.at, packet),
+                false => self.ways.upper(tally, line, upper, packet),
+            };
+        };
+        if !upper.is_inner(wanted(line)) {
+            return Err(LocalSidDrop::InnerKind.into());
+        }
+        if closer::has_oam_flag(packet, srh) {
+            tally.count(LocalSidDrop::Oam, 1);
+        }
+        if KEEPS {
+            segments::advance(packet, srh.at, next);
+            self.keep(tally, line, upper.at, packet)?;
+        }
+        self.send(tally, line, upper.at, packet)
+    }
+}
+
+impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
+    const NAME: &'static str = if KEEPS { DYNAMIC } else { STATIC };
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let line = Line(self.ways.lines.line(packet.index));
+        let next = segments::next_if_plain(packet);
+        let Inside { protocol, at } = match next {
+            0 if !KEEPS => inside_if_plain(packet),
+            0 => Inside { protocol: IpProtocol::NO_NEXT_HEADER, at: 0 },
+            _ => inside(packet),
+        };
+        if (at == 0) | (protocol != wanted(line)) {
+            return self.closer(tally, packet);
+        }
+        let bytes = packet.length();
+        if KEEPS {
+            segments::advance(packet, Ip6Header::LEN, next);
+            if let Err(bad) = self.keep(tally, line, at, packet) {
+                return self.ways.settle(tally, line.0, Err(bad.into()), bytes, packet);
+            }
+        }
+        match self.send(tally, line, at, packet) {
+            Ok(next) => Ok(next),
+            bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+        }
+    }
+}
+
+/// The declaration of a node.
+pub(super) fn spec<const KEEPS: bool>(lines: &Arc<CountedLines>, backs: &Backs) -> NodeSpec {
+    let (lines, backs) = (lines.clone(), backs.clone());
+    let help = match KEEPS {
+        true => "End.AD: inner packets to a function; their headers are kept for what comes back",
+        false => "End.AS: inner packets to a function",
+    };
+    NodeSpec::stage(help, move |wiring| {
+        for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
+            wiring.node(name); // edges, for `show graph`
+        }
+        ToFunction::<KEEPS> { ways: Ways::new(wiring, &lines), backs: backs.clone() }
+    })
+    .describe(crate::endpoint::words::record)
+}

@@ -1,0 +1,21 @@
+//! Packets from a function in words, for traces.
+
+use quiver_core::node::Names;
+use quiver_core::trace::TraceRecord;
+use quiver_wire::{EthernetHeader, Header, Ip6Header};
+
+use crate::endpoint::words::packet;
+
+/// What a record says: the packet with its segments, the active one marked.
+pub(super) fn describe(record: &TraceRecord, names: &dyn Names) -> String {
+    let bytes = record.bytes();
+    // What left straight has its layer 2 header in front; tags may follow the addresses.
+    let is_ip6 = |at: usize| {
+        let header = bytes.get(at..).and_then(Ip6Header::overlay);
+        header.is_some_and(|header| header.version() == 6)
+    };
+    let tagged = [0, EthernetHeader::LEN, EthernetHeader::LEN + 4, EthernetHeader::LEN + 8];
+    let at = tagged.into_iter().find(|at| is_ip6(*at)).unwrap_or(0);
+    let (from, next) = (names.interface(record.rx), names.node(record.next));
+    format!("came back by {from}: {}, to {next}", packet(bytes.get(at..).unwrap_or_default()))
+}
