@@ -5,6 +5,7 @@
 mod bare;
 mod device;
 mod forms;
+mod generator;
 mod headend_paths;
 mod learn;
 mod measure;
@@ -28,7 +29,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Every path of the router, or those whose names begin with one of these.
+    /// Every path of the router and of the traffic generator, or those whose names begin with one of these.
     Paths {
         /// Names, or beginnings of names.
         names: Vec<String>,
@@ -101,6 +102,11 @@ fn main() -> anyhow::Result<()> {
             let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
             for path in paths::all().into_iter().filter(|p| wanted(&p.name)) {
                 let result = measure::path(&path, rounds, form)?;
+                report::line(&result, results.is_empty());
+                results.push(result);
+            }
+            for path in generator::ALL.iter().filter(|p| wanted(p.name)) {
+                let result = generator::path(path, rounds, form)?;
                 report::line(&result, results.is_empty());
                 results.push(result);
             }
