@@ -59,6 +59,7 @@ impl Body for Loop<'_> {
         let Loop { work, tagging, variant, frame, tables, bridge, counted } = self;
         let (groups, adjacencies) = (&*tables.groups, &*tables.adjacencies);
         match work {
+            Work::Segments => cross(frame, counted),
             Work::Cross => match tagging {
                 Tagging::Untagged => cross(frame, counted),
                 Tagging::Dot1q | Tagging::Dot1ad => cross_tagged(frame, counted),

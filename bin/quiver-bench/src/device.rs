@@ -25,6 +25,8 @@ pub enum Template {
     Ip4([u8; 64], Arc<Vec<(u32, u16)>>),
     /// An IPv6 frame whose destination differs.
     Ip6([u8; 80], Arc<Vec<u128>>),
+    /// A longer IPv6 frame whose destination differs.
+    Segments(Vec<u8>, Arc<Vec<u128>>),
 }
 
 /// Makes the packets of one path, one after another.
@@ -62,6 +64,10 @@ impl Maker {
             }
             Template::Ip6(frame, destinations) => {
                 bytes[..74].copy_from_slice(&frame[..74]);
+                bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
+            }
+            Template::Segments(frame, destinations) => {
+                bytes[..frame.len()].copy_from_slice(frame);
                 bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
             }
         }

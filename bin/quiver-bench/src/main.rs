@@ -12,6 +12,7 @@ mod measure;
 mod paths;
 mod population;
 mod report;
+mod segments;
 
 use std::path::PathBuf;
 

@@ -101,8 +101,8 @@ impl Router {
         quiver_urpf::register(&mut registry);
         quiver_cop::register(&mut registry);
         quiver_pbr::register(&mut registry);
-        quiver_reassembly::register(&mut registry);
         quiver_srv6::register(&mut registry);
+        quiver_reassembly::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         let (mut maker, mut ender) =

@@ -9,6 +9,7 @@ use quiver_wire::{Header, MacAddress};
 
 use crate::device::Template;
 use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
+use crate::segments::{self, Carried};
 
 /// Prefixes of the full tables.
 const FULL_IP4: usize = 1_000_000;
@@ -52,6 +53,8 @@ pub enum Work {
     Encapsulate4,
     /// Put an SRv6 header before frames.
     EncapsulateFrames,
+    /// Follow segments. The bare loop passes packets on: what segments cost is held against `ip6-1`.
+    Segments,
 }
 
 impl Work {
@@ -132,6 +135,8 @@ pub enum Routes {
     Hosts4(u32),
     /// So many IPv6 host routes, likewise.
     Hosts6(u32),
+    /// So many local SIDs, one after the other.
+    LocalSids(u32),
 }
 
 /// How destinations are drawn.
@@ -145,6 +150,8 @@ pub enum Packets {
     Ip4 { count: u32, random: bool },
     /// IPv6 addresses from 2001:db8:: on.
     Ip6 { count: u32 },
+    /// Packets to so many local SIDs, at random.
+    Segments { carried: Carried, sids: u32 },
     /// Prefixes of the full table by popularity.
     FullZipf,
     /// Prefixes of the full table, all alike.
@@ -260,7 +267,45 @@ pub fn all() -> Vec<Path> {
             .collect();
     paths.extend(cold);
     paths.extend(tagged());
+    paths.extend(segment_paths());
     paths
+}
+
+/// Local SIDs, one behaviour each, and packets with a list of two segments.
+fn segment_paths() -> Vec<Path> {
+    const NEXT: &str = "ip route add 2001:db8::/128 via 2001:db8:ffff::2 bench1";
+    const OUT4: &str = "ip route add 20.0.0.0/32 via 10.1.0.2 bench1";
+    const TABLE: &str = "ip6 table add 10";
+    const NEXT10: &str = "ip route add 2001:db8::/128 table 10 via 2001:db8:ffff::2 bench1";
+    let of = |name: &str, carried, behavior: &str, before: &[&str]| {
+        let sid = format!("sr localsid address {} behavior {behavior}", segments::SID);
+        let setup: Vec<&str> = before.iter().copied().chain([sid.as_str()]).collect();
+        let packets = Packets::Segments { carried, sids: 1 };
+        let length = segments::frame(carried).len();
+        Path { length, ..path(name, Work::Segments, packets, &setup, None) }
+    };
+    let many = |name: &str, sids| Path {
+        length: segments::frame(Carried::Udp).len(),
+        ..path(
+            name,
+            Work::Segments,
+            Packets::Segments { carried: Carried::Udp, sids },
+            &[NEXT],
+            Some(Routes::LocalSids(sids)),
+        )
+    };
+    vec![
+        of("srv6-end", Carried::Udp, "end", &[NEXT]),
+        of("srv6-end-psp", Carried::Udp, "end psp", &[NEXT]),
+        of("srv6-endx", Carried::Udp, "end.x bench1 2001:db8:ffff::2", &[]),
+        of("srv6-endt", Carried::Udp, "end.t 10", &[TABLE, NEXT10]),
+        of("srv6-enddx4", Carried::Ip4, "end.dx4 bench1 10.1.0.2", &[]),
+        of("srv6-enddx6", Carried::Ip6, "end.dx6 bench1 2001:db8:ffff::2", &[]),
+        of("srv6-enddt4", Carried::Ip4, "end.dt4 0", &[OUT4]),
+        of("srv6-enddt6", Carried::Ip6, "end.dt6 0", &[NEXT]),
+        of("srv6-enddx2", Carried::Frame, "end.dx2 bench1", &[]),
+        many("srv6-end-100k", 100_000),
+    ]
 }
 
 /// Virtual reassembly on the receiving interface, and packets that are no fragments.
@@ -397,6 +442,11 @@ impl Path {
                 let pairs = pairs.map(|(to, from)| [octets(to), octets(from)]).collect();
                 Template::Stations(padded(&ip4_frame(0x1400_0000)), Arc::new(pairs))
             }
+            Packets::Segments { carried, sids } => {
+                let base = segments::SID.to_bits();
+                let destinations = (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
+                Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
+            }
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => {
                 ip4_template((0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32))
@@ -463,6 +513,11 @@ impl Path {
             Some(Routes::FullIp6) => Box::new(std::iter::once(lines6(internet_ip6(FULL_IP6, 1)))),
             Some(Routes::Hosts4(count)) => Box::new(files(count).map(|(from, to)| {
                 lines4((from..to).map(|i| format!("{}/32", Ipv4Addr::from_bits(0x1400_0000 + i))))
+            })),
+            Some(Routes::LocalSids(count)) => Box::new(files(count).map(|(from, to)| {
+                let sid = |i| Ipv6Addr::from_bits(segments::SID.to_bits() + u128::from(i));
+                let line = |i| format!("sr localsid address {} behavior end\n", sid(i));
+                (from..to).map(line).collect()
             })),
             Some(Routes::Hosts6(count)) => Box::new(files(count).map(|(from, to)| {
                 let base = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
