@@ -2,6 +2,7 @@
 
 use quiver_core::buffer::BufferCache;
 use quiver_core::clock::Clock;
+use quiver_core::cpu::Body;
 use quiver_core::device::RxQueue;
 use quiver_core::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
@@ -233,7 +234,7 @@ impl Transmitter {
             let measurement = measurement.wrapping_add(u8::from(batch.is_counted));
             let begun_ns = self.clock.now_ns();
             let order = Order { clock: &self.clock, leg, batch, measurement };
-            let made = order.write_all(source, cx, frame);
+            let made = cx.variant.run(Writing { order, source, cx, frame });
             leg.advance(batch, made, begun_ns);
             room -= made;
             self.burst += made;
@@ -267,8 +268,26 @@ macro_rules! kernel {
     };
 }
 
+/// The loops that write frames, compiled in the form that they run in.
+struct Writing<'a, 'p> {
+    order: Order<'a>,
+    source: &'a mut Source,
+    cx: &'a mut Context<'p>,
+    frame: &'a mut Frame,
+}
+
+impl Body for Writing<'_, '_> {
+    type Answer = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        self.order.write_all(self.source, self.cx, self.frame)
+    }
+}
+
 impl Order<'_> {
     /// Make its frames by the kernel that fits; how many there were buffers for.
+    #[inline(always)]
     fn write_all(&self, source: &mut Source, cx: &mut Context<'_>, frame: &mut Frame) -> u64 {
         let source = match source {
             Source::Made(made) => &mut **made,

@@ -107,8 +107,21 @@ impl Reciprocal {
     /// `number` / d.
     #[inline(always)]
     fn of(self, number: u64) -> u64 {
-        if self.times == 0 { number } else { ((u128::from(number) * u128::from(self.times)) >> 64) as u64 }
+        if self.times == 0 { number } else { upper_half(number, self.times) }
     }
+
+    /// `number` % d.
+    #[inline(always)]
+    pub fn rest_of(self, number: u64) -> u64 {
+        number - self.of(number) * self.divisor
+    }
+}
+
+/// The upper half of the product with a number below 2^32, in multiplications that vectors have.
+#[inline(always)]
+pub fn upper_half(number: u64, times: u64) -> u64 {
+    let number = number & 0xffff_ffff;
+    (number * (times >> 32) + ((number * (times & 0xffff_ffff)) >> 32)) >> 32
 }
 
 /// Two columns, the first to be filled from the second.
@@ -133,8 +146,8 @@ pub fn checksum_of(sum: u64) -> u64 {
 }
 
 impl Step {
-    /// Fill a column.
-    #[inline]
+    /// Fill a column. Compiled into the form that [`Program::run`](super::program::Program::run) runs in.
+    #[inline(always)]
     pub fn run(&mut self, columns: &mut [Column]) {
         match self {
             Step::Draw { into, index } => {
@@ -145,8 +158,7 @@ impl Step {
             Step::Digit { into, from, divisor, count } => {
                 let Some((into, from)) = pair(columns, *into, *from) else { return };
                 for (into, number) in into.iter_mut().zip(from) {
-                    let above = divisor.of(*number);
-                    *into = above - count.of(above) * count.divisor;
+                    *into = count.rest_of(divisor.of(*number));
                 }
             }
             Step::Count { into, from, first, step, mask } => {
@@ -194,6 +206,7 @@ fn finished(sum: u64, zero: u64) -> u64 {
 }
 
 /// Checksums over `N` columns, in one go.
+#[inline(always)]
 fn check<const N: usize>(base: u64, terms: &[Term], zero: u64, columns: &[Column]) -> Column {
     let mut from = [&[0; CHUNK]; N];
     let mut shifts = [0; N];
@@ -203,13 +216,19 @@ fn check<const N: usize>(base: u64, terms: &[Term], zero: u64, columns: &[Column
             from[place] = column;
         }
     }
-    std::array::from_fn(|frame| {
-        let parts = (0..N).map(|place| under_checksum(from[place][frame], shifts[place]));
-        finished(base + parts.sum::<u64>(), zero)
-    })
+    let mut sums = [0; CHUNK];
+    for (frame, into) in sums.iter_mut().enumerate() {
+        let mut sum = base;
+        for place in 0..N {
+            sum += under_checksum(from[place][frame], shifts[place]);
+        }
+        *into = finished(sum, zero);
+    }
+    sums
 }
 
 /// Checksums over any number of columns, one after the other.
+#[inline(always)]
 fn check_many(base: u64, terms: &[Term], zero: u64, columns: &[Column]) -> Column {
     let mut sums = [base; CHUNK];
     for term in terms {
@@ -218,7 +237,10 @@ fn check_many(base: u64, terms: &[Term], zero: u64, columns: &[Column]) -> Colum
             *sum += under_checksum(*value, term.shift);
         }
     }
-    sums.map(|sum| finished(sum, zero))
+    for sum in &mut sums {
+        *sum = finished(*sum, zero);
+    }
+    sums
 }
 
 /// Where a column's bits go in a window.
@@ -226,9 +248,14 @@ fn check_many(base: u64, terms: &[Term], zero: u64, columns: &[Column]) -> Colum
 pub struct Place {
     /// Which column.
     pub column: usize,
-    /// To the left; below 0: to the right. What is pushed out belongs to another window.
-    pub shift: i32,
+    /// To the left, below 64. What is pushed out belongs to another window.
+    pub left: u32,
+    /// Or to the right, below 64.
+    pub right: u32,
 }
+
+/// Bytes of a window.
+pub const WINDOW_BYTES: usize = 8;
 
 /// Eight bytes of the frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,18 +269,34 @@ pub struct Window {
 }
 
 impl Window {
-    /// Put its words together, as numbers.
-    #[inline]
+    /// Put its words together, in the byte order of the frame.
+    #[inline(always)]
     pub fn fill(&self, words: &mut Column, columns: &[Column]) {
-        *words = [self.base; CHUNK];
-        for place in &self.places {
-            let Some(column) = columns.get(place.column) else { continue };
-            let count = place.shift.unsigned_abs();
-            if place.shift >= 0 {
-                words.iter_mut().zip(column).for_each(|(word, value)| *word |= value << (count & 63));
-            } else {
-                words.iter_mut().zip(column).for_each(|(word, value)| *word |= value >> (count & 63));
+        match self.places.len() {
+            1 => self.fill_from::<1>(words, columns),
+            2 => self.fill_from::<2>(words, columns),
+            3 => self.fill_from::<3>(words, columns),
+            4 => self.fill_from::<4>(words, columns),
+            // Eight bytes hold eight fields of a byte or more, and bits beside them.
+            _ => self.fill_from::<{ 8 * WINDOW_BYTES }>(words, columns),
+        }
+    }
+
+    /// Of up to `N` places, in one go.
+    #[inline(always)]
+    fn fill_from<const N: usize>(&self, words: &mut Column, columns: &[Column]) {
+        let mut from = [(&[0; CHUNK], 0, 0); N];
+        for (slot, place) in from.iter_mut().zip(&self.places) {
+            if let Some(column) = columns.get(place.column) {
+                *slot = (column, place.left & 63, place.right & 63);
             }
+        }
+        for (frame, into) in words.iter_mut().enumerate() {
+            let mut word = self.base;
+            for (column, left, right) in &from {
+                word |= (column[frame] << left) >> right;
+            }
+            *into = word.to_be();
         }
     }
 }

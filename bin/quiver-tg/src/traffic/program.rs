@@ -1,6 +1,8 @@
 //! From a stream's layout to the steps that make its frames.
 
-use super::column::{CHUNK, Column, Place, Reciprocal, Step, Term, Window, checksum_of};
+use quiver_core::cpu::{Body, Variant};
+
+use super::column::{CHUNK, Column, Place, Reciprocal, Step, Term, WINDOW_BYTES, Window, checksum_of};
 use super::values::{Index, ValuesError, read};
 use crate::profile::layout::{Checksum, Part, set_bits};
 use crate::profile::scalar::greatest;
@@ -8,8 +10,6 @@ use crate::profile::{Flows, RUN_VALUES_MAX, Sizes, Stream, Together, Values};
 
 /// Templates are as long as a multiple of this, so that they are copied in wide pieces.
 pub const PIECE_BYTES: usize = 64;
-/// Bytes of a window.
-const WINDOW_BYTES: usize = 8;
 
 /// How long the frames are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,30 @@ pub struct Program {
     pub length: FrameLength,
     /// Where the windows stand.
     pub windows: Box<[Window]>,
-    /// Their words for the next frames.
+    /// Their words for the next frames, in the byte order of the frame.
     pub words: Box<[Column]>,
     /// The columns behind them.
     pub columns: Box<[Column]>,
     steps: Box<[Step]>,
+    variant: Variant,
+}
+
+/// The loops of a program, compiled in the form that they run in.
+struct Filling<'a>(&'a mut Program);
+
+impl Body for Filling<'_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Program { steps, columns, windows, words, .. } = self.0;
+        for step in steps {
+            step.run(columns);
+        }
+        for (window, words) in windows.iter().zip(words) {
+            window.fill(words, columns);
+        }
+    }
 }
 
 /// Bits of the frame that a column fills, at most 64.
@@ -67,17 +86,14 @@ impl Program {
         let words = vec![[0; CHUNK]; windows.len()].into_boxed_slice();
         let columns = vec![[0; CHUNK]; draft.columns].into_boxed_slice();
         let (template, steps) = (draft.template.into_boxed_slice(), draft.steps.into_boxed_slice());
-        Ok(Program { template, length, windows, words, columns, steps })
+        let variant = Variant::best();
+        Ok(Program { template, length, windows, words, columns, steps, variant })
     }
 
     /// Make the words of the next [`CHUNK`] frames.
+    #[inline(never)]
     pub fn run(&mut self) {
-        for step in &mut self.steps {
-            step.run(&mut self.columns);
-        }
-        for (window, words) in self.windows.iter().zip(&mut self.words) {
-            window.fill(words, &self.columns);
-        }
+        self.variant.run(Filling(self));
     }
 
     /// Bytes from the start that every copy must have: the windows stand in them.
@@ -328,7 +344,8 @@ impl Draft {
         let place = |f: &Filled| {
             let is_inside = f.bit < end && f.bit + f.bits > start;
             let shift = end as i64 - (f.bit + f.bits) as i64;
-            is_inside.then_some(Place { column: f.column, shift: shift as i32 })
+            let (left, right) = (shift.max(0) as u32, (-shift).max(0) as u32);
+            is_inside.then_some(Place { column: f.column, left, right })
         };
         let bytes = self.template.get(at..).and_then(|rest| rest.first_chunk::<WINDOW_BYTES>());
         let base = u64::from_be_bytes(bytes.copied().unwrap_or_default());

@@ -1,8 +1,21 @@
 //! Seeded numbers: uniform, and zipf over N without a table of N weights.
 
+use super::column::upper_half;
+
 /// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, good enough to choose flows.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
+
+/// From one state to the next.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The bits of a state.
+#[inline(always)]
+fn mixed(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
 
 impl Random {
     /// The same seed gives the same numbers for ever.
@@ -13,11 +26,23 @@ impl Random {
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(STEP);
+        mixed(self.0)
+    }
+
+    /// The next ones, each in 0..`count`: as many calls of [`below`](Self::below).
+    #[inline(always)]
+    pub fn fill_below(&mut self, count: u64, out: &mut [u64]) {
+        let start = self.0;
+        self.0 = start.wrapping_add(STEP.wrapping_mul(out.len() as u64));
+        if count > u64::from(u32::MAX) {
+            let mut random = Random(start);
+            return out.iter_mut().for_each(|value| *value = random.below(count));
+        }
+        for (place, value) in out.iter_mut().enumerate() {
+            let state = start.wrapping_add(STEP.wrapping_mul(place as u64 + 1));
+            *value = upper_half(count, mixed(state));
+        }
     }
 
     /// In [0, 1).
@@ -111,6 +136,18 @@ mod tests {
                 let expected = weight / all * f64::from(draws);
                 let slack = 5.0 * expected.sqrt() + 1.0;
                 assert!((f64::from(seen[k]) - expected).abs() < slack, "exponent {exponent}, k {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_drawn_together_are_those_drawn_one_by_one() {
+        for count in [1, 2, 1_000_000, 16_777_216, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+            let (mut together, mut alone) = (Random::new(count), Random::new(count));
+            for _ in 0..3 {
+                let mut drawn = [0; 64];
+                together.fill_below(count, &mut drawn);
+                assert_eq!(drawn, std::array::from_fn(|_| alone.below(count)), "{count}");
             }
         }
     }

@@ -189,7 +189,7 @@ impl Made {
             (self.program.windows.first_chunk::<WINDOWS>(), self.program.words.first_chunk::<WINDOWS>())
         {
             for (window, words) in windows.iter().zip(words) {
-                put(frame, window.at, words[place % CHUNK].to_be_bytes());
+                put(frame, window.at, words[place % CHUNK].to_ne_bytes());
             }
         }
         put(frame, length - STAMP_BYTES, *stamp);
@@ -210,7 +210,7 @@ impl Made {
     #[inline(always)]
     fn fill(&self, frame: &mut [u8], place: usize) {
         for (window, words) in self.program.windows.iter().zip(&self.program.words) {
-            put(frame, window.at, words[place % CHUNK].to_be_bytes());
+            put(frame, window.at, words[place % CHUNK].to_ne_bytes());
         }
     }
 

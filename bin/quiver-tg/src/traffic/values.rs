@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::column::CHUNK;
+use super::column::{CHUNK, Reciprocal};
 use super::random::{Random, Zipf};
 use crate::profile::field::{LIST_VALUES_MAX, Order, Turn, of_line};
 use crate::profile::scalar::Kind;
@@ -11,6 +11,9 @@ use crate::profile::scalar::Kind;
 const DRAWS_MIN: u64 = 1 << 16;
 /// Zipf draws made ahead: at most.
 const DRAWS_MAX: u64 = 1 << 20;
+
+/// A count that is divided by with a reciprocal, which takes numbers below 2^24: at most.
+const ROUNDS_MAX: u64 = (1 << 24) - CHUNK as u64;
 
 /// Why a field's values cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +72,8 @@ pub enum Index {
         count: u64,
         /// The next.
         next: u64,
+        /// Of the count, if it is small.
+        rounds: Option<Reciprocal>,
     },
     /// Counted down.
     Down {
@@ -99,7 +104,9 @@ impl Index {
     pub fn new(count: u64, turn: &Turn, seed: u64) -> Index {
         let mut random = Random::new(turn.seed.unwrap_or(seed));
         match turn.order.unwrap_or_default() {
-            Order::Sequential => Index::Up { count, next: 0 },
+            Order::Sequential => {
+                Index::Up { count, next: 0, rounds: (count <= ROUNDS_MAX).then(|| Reciprocal::new(count)) }
+            }
             Order::Decrement => Index::Down { count, next: count },
             Order::Random => Index::Uniform { count, random },
             Order::Zipf => {
@@ -112,15 +119,20 @@ impl Index {
     }
 
     /// The next ones.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, out: &mut [u64; CHUNK]) {
         match self {
-            Index::Up { count, next } => {
+            Index::Up { count, next, rounds } => {
                 if *next + CHUNK as u64 <= *count {
                     for (place, value) in out.iter_mut().enumerate() {
                         *value = *next + place as u64;
                     }
                     *next += CHUNK as u64;
+                } else if let Some(rounds) = rounds {
+                    for (place, value) in out.iter_mut().enumerate() {
+                        *value = rounds.rest_of(*next + place as u64);
+                    }
+                    *next = rounds.rest_of(*next + CHUNK as u64);
                 } else {
                     for value in out.iter_mut() {
                         *next = if *next >= *count { 0 } else { *next };
@@ -136,9 +148,7 @@ impl Index {
                 }
             }
             Index::Uniform { count, random } => {
-                for value in out.iter_mut() {
-                    *value = random.below(*count);
-                }
+                random.fill_below(*count, out);
             }
             Index::Table { places, next } => {
                 for value in out.iter_mut() {
