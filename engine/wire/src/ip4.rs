@@ -112,6 +112,12 @@ impl Ip4Header {
         self.identification.get()
     }
 
+    /// Sets what the fragments of one packet have in common; the checksum is not touched.
+    #[inline(always)]
+    pub fn set_identification(&mut self, identification: u16) {
+        self.identification.set(identification);
+    }
+
     /// The packet must not be fragmented.
     #[inline(always)]
     pub fn dont_fragment(&self) -> bool {
