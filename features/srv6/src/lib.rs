@@ -6,6 +6,7 @@ mod csid;
 mod endpoint;
 mod headend;
 mod local_sids;
+mod mobile;
 mod proxy;
 
 use quiver_control::{Registry, order};
@@ -24,6 +25,7 @@ pub fn register(registry: &mut Registry) {
     let mut kinds = endpoint::register(registry, local_sids.lines());
     kinds.extend(csid::register(registry, local_sids.lines()));
     kinds.extend(proxy::register(registry, local_sids.lines()));
+    kinds.extend(mobile::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
     headend::register(registry);
     registry.running_config(order::ROUTES, commands::write_config);

@@ -13,7 +13,7 @@ pub(crate) mod inside;
 pub(crate) mod line;
 pub(crate) mod reasons;
 pub(crate) mod segments;
-mod tables_held;
+pub(crate) mod tables_held;
 mod vlan_tables;
 pub(crate) mod ways;
 pub(crate) mod words;
@@ -25,7 +25,7 @@ use quiver_tables::CountedLines;
 
 use crate::headend::binding;
 use crate::local_sids::Kind;
-use crate::{csid, proxy};
+use crate::{csid, mobile, proxy};
 
 pub use dt::DecapsulateLookUp;
 pub use dx::DecapsulateCross;
@@ -35,7 +35,7 @@ pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
-pub(crate) const LOCAL_NODES: [&str; 16] = [
+pub(crate) const LOCAL_NODES: [&str; 20] = [
     "ip6-local",
     end::NODE,
     end_x::NODE,
@@ -52,6 +52,10 @@ pub(crate) const LOCAL_NODES: [&str; 16] = [
     proxy::NODES[0],
     proxy::NODES[1],
     proxy::NODES[2],
+    mobile::LOCAL_NODES[0],
+    mobile::LOCAL_NODES[1],
+    mobile::LOCAL_NODES[2],
+    mobile::LOCAL_NODES[3],
 ];
 
 /// Register the nodes of RFC 8986's behaviours; returns what the command knows of them.

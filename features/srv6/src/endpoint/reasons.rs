@@ -13,7 +13,7 @@ quiver_core::reasons! {
         /// RFC 8200 §4.1.
         Extensions = "extension-headers", "more than 8 extension headers, or a hop-by-hop header that is not the first";
         /// RFC 8986 §4.1, S05.
-        HopLimit = "hop-limit", "packets with segments left whose hop limit ends here; senders hear `time exceeded`";
+        HopLimit = "hop-limit", "packets whose hop limit ends here; senders hear `time exceeded`";
         /// RFC 8986 §4.1, S09.
         ListWrong = "segment-list-wrong", "last entry beyond the SRH, or segments left beyond the list; senders hear `parameter problem`";
         /// RFC 8986 §4.4, S02.
@@ -21,7 +21,7 @@ quiver_core::reasons! {
         /// RFC 8200 §4.4.
         RoutingType = "routing-type-unknown", "segments left in a routing header that is no SRH; senders hear `parameter problem`";
         /// RFC 8754 §2, RFC 4291 §2.
-        NextSegment = "next-segment-wrong", "the next segment is a group, a loopback or the unspecified address";
+        NextSegment = "next-segment-wrong", "the next segment is a group, a loopback or the unspecified address, or there is none";
         /// RFC 8986 §4.1.1.
         UpperLayer = "upper-layer-not-allowed", "what follows the headers is not for this SID; senders hear `parameter problem`";
         /// An inner packet.
@@ -40,6 +40,30 @@ quiver_core::reasons! {
         NotConfigured = "not-configured", "the SID or what it leads to is not there any more";
         /// Down.
         InterfaceDown = "interface-down", "the interface that the SID leads to is down";
+        /// RFC 9433 §6.7.
+        NotGtpu = "not-gtp-u", "not GTP-U, at a gateway for nothing else: another protocol or UDP port";
+        /// TS 29.281 §5.1.
+        GtpuWrong = "gtp-u-wrong", "GTP-U of another version than 1, longer than its datagram, or in one with a wrong length or checksum";
+        /// TS 29.281 §5.2.
+        GtpuExtensions = "gtp-u-extensions", "GTP-U extension headers that do not end, or one that must be understood and is not";
+        /// TS 29.281 §6.1.
+        Message = "gtp-u-message", "a GTP-U message that segments cannot carry, or segments that carry none that is known";
+        /// RFC 9433 §6.6.
+        AddressWrong = "address-wrong", "an address in a SID, or one that an answer would go to, is no host's";
+        /// 16 bits.
+        TooLong = "too-long", "with other headers the packet is longer than an IP packet can be";
+        /// Too many headers in front already.
+        NoHeadroom = "no-headroom", "no room in the buffer for other headers";
+        /// Left to a device that will not see it.
+        Unsegmented = "unsegmented", "a large packet whose segments were left to a device; tunnels carry it whole only";
+        /// The sender hears of it.
+        TooBig = "too-big", "packets that with other headers are longer than the outgoing MTU; senders hear of it";
+        /// RFC 2473 §7.
+        Fragmented = info "to-fragment", "packets that cannot be made smaller: what they become is fragmented";
+        /// TS 29.281 §7.2.
+        EchoAnswered = info "gtp-u-echo-answered", "GTP-U echo requests that were answered";
+        /// Not a user's packet.
+        Carried = info "gtp-u-messages", "GTP-U messages other than users' packets that went on";
         /// RFC 9259.
         ForUs = info "for-the-router", "packets to a SID itself, as echo requests";
         /// RFC 9259 §2.1.

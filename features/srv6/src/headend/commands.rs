@@ -11,19 +11,34 @@ use quiver_wire::ip6::address;
 use super::policies::Policies;
 use super::policy::{Behavior, List, New, Policy, Wanted, no_policy};
 use crate::commands::GROUP;
+use crate::mobile;
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "sr policy add bsid <bsid:ip6> (next <sid:ip6>)... {[weight <:1-65535>] [fib-table <fib-table:u32>] \
-             [spray] [encap|encap.red|insert|insert.red] [hmac <hmac:u32>]}",
+            format!(
+                "sr policy add bsid <bsid:ip6> ((next <sid:ip6>)... {{[weight <:1-65535>] [fib-table <fib-table:u32>] \
+                 [spray] [encap|encap.red|insert|insert.red] [hmac <hmac:u32>]}} | {})",
+                mobile::POLICY_SYNTAX
+            )
+            .leak(),
         )
         .group(GROUP)
         .help("Add an SR policy: a list of segments that packets are sent along")
         .details(
             "Packets are steered into it by `sr steer`, or come to its binding SID with segments left. Without a word \
              it encapsulates. The reduced forms leave the first segment out of the list. The binding SID stands in \
-             table 0 or `fib-table`, where first segments are looked up, too.",
+             table 0 or `fib-table`, where first segments are looked up, too. With `behavior` it is a gateway of the \
+             mobile user plane (H.M.GTP4.D, RFC 9433 §6.7), which GTP-U over IPv4 is steered into: the IPv4 destination \
+             and the session stand in the SID behind `sr-prefix`, the IPv4 source and UDP port in the outer source \
+             behind `v6src_prefix`.",
+        )
+        .word("t.m.gtp4.d", "from GTP-U over IPv4 to SRv6, by its older name")
+        .word("h.m.gtp4.d", "from GTP-U over IPv4 to SRv6")
+        .word("nhtype", "what users' packets are; without it, what the first bits of each say")
+        .word("drop-in", "echo requests are for the other end; without it, they are answered")
+        .example(
+            "sr policy add bsid fc00:0:1::d behavior t.m.gtp4.d fc01::/32 v6src_prefix fc00:0:1::/64 nhtype ipv4",
         )
         .word("next", "a segment, in the order of the path")
         .word("weight", "the list's share of the flows, relative to other lists; 1")
@@ -44,7 +59,10 @@ pub(super) fn register(registry: &mut Registry) {
             .example("sr policy del bsid fc00:0:f::1")
             .run(|engine: &mut Engine, args| {
                 let bsid = args.get("bsid")?;
-                engine.with(|engine, policies: &mut Policies| policies.delete(engine, bsid))?;
+                match mobile::delete(engine, bsid) {
+                    Some(done) => done?,
+                    None => engine.with(|engine, policies: &mut Policies| policies.delete(engine, bsid))?,
+                }
                 Ok(Output::none())
             }),
     );
@@ -98,6 +116,9 @@ fn wanted(args: &Args<'_>) -> Result<Wanted, Refusal> {
 fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let bsid = args.get("bsid")?;
     check_sid(args, "bsid", bsid)?;
+    if mobile::is_gateway(args)? {
+        return mobile::add(engine, args, bsid);
+    }
     let (family, id) = (Family::Ip6, args.or("fib-table", 0u32)?);
     let table = crate::local_sids::fib(engine)?.table_index(family, id);
     let table =
@@ -151,7 +172,9 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let Some(policies) = engine.get::<Policies>() else {
         return Err(Refusal::new("the SR policies are being changed"));
     };
-    if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none()) {
+    let gateways = mobile::shown(engine);
+    let is_gateway = |bsid: &Ipv6Addr| gateways.iter().any(|(gateway, ..)| gateway == bsid);
+    if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none() && !is_gateway(bsid)) {
         return Err(no_policy(bsid));
     }
     let mut table = Table::new([
@@ -181,6 +204,11 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             let row = row.cell(Cell::new(path_words(list), segments));
             row.cell(list.weight).cell(packets).cell(bytes);
         }
+    }
+    for (bsid, id, words, [packets, bytes]) in
+        gateways.into_iter().filter(|(bsid, ..)| only.is_none_or(|only| only == *bsid))
+    {
+        table.row().cell(bsid.to_string()).cell(id).cell(words).cell(packets).cell(bytes);
     }
     Ok(Output::none().table("policies", table).table("lists", lists))
 }

@@ -40,7 +40,7 @@ pub(super) struct About {
 
 /// The label of a flow (RFC 6437 §3, RFC 8986 §5.1): 20 bits of its hash, never 0.
 #[inline(always)]
-pub(super) fn flow_label(hash: u32) -> u32 {
+pub(crate) fn flow_label(hash: u32) -> u32 {
     (hash.wrapping_mul(SPREAD) >> 12).max(1)
 }
 

@@ -10,6 +10,7 @@ mod hmac_input;
 mod inner;
 mod insert;
 mod keys;
+mod lent;
 mod outer_commands;
 mod policies;
 mod policy;
@@ -31,9 +32,11 @@ use inner::Inner;
 use policies::Policies;
 use steering::Steerings;
 
+pub(crate) use departure::flow_label;
 pub use encaps::Encaps;
 pub use encaps_l2::{EncapsL2, SteerL2};
 pub use insert::Insert;
+pub(crate) use lent::{lend, take_back};
 
 /// The rows of every worker.
 type Rows = Arc<[Arc<WorkerHeaderRows>]>;

@@ -4,7 +4,7 @@
 //! own for each kind of packet that is steered ([`Kind`]); steering is a route that is resolved by that one. So a
 //! policy that changes is one store for each, whatever is steered into it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ const HOLDER: &str = "an SR policy (`show sr policies`)";
 /// All policies, and what is steered into them.
 pub(super) struct Policies {
     policies: BTreeMap<Ipv6Addr, Policy>,
+    /// Binding SIDs of policies that stand elsewhere.
+    pub lent: BTreeSet<Ipv6Addr>,
     rows: HeaderRows,
     sprayed: Sprayed,
     free_slots: Vec<u32>,
@@ -53,11 +55,11 @@ fn plus(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
 }
 
 /// The prefix of a binding SID.
-fn host(address: Ipv6Addr) -> IpPrefix {
+pub(super) fn host(address: Ipv6Addr) -> IpPrefix {
     IpPrefix::V6(Prefix::new(address.to_bits(), 128))
 }
 
-fn fib(engine: &mut Engine) -> Result<&mut Fib, Refusal> {
+pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, Refusal> {
     crate::local_sids::fib(engine)
 }
 
@@ -66,6 +68,7 @@ impl Policies {
     pub fn new(graph: &GraphBuilder, steerings: Steerings) -> Result<Policies, MemoryError> {
         Ok(Policies {
             policies: BTreeMap::new(),
+            lent: BTreeSet::new(),
             rows: HeaderRows::new("segment lists", graph.workers(), graph.epochs())?,
             sprayed: Arc::new(PublishedSlots::new(graph.epochs(), POLICIES_MAX * Kind::ALL.len())),
             free_slots: (0..POLICIES_MAX as u32).rev().collect(),
@@ -118,7 +121,7 @@ impl Policies {
         self.tables?.get(kind as usize).copied()
     }
 
-    fn tables(&mut self, fib: &mut Fib) -> Result<[u32; 3], FibError> {
+    pub fn tables(&mut self, fib: &mut Fib) -> Result<[u32; 3], FibError> {
         if let Some(tables) = self.tables {
             return Ok(tables);
         }
@@ -231,8 +234,8 @@ impl Policies {
     }
 
     /// May a binding SID stand there?
-    fn check(&self, fib: &Fib, bsid: Ipv6Addr, table: u32) -> Result<(), Refusal> {
-        if self.policies.contains_key(&bsid) {
+    pub fn check(&self, fib: &Fib, bsid: Ipv6Addr, table: u32) -> Result<(), Refusal> {
+        if self.policies.contains_key(&bsid) || self.lent.contains(&bsid) {
             return Err(Refusal::new(format!("SR policy {bsid} exists already"))
                 .remedy(format!("sr policy mod bsid {bsid} …, or sr policy del bsid {bsid}")));
         }
@@ -282,15 +285,21 @@ impl Policies {
         Ok(())
     }
 
+    /// Is nothing steered into it?
+    pub fn check_unused(&self, engine: &Engine, bsid: Ipv6Addr) -> Result<(), Refusal> {
+        match self.steerings.first_into(engine, bsid) {
+            Some(what) => Err(Refusal::new(format!("{what} is steered into SR policy {bsid}"))
+                .remedy(format!("sr steer del {what} via bsid {bsid}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Delete a policy that nothing is steered into.
     pub fn delete(&mut self, engine: &mut Engine, bsid: Ipv6Addr) -> Result<(), Refusal> {
         if !self.policies.contains_key(&bsid) {
             return Err(no_policy(bsid));
         }
-        if let Some(what) = self.steerings.first_into(engine, bsid) {
-            let refusal = Refusal::new(format!("{what} is steered into SR policy {bsid}"));
-            return Err(refusal.remedy(format!("sr steer del {what} via bsid {bsid}")));
-        }
+        self.check_unused(engine, bsid)?;
         let Some(policy) = self.policies.remove(&bsid) else { return Ok(()) };
         self.unpublish(engine, bsid, &policy);
         policy.lists.values().for_each(|list| {

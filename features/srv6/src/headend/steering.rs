@@ -106,6 +106,16 @@ fn refusal(what: &str, error: FibError) -> Refusal {
 
 /// The path that follows a policy.
 fn path(policies: &Policies, bsid: Ipv6Addr, kind: Kind) -> Result<Path, Refusal> {
+    let lent = policies.own_table(kind).filter(|_| policies.lent.contains(&bsid));
+    if let Some(table) = lent {
+        return match kind {
+            Kind::Ip4 => Ok(Path::resolved(bsid, Some(table), Some(Only::Host))),
+            _ => Err(Refusal::new(format!(
+                "SR policy {bsid} is for GTP-U over IPv4, not for {}",
+                kind.words()
+            ))),
+        };
+    }
     let policy = policies.get(bsid).ok_or_else(|| no_policy(bsid))?;
     if !policy.behavior.kinds().contains(&kind) {
         let (word, what) = (policy.behavior.word(), kind.words());

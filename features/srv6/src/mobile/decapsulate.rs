@@ -1,0 +1,263 @@
+//! From GTP-U to SRv6: what End.M.GTP6.D, End.M.GTP6.D.Di and H.M.GTP4.D have in common (RFC 9433 §6.3, §6.4, §6.7).
+//! The outer headers of a user's packet are exchanged for the gateway's, into whose SID the session is written.
+
+use std::sync::Arc;
+
+use quiver_core::node::Wiring;
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::Tally;
+use quiver_core::{NodeId, Packet};
+use quiver_tables::ip::{Ip4, Ip6, IpFamily, choose};
+use quiver_tables::{CountedLines, IcmpErrorRequest, WorkerHeaderRows};
+use quiver_wire::gtpu::message;
+use quiver_wire::ip6::MTU_MIN;
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
+
+use super::args::{IP4_BITS, SESSION_BITS, Session};
+use super::arrival::Arrived;
+use super::messages::{self, ELEMENTS_BYTES_MAX, TLV_BYTES_MAX};
+use super::onward::Onward;
+use super::recipe::{Filling, Row, SRH_AT};
+use super::{echo, sums};
+use crate::endpoint::reasons::{Bad, LocalSidDrop};
+use crate::endpoint::ways::Ways;
+use crate::headend::flow_label;
+
+/// The smallest MTU that IPv4 hosts are told of, in bytes (RFC 791: what every link carries).
+const IP4_MTU_MIN: usize = 68;
+/// The longest payload of an IPv6 packet, in bytes.
+const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
+/// The longest header in front of a message.
+const MESSAGE_BYTES_MAX: usize = quiver_tables::header_rows::HEADER_BYTES_MAX + TLV_BYTES_MAX;
+
+/// What the IP header of a GTP-U packet said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came {
+    pub is_ip4: bool,
+    pub class: u8,
+    pub hops: u8,
+    pub source: u128,
+    pub destination: u128,
+    pub may_be_cut: bool,
+}
+
+impl Came {
+    /// Of an IPv4 packet.
+    #[inline(always)]
+    pub fn by_ip4(header: &Ip4Header) -> Came {
+        Came {
+            is_ip4: true,
+            class: header.traffic_class,
+            hops: header.ttl(),
+            source: header.source_bits().into(),
+            destination: header.destination_bits().into(),
+            may_be_cut: !header.dont_fragment(),
+        }
+    }
+
+    /// Of an IPv6 packet.
+    #[inline(always)]
+    pub fn by_ip6(header: &Ip6Header) -> Came {
+        Came {
+            is_ip4: false,
+            class: header.traffic_class(),
+            hops: header.hop_limit(),
+            source: header.source_bits(),
+            destination: header.destination_bits(),
+            may_be_cut: false,
+        }
+    }
+
+    /// What its sender hears when it has no hops left.
+    pub fn time_exceeded(&self) -> IcmpErrorRequest {
+        let kind = if self.is_ip4 { icmp4::kind::TIME_EXCEEDED } else { icmp6::kind::TIME_EXCEEDED };
+        IcmpErrorRequest { kind, code: 0, detail: 0 }
+    }
+
+    /// What its sender hears when it must not be longer than `mtu_bytes`; nothing when what it becomes is
+    /// fragmented: the packet may be, or is as short as it need be.
+    pub fn too_big(&self, length: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
+        let detail = |min: usize| u16::try_from(mtu_bytes.max(min)).unwrap_or(u16::MAX);
+        let (kind, code) = match self.is_ip4 {
+            true => (icmp4::kind::DESTINATION_UNREACHABLE, icmp4::unreachable::FRAGMENTATION_NEEDED),
+            false => (icmp6::kind::PACKET_TOO_BIG, 0),
+        };
+        let min = if self.is_ip4 { IP4_MTU_MIN } else { MTU_MIN };
+        let told = !self.may_be_cut && length > mtu_bytes.max(min);
+        told.then(|| IcmpErrorRequest { kind, code, detail: detail(min) })
+    }
+}
+
+/// The part of a node that does it.
+pub(super) struct Decapsulation {
+    pub ways: Ways,
+    pub rows: Arc<WorkerHeaderRows>,
+    onward: Onward,
+    look_up4: NodeId,
+    look_up6: NodeId,
+}
+
+impl Decapsulation {
+    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerHeaderRows>]) -> Decapsulation {
+        Decapsulation {
+            ways: Ways::new(wiring, lines),
+            rows: rows[wiring.worker.index() % rows.len()].clone(),
+            onward: Onward::new(wiring),
+            look_up4: wiring.node("ip4-lookup"),
+            look_up6: wiring.node("ip6-lookup"),
+        }
+    }
+
+    /// Send a GTP-U message on.
+    #[inline(always)]
+    pub fn send(
+        &self,
+        tally: Tally<'_>,
+        row: u32,
+        came: &Came,
+        arrived: &Arrived,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        let row = Row(self.rows.get(row));
+        if row.0.header_len() == 0 {
+            return Err(LocalSidDrop::NotConfigured.into());
+        }
+        if came.hops <= 1 {
+            return Err(Bad::Complain(came.time_exceeded(), LocalSidDrop::HopLimit));
+        }
+        if arrived.message.message_type != message::G_PDU {
+            return self.send_message(tally, row, came, arrived, packet);
+        }
+        let session = session_of(arrived);
+        let sid = sid(row, came, session);
+        let payload = packet.bytes().get(arrived.at..).unwrap_or_default();
+        let protocol = row.protocol(payload).ok_or(LocalSidDrop::InnerWrong)?;
+        let hash = match protocol {
+            IpProtocol::IPV4 => Ip4::flow_hash(payload),
+            IpProtocol::IPV6 => Ip6::flow_hash(payload),
+            _ => None,
+        };
+        let hash = hash.unwrap_or(session.teid);
+        let group = self.ways.tables.ip6.table(row.table()).lookup(row.first(sid));
+        let (length, count) = (packet.length() - arrived.at, row.0.header_len());
+        let payload_length = count - Ip6Header::LEN + length;
+        if payload_length > PAYLOAD_BYTES_MAX {
+            return Err(LocalSidDrop::TooLong.into());
+        }
+        let fits = payload_length + Ip6Header::LEN <= MTU_MIN || {
+            let total = payload_length + Ip6Header::LEN;
+            self.onward.fits(&self.ways, tally, (group, hash), came, total, packet)?
+        };
+        if !sums::exchange(packet, arrived.at, count) {
+            return Err(LocalSidDrop::Unsegmented.into());
+        }
+        if !packet.pull(arrived.at) {
+            return Err(LocalSidDrop::GtpuWrong.into());
+        }
+        if !packet.push_blocks(row.0.blocks(), count) {
+            return Err(LocalSidDrop::NoHeadroom.into());
+        }
+        let filling = Filling {
+            sid,
+            source: row.source(came.source, arrived.source_port),
+            destination: came.destination,
+            class: came.class,
+            flow_label: flow_label(hash),
+            hops: if fits { came.hops } else { came.hops - 1 },
+            protocol,
+            payload_length: payload_length as u16,
+        };
+        row.fill(packet.bytes_mut(), &filling);
+        row.0.count(payload_length + Ip6Header::LEN);
+        packet.hash = hash;
+        if !fits {
+            packet.set(PacketFlags::OWN);
+            return Ok(choose::<Ip6>(&self.ways.tables.groups, group, packet));
+        }
+        Ok(self.ways.six(group, packet))
+    }
+
+    /// A message that is no user's packet: an echo request is answered, unless the other end is to; others go on.
+    #[cold]
+    #[inline(never)]
+    fn send_message(
+        &self,
+        tally: Tally<'_>,
+        row: Row<'_>,
+        came: &Came,
+        arrived: &Arrived,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        let said = &arrived.message;
+        if said.message_type == message::ECHO_REQUEST && !row.is_drop_in() {
+            echo::answer(came, arrived, packet)?;
+            tally.count(LocalSidDrop::EchoAnswered, 1);
+            return Ok(if came.is_ip4 { self.look_up4 } else { self.look_up6 });
+        }
+        let tag = messages::tag_of(said.message_type).ok_or(LocalSidDrop::Message)?;
+        let row = Row(self.rows.get(row.message()));
+        let sid = sid(row, came, messages::arguments(said.message_type, session_of(arrived), said.sequence));
+        let mut header = [0; MESSAGE_BYTES_MAX];
+        let count = row.0.header_len();
+        let elements = packet.bytes().get(arrived.at..arrived.at + said.payload_len);
+        let elements = elements.filter(|elements| elements.len() <= ELEMENTS_BYTES_MAX);
+        let behind = elements.and_then(|elements| messages::write(elements, header.get_mut(count..)?));
+        let total = count + behind.ok_or(LocalSidDrop::Message)?;
+        header.get_mut(..count).ok_or(LocalSidDrop::NotConfigured)?.copy_from_slice(row.0.header());
+        if let Some([_, length, _, _, _, _, high, low]) = header.get_mut(SRH_AT..SRH_AT + 8) {
+            *length = ((total - SRH_AT) / 8 - 1) as u8;
+            [*high, *low] = tag.to_be_bytes();
+        }
+        let filling = Filling {
+            sid,
+            source: row.source(came.source, arrived.source_port),
+            destination: came.destination,
+            class: came.class,
+            flow_label: flow_label(arrived.message.teid | 1),
+            hops: came.hops,
+            protocol: IpProtocol::NO_NEXT_HEADER,
+            payload_length: (total - Ip6Header::LEN) as u16,
+        };
+        row.fill(&mut header, &filling);
+        rebuild(packet, header.get(..total).unwrap_or_default())?;
+        tally.count(LocalSidDrop::Carried, 1);
+        row.0.count(total);
+        let group = self.ways.tables.ip6.table(row.table()).lookup(row.first(sid));
+        Ok(self.ways.six(group, packet))
+    }
+}
+
+/// The SID of a session.
+#[inline(always)]
+fn sid(row: Row<'_>, came: &Came, session: Session) -> u128 {
+    let value = u128::from(session.bits());
+    match came.is_ip4 {
+        true => row.sid(came.destination << SESSION_BITS | value, IP4_BITS + SESSION_BITS),
+        false => row.sid(value, SESSION_BITS),
+    }
+}
+
+/// The session that a message names.
+#[inline(always)]
+fn session_of(arrived: &Arrived) -> Session {
+    let container = arrived.message.session;
+    Session {
+        qfi: container.map_or(0, |container| container.qfi),
+        reflective: container.is_some_and(|container| container.reflective),
+        teid: arrived.message.teid,
+    }
+}
+
+/// The packet is these bytes and no others. What was left of it to a device is left no more.
+pub(super) fn rebuild(packet: &mut Packet, bytes: &[u8]) -> Result<(), LocalSidDrop> {
+    packet.trim(packet.segment_length());
+    let all = packet.segment_length();
+    if !packet.pull(all) || !packet.push(bytes.len()) {
+        return Err(LocalSidDrop::NoHeadroom);
+    }
+    packet.bytes_mut().copy_from_slice(bytes);
+    packet.clear(PacketFlags::OFFLOAD.and(PacketFlags::L4_CHECKSUM_GOOD));
+    packet.l2_bytes = 0;
+    packet.hash = 0;
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! End.M.GTP4.E (RFC 9433 §6.6): SRv6 to a local SID goes on as GTP-U over IPv4. The SID says to whom and in which
+//! tunnel, the source address says from whom.
+
+use std::cell::Cell;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_tables::counted_lines::CountedLine;
+use quiver_tables::fib::Family;
+use quiver_wire::gtpu::Direction;
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
+
+use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
+use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
+use crate::endpoint::closer::{self, Upper};
+use crate::endpoint::inside::inside_if_plain;
+use crate::endpoint::line::Line;
+use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
+use crate::endpoint::tables_held::TablesHeld;
+use crate::endpoint::ways::Ways;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid-gtp4-e";
+/// In place of a position: the IPv4 source is a fixed one.
+const SOURCE_FIXED: u8 = 0xff;
+
+/// Where the IPv4 source comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// From this bit of the IPv6 source.
+    At(u8),
+    /// This one.
+    Fixed(Ipv4Addr),
+}
+
+/// The control side.
+#[derive(Debug)]
+struct EndMGtp4E {
+    source: Source,
+    direction: Direction,
+    /// The operator's number.
+    table: u32,
+    tables: TablesHeld,
+}
+
+impl Behavior for EndMGtp4E {
+    fn words(&self, _: &Shown<'_>) -> String {
+        let mut words = match self.source {
+            Source::At(bit) => format!("end.m.gtp4.e v4src_position {bit}"),
+            Source::Fixed(source) => format!("end.m.gtp4.e v4src_addr {source}"),
+        };
+        if self.table != 0 {
+            words += &format!(" fib-table {}", self.table);
+        }
+        words + super::direction_words(self.direction)
+    }
+
+    fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
+        let node =
+            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP4.E is not built in"))?;
+        super::check_length(place, IP4_SESSION_PREFIX_MAX, "an IPv4 address and Args.Mob.Session")?;
+        let table = self.tables.hold(engine, Family::Ip4, self.table)?;
+        let (position, source) = match self.source {
+            Source::At(bit) => (bit, 0),
+            Source::Fixed(source) => (SOURCE_FIXED, source.to_bits()),
+        };
+        let is_uplink = u8::from(self.direction == Direction::Uplink);
+        let parts = u32::from_le_bytes([place.prefix.len(), position, is_uplink, 0]);
+        let two = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        Ok(Held { node, words: [two(table, parts), source.into(), 0, 0] })
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        self.tables.release(engine);
+    }
+}
+
+/// `sr-localsid-gtp4-e`, a packet's part of it.
+pub struct SegmentsToMobile4 {
+    ways: Ways,
+    /// Where GTP-U becomes SRv6 again.
+    gateway: NodeId,
+    /// What tells fragments of different packets apart (RFC 6864 §4.2).
+    identification: Cell<u16>,
+}
+
+/// What the addresses of a packet for a SID say.
+struct Told {
+    source: u32,
+    destination: u32,
+    session: Session,
+    source_port: u16,
+}
+
+impl Told {
+    /// Nothing when they are no hosts'.
+    #[inline(always)]
+    fn of(line: CountedLine<'_>, header: &Ip6Header) -> Option<Told> {
+        let [length, position, ..] = (line.word(0) as u32).to_le_bytes();
+        let (from, to) = (header.source_bits(), header.destination_bits());
+        let behind = length.saturating_add(IP4_BITS as u8);
+        let (source, port) = match position {
+            SOURCE_FIXED => (line.word(1) as u32, 0),
+            _ => {
+                let behind = position.saturating_add(IP4_BITS as u8);
+                let has_port = u32::from(behind) + PORT_BITS <= 128;
+                let port = if has_port { args::read(from, behind, PORT_BITS) as u16 } else { 0 };
+                (args::read(from, position, IP4_BITS) as u32, port)
+            }
+        };
+        let told = Told {
+            source,
+            destination: args::read(to, length, IP4_BITS) as u32,
+            session: Session::from_bits(args::read(to, behind, SESSION_BITS)),
+            source_port: source_port(port, header.flow_label()),
+        };
+        let is_host = |address: u32| ip4::address::is_unicast(Ipv4Addr::from_bits(address));
+        (is_host(told.source) && is_host(told.destination)).then_some(told)
+    }
+}
+
+impl SegmentsToMobile4 {
+    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
+        let inside = inside_if_plain(packet);
+        let upper = match encapsulate::is_payload(inside.protocol) && inside.at != 0 {
+            true => Upper { protocol: inside.protocol, at: inside.at, is_fragment: false },
+            false => closer::last(packet)?,
+        };
+        let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
+        if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
+            return self.ways.upper(tally, line, upper, packet);
+        }
+        if header.hop_limit() <= 1 {
+            return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
+        }
+        let told = Told::of(line.0, &header).ok_or(LocalSidDrop::AddressWrong)?;
+        let bytes = packet.length();
+        let out = if is_message {
+            let srh = encapsulate::srh_of(packet)?;
+            tally.count(LocalSidDrop::Carried, 1);
+            encapsulate::leave_elements(packet, srh, told.session, told.source_port)?
+        } else {
+            let direction = super::direction_of((line.0.word(0) >> 16) as u8);
+            let payload = bytes.checked_sub(upper.at).ok_or(LocalSidDrop::Truncated)?;
+            let out = encapsulate::g_pdu(told.session, direction, told.source_port, payload);
+            encapsulate::expose(packet, upper.at, Ip4Header::LEN + out.len())?;
+            out
+        };
+        self.put(&told, &out, header.traffic_class(), header.hop_limit(), packet)?;
+        self.ways.good(line.0, bytes);
+        let next = self.ways.look_up4((line.0.word(0) >> 32) as u32, packet);
+        if next == self.gateway
+            && let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut())
+        {
+            // It stays in the router, and has taken a hop all the same.
+            checksum::decrement_ttl(header);
+        }
+        Ok(next)
+    }
+
+    /// Put IPv4, UDP and GTP-U in front. UDP has no checksum: over IPv4 it needs none (RFC 768).
+    #[inline(always)]
+    fn put(
+        &self,
+        told: &Told,
+        out: &Outgoing,
+        class: u8,
+        hops: u8,
+        packet: &mut Packet,
+    ) -> Result<(), LocalSidDrop> {
+        let mut bytes = [[0; 32]; BYTES_MAX / 32];
+        let all = bytes.as_flattened_mut();
+        let at = out.write(all).and_then(|at| at.checked_sub(Ip4Header::LEN)).ok_or(LocalSidDrop::TooLong)?;
+        let (source, destination) = (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
+        let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
+        let mut header = header.ok_or(LocalSidDrop::TooLong)?;
+        let identification = self.identification.get();
+        self.identification.set(identification.wrapping_add(1));
+        header.traffic_class = class;
+        header.set_identification(identification);
+        header.set_checksum(checksum::header_checksum(&header));
+        header.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
+        let count = all.len() - at;
+        if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
+    }
+}
+
+impl Stage for SegmentsToMobile4 {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = self.send(tally, line, packet);
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+}
+
+/// The declaration of the node.
+pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::stage("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| SegmentsToMobile4 {
+        ways: Ways::new(wiring, &lines),
+        gateway: wiring.node(super::gtp4_d::NODE),
+        // Workers begin far apart: each has identifications of its own for a while.
+        identification: Cell::new((wiring.worker.index() as u16).wrapping_mul(0x1000)),
+    })
+    .describe(crate::endpoint::words::record)
+}
+
+fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    let source = match (args.optional::<u8>("position")?, args.optional("v4src")?) {
+        (Some(bit), _) if bit > IP4_PREFIX_MAX => {
+            let what = format!("from bit {bit} on there is no room for an IPv4 address");
+            return Err(args.refuse("position", what).remedy(format!("{IP4_PREFIX_MAX} at most")));
+        }
+        (Some(bit), _) => Source::At(bit),
+        (None, Some(source)) => Source::Fixed(source),
+        (None, None) => Source::At(64),
+    };
+    let table = args.or("lookup-table", 0)?;
+    Ok(Box::new(EndMGtp4E {
+        source,
+        direction: super::direction(args),
+        table,
+        tables: TablesHeld::default(),
+    }))
+}
+
+/// What the command knows.
+pub(super) const KINDS: [Kind; 1] = [Kind {
+    name: "end.m.gtp4.e",
+    syntax: "{[v4src_position <position:u8> | v4src_addr <v4src:ip4>] [fib-table <lookup-table:u32>] [uplink]}",
+    help: "SRv6 goes on as GTP-U over IPv4, to the address and the session behind the prefix (RFC 9433 §6.6)",
+    words: &[
+        ("v4src_position", "the bit of the IPv6 source where the IPv4 source begins; 64"),
+        ("v4src_addr", "the IPv4 source of all packets"),
+        ("uplink", "the QoS flow is told as in packets from users; without it, as in those to users"),
+    ],
+    example: "end.m.gtp4.e v4src_position 64",
+    make,
+}];

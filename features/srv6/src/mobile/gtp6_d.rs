@@ -1,0 +1,198 @@
+//! End.M.GTP6.D and End.M.GTP6.D.Di (RFC 9433 §6.3, §6.4): GTP-U over IPv6 to a local SID goes on as SRv6.
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use quiver_control::{Args, IpPrefix as Written, Refusal};
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::fib::Family;
+use quiver_tables::{CountedLines, WorkerHeaderRows};
+use quiver_wire::checksum::Sum;
+use quiver_wire::ip6::address::{is_link_local, is_unicast};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
+
+use super::args::SESSION_PREFIX_MAX;
+use super::arrival;
+use super::decapsulate::{Came, Decapsulation};
+use super::held_rows::{self, HeldRows};
+use super::prefix_of;
+use super::recipe::{self, Payload, Recipe, SEGMENTS_MAX, Source};
+use crate::endpoint::closer::{self, Upper};
+use crate::endpoint::line::Line;
+use crate::endpoint::reasons::{Bad, LocalSidDrop};
+use crate::endpoint::tables_held::TablesHeld;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid-gtp6-d";
+
+/// The control side.
+#[derive(Debug)]
+struct EndMGtp6D {
+    recipe: Recipe,
+    /// The operator's number.
+    table: u32,
+    tables: TablesHeld,
+    rows: Option<HeldRows>,
+}
+
+impl Behavior for EndMGtp6D {
+    fn words(&self, _: &Shown<'_>) -> String {
+        let name = if self.recipe.drop_in { "end.m.gtp6.d.di" } else { "end.m.gtp6.d" };
+        let (sid, payload) = (self.recipe.sid, self.recipe.payload.words());
+        let mut words = format!("{name} {}/{}{payload}", Ipv6Addr::from_bits(sid.first()), sid.len());
+        if let Source::Fixed(source) = self.recipe.source {
+            words += &format!(" source {source}");
+        }
+        if self.table != 0 {
+            words += &format!(" fib-table {}", self.table);
+        }
+        self.recipe.path.iter().fold(words, |words, segment| words + &format!(" next {segment}"))
+    }
+
+    fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
+        let node =
+            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP6.D is not built in"))?;
+        let table = self.tables.hold(engine, Family::Ip6, self.table)?;
+        match held_rows::add(engine, &self.recipe, table) {
+            Ok(rows) => {
+                self.rows = Some(rows);
+                Ok(Held { node, words: [rows.packets.into(), 0, 0, 0] })
+            }
+            Err(refused) => {
+                self.tables.release(engine);
+                Err(refused)
+            }
+        }
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        if let Some(rows) = self.rows.take() {
+            held_rows::retire(engine, rows);
+        }
+        self.tables.release(engine);
+    }
+}
+
+/// `sr-localsid-gtp6-d`, a packet's part of it.
+pub struct MobileToSegments6 {
+    decapsulation: Decapsulation,
+}
+
+impl MobileToSegments6 {
+    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
+        let upper = match header.next_header() {
+            protocol @ IpProtocol::UDP => Upper { protocol, at: Ip6Header::LEN, is_fragment: false },
+            _ => closer::last(packet)?,
+        };
+        if !upper.is_inner(IpProtocol::UDP) || !arrival::is_to_gtpu(packet, upper.at) {
+            return self.decapsulation.ways.upper(tally, line, upper, packet);
+        }
+        let bytes = packet.length();
+        let pseudo =
+            |length: u16| Sum::pseudo6(header.source(), header.destination(), IpProtocol::UDP, length.into());
+        let arrived = arrival::read(packet, upper.at, pseudo)?;
+        let row = line.0.word(0) as u32;
+        let next = self.decapsulation.send(tally, row, &Came::by_ip6(&header), &arrived, packet)?;
+        self.decapsulation.ways.good(line.0, bytes);
+        Ok(next)
+    }
+}
+
+impl Stage for MobileToSegments6 {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.decapsulation.ways.lines.prefetch(packet.index);
+    }
+
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.decapsulation.ways.lines.line(packet.index)), packet.length());
+        let outcome = self.send(tally, line, packet);
+        self.decapsulation.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+}
+
+/// The declaration of the node.
+pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerHeaderRows>]>) -> NodeSpec {
+    let (lines, rows) = (lines.clone(), rows.clone());
+    NodeSpec::stage("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| MobileToSegments6 {
+        decapsulation: Decapsulation::new(wiring, &lines, &rows),
+    })
+    .describe(crate::endpoint::words::record)
+}
+
+/// The segments behind the words `next`.
+pub(super) fn path_of(args: &Args<'_>) -> Result<Vec<Ipv6Addr>, Refusal> {
+    let path = args.groups("next").map(|next| {
+        let segment: Ipv6Addr = next.get("segment")?;
+        if is_unicast(segment) && !is_link_local(segment) {
+            return Ok(segment);
+        }
+        Err(next.refuse(
+            "segment",
+            format!("{segment} cannot be a segment: it is no unicast address that is routed"),
+        ))
+    });
+    let path = path.collect::<Result<Vec<_>, Refusal>>()?;
+    if path.len() > SEGMENTS_MAX {
+        let what = format!("{} segments are too many: {SEGMENTS_MAX} can stand in front", path.len());
+        return Err(Refusal::new(what).remedy("an SR policy's binding SID for some of them"));
+    }
+    Ok(path)
+}
+
+fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    let written = args.get::<Written>("sr-prefix")?;
+    let sid = prefix_of(args, "sr-prefix", written, SESSION_PREFIX_MAX, "Args.Mob.Session")?;
+    let path = path_of(args)?;
+    let recipe = Recipe {
+        sid,
+        path,
+        source: args.optional("source")?.map_or(Source::AsCame, Source::Fixed),
+        payload: Payload::of(args)?,
+        drop_in: args.get::<&str>("behavior")? == "end.m.gtp6.d.di" || args.has("drop-in"),
+        has_ip4: false,
+    };
+    let table = args.or("lookup-table", 0)?;
+    Ok(Box::new(EndMGtp6D { recipe, table, tables: TablesHeld::default(), rows: None }))
+}
+
+/// What the command knows.
+pub(super) fn kinds() -> [Kind; 2] {
+    let words = format!(
+        "<sr-prefix:prefix6> {{{} [source <source:ip6>] [fib-table <lookup-table:u32>] [drop-in]}} [(next <segment:ip6>)...]",
+        recipe::SYNTAX
+    );
+    let syntax: &'static str = words.leak();
+    [
+        Kind {
+            name: "end.m.gtp6.d",
+            syntax,
+            help: "GTP-U over IPv6 goes on as SRv6, the session in the SID behind this prefix (RFC 9433 §6.3)",
+            words: &[
+                ("nhtype", "what users' packets are; without it, what the first bits of each say"),
+                ("source", "the outer source; without it, packets keep theirs"),
+                ("drop-in", "GTP-U goes on behind SRv6: as end.m.gtp6.d.di"),
+                ("next", "a segment before the SID"),
+            ],
+            example: "end.m.gtp6.d fc00:0:2::/48 nhtype ipv4",
+            make,
+        },
+        Kind {
+            name: "end.m.gtp6.d.di",
+            syntax,
+            help: "as end.m.gtp6.d, and the destination stands behind the SID (RFC 9433 §6.4)",
+            words: &[],
+            example: "end.m.gtp6.d.di fc00:0:2::/48 source fc00:0:1::1 next fc00:0:3::1",
+            make,
+        },
+    ]
+}

@@ -1,0 +1,255 @@
+//! End.M.GTP6.E (RFC 9433 §6.5): SRv6 to a local SID, behind which one segment stands, goes on as GTP-U over IPv6 to
+//! that one.
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::node::{NodeSpec, Wiring};
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::fib::Family;
+use quiver_tables::ip::{Ip6, choose};
+use quiver_tables::{CountedLines, GroupId};
+use quiver_wire::checksum::Sum;
+use quiver_wire::gtpu::Direction;
+use quiver_wire::ip6::extension::upper_layer;
+use quiver_wire::ip6::{MTU_MIN, address};
+use quiver_wire::srh::{ROUTING_TYPE, segment};
+use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
+
+use super::args::{self, SESSION_BITS, SESSION_PREFIX_MAX, Session};
+use super::decapsulate::Came;
+use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
+use super::onward::Onward;
+use super::sums;
+use crate::endpoint::closer::{Spot, Upper, left_behind, routing_headers};
+use crate::endpoint::line::Line;
+use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
+use crate::endpoint::tables_held::TablesHeld;
+use crate::endpoint::ways::Ways;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid-gtp6-e";
+
+/// Parts of a line.
+const UPLINK: u8 = 1;
+const ZERO_CHECKSUM: u8 = 2;
+const SOURCE_FIXED: u8 = 4;
+
+/// The control side.
+#[derive(Debug)]
+struct EndMGtp6E {
+    source: Option<Ipv6Addr>,
+    direction: Direction,
+    zero_checksum: bool,
+    /// The operator's number.
+    table: u32,
+    tables: TablesHeld,
+}
+
+impl Behavior for EndMGtp6E {
+    fn words(&self, _: &Shown<'_>) -> String {
+        let mut words = "end.m.gtp6.e".to_owned();
+        if let Some(source) = self.source {
+            words += &format!(" source {source}");
+        }
+        if self.table != 0 {
+            words += &format!(" fib-table {}", self.table);
+        }
+        words += super::direction_words(self.direction);
+        words + if self.zero_checksum { " zero-checksum" } else { "" }
+    }
+
+    fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
+        let node =
+            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP6.E is not built in"))?;
+        super::check_length(place, SESSION_PREFIX_MAX, "Args.Mob.Session")?;
+        let table = self.tables.hold(engine, Family::Ip6, self.table)?;
+        let mut flags = if self.direction == Direction::Uplink { UPLINK } else { 0 };
+        flags |= if self.zero_checksum { ZERO_CHECKSUM } else { 0 };
+        flags |= if self.source.is_some() { SOURCE_FIXED } else { 0 };
+        let source = self.source.unwrap_or(Ipv6Addr::UNSPECIFIED).to_bits();
+        let parts = u64::from(table) << 32 | u64::from(u16::from_le_bytes([place.prefix.len(), flags]));
+        Ok(Held { node, words: [parts, (source >> 64) as u64, source as u64, 0] })
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        self.tables.release(engine);
+    }
+}
+
+/// `sr-localsid-gtp6-e`, a packet's part of it.
+pub struct SegmentsToMobile6 {
+    ways: Ways,
+    onward: Onward,
+}
+
+/// What is behind a packet's headers, and the one segment that is left.
+struct Behind {
+    srh: Option<Spot>,
+    upper: Upper,
+}
+
+/// One segment must be left (S01 to S03).
+fn behind(header: &Ip6Header, packet: &Packet) -> Result<Behind, Bad> {
+    let mut srh = None;
+    for routing in routing_headers(packet) {
+        let (spot, kind, left) = routing.map_err(|_| LocalSidDrop::SrhBeyondPacket)?;
+        match (kind, left) {
+            (ROUTING_TYPE, 1) if srh.is_none() => srh = Some(spot),
+            (_, 0) => {}
+            _ => return Err(left_behind(spot, LocalSidDrop::SegmentsLeft)),
+        }
+    }
+    let bytes = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
+    let upper = upper_layer(header.next_header(), bytes).map_err(|_| LocalSidDrop::SrhBeyondPacket)?;
+    let is_fragment = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
+    Ok(Behind {
+        srh,
+        upper: Upper { protocol: upper.protocol, at: Ip6Header::LEN + upper.offset, is_fragment },
+    })
+}
+
+impl SegmentsToMobile6 {
+    fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> SegmentsToMobile6 {
+        SegmentsToMobile6 { ways: Ways::new(wiring, lines), onward: Onward::new(wiring) }
+    }
+
+    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
+        let Behind { srh, upper } = behind(&header, packet)?;
+        let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
+        if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
+            return self.ways.upper(tally, line, upper, packet);
+        }
+        if header.hop_limit() <= 1 {
+            return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
+        }
+        let srh = srh.ok_or(LocalSidDrop::NextSegment)?;
+        let list = packet.bytes().get(srh.at..).unwrap_or_default();
+        let destination = segment(list, 0).ok_or(LocalSidDrop::SrhBeyondPacket)?;
+        if !address::is_unicast(destination) || destination.is_loopback() {
+            return Err(LocalSidDrop::NextSegment.into());
+        }
+        let [length, flags] = (line.0.word(0) as u16).to_le_bytes();
+        let session = Session::from_bits(args::read(header.destination_bits(), length, SESSION_BITS));
+        let port = source_port(0, header.flow_label());
+        let bytes = packet.length();
+        let group = self.ways.tables.ip6.table((line.0.word(0) >> 32) as u32).lookup(destination.to_bits());
+        let (out, fits) = if is_message {
+            tally.count(LocalSidDrop::Carried, 1);
+            (encapsulate::leave_elements(packet, srh.at, session, port)?, true)
+        } else {
+            let direction = super::direction_of(flags & UPLINK);
+            let payload = bytes.checked_sub(upper.at).ok_or(LocalSidDrop::Truncated)?;
+            let out = encapsulate::g_pdu(session, direction, port, payload);
+            let total = Ip6Header::LEN + out.datagram_len();
+            let came = Came::by_ip6(&header);
+            let fits = total <= MTU_MIN
+                || self.onward.fits(&self.ways, tally, (group, packet.hash), &came, total, packet)?;
+            // A checksum that was left to a device is completed before the one around it is made.
+            let added = if flags & ZERO_CHECKSUM != 0 { Ip6Header::LEN + out.len() } else { 0 };
+            encapsulate::expose(packet, upper.at, added)?;
+            (out, fits)
+        };
+        let source = match flags & SOURCE_FIXED {
+            0 => header.source(),
+            _ => Ipv6Addr::from_bits(u128::from(line.0.word(1)) << 64 | u128::from(line.0.word(2))),
+        };
+        let hops = if fits { header.hop_limit() } else { header.hop_limit() - 1 };
+        let mut outer = Ip6Header::new(source, destination, IpProtocol::UDP, hops, 0);
+        outer.set_class_and_flow(header.traffic_class(), header.flow_label());
+        put(outer, &out, flags & ZERO_CHECKSUM != 0, packet)?;
+        self.ways.good(line.0, bytes);
+        Ok(self.leave(group, fits, packet))
+    }
+
+    #[inline(always)]
+    fn leave(&self, group: GroupId, fits: bool, packet: &mut Packet) -> NodeId {
+        if fits {
+            return self.ways.six(group, packet);
+        }
+        packet.set(PacketFlags::OWN);
+        choose::<Ip6>(&self.ways.tables.groups, group, packet)
+    }
+}
+
+/// Put IPv6, UDP and GTP-U in front.
+#[inline(always)]
+fn put(
+    mut outer: Ip6Header,
+    out: &Outgoing,
+    zero_checksum: bool,
+    packet: &mut Packet,
+) -> Result<(), LocalSidDrop> {
+    let length = u16::try_from(out.datagram_len()).map_err(|_| LocalSidDrop::TooLong)?;
+    outer.set_payload_length(length);
+    if !zero_checksum && !sums::complete(packet) {
+        return Err(LocalSidDrop::Unsegmented);
+    }
+    let mut bytes = [[0; 32]; BYTES_MAX / 32];
+    let all = bytes.as_flattened_mut();
+    let udp_at = out.write(all).ok_or(LocalSidDrop::TooLong)?;
+    let at = udp_at.checked_sub(Ip6Header::LEN).ok_or(LocalSidDrop::TooLong)?;
+    outer.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
+    if !zero_checksum {
+        let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
+        let headers = pseudo.bytes(all.get(udp_at..).unwrap_or_default());
+        let sum = sums::add(headers, packet, 0, packet.length()).ok_or(LocalSidDrop::Truncated)?;
+        if let Some(udp) = all.get_mut(udp_at..).and_then(UdpHeader::overlay_mut) {
+            udp.set_checksum(sum.udp_checksum());
+        }
+    }
+    let count = all.len() - at;
+    if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
+}
+
+impl Stage for SegmentsToMobile6 {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = self.send(tally, line, packet);
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+}
+
+/// The declaration of the node.
+pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::stage("End.M.GTP6.E: SRv6 to GTP-U over IPv6", move |wiring| {
+        SegmentsToMobile6::new(wiring, &lines)
+    })
+    .describe(crate::endpoint::words::record)
+}
+
+fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndMGtp6E {
+        source: args.optional("source")?,
+        direction: super::direction(args),
+        zero_checksum: args.has("zero-checksum"),
+        table: args.or("lookup-table", 0)?,
+        tables: TablesHeld::default(),
+    }))
+}
+
+/// What the command knows.
+pub(super) const KINDS: [Kind; 1] = [Kind {
+    name: "end.m.gtp6.e",
+    syntax: "{[source <source:ip6>] [fib-table <lookup-table:u32>] [uplink] [zero-checksum]}",
+    help: "SRv6 goes on as GTP-U over IPv6 to the last segment, in the session behind the prefix (RFC 9433 §6.5)",
+    words: &[("zero-checksum", "UDP without a checksum, for receivers that take it so (RFC 6935)")],
+    example: "end.m.gtp6.e source fc00:0:1::6",
+    make,
+}];

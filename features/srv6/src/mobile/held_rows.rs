@@ -1,0 +1,71 @@
+//! The rows of gateways into SRv6, on the control thread.
+
+use std::sync::Arc;
+
+use quiver_control::Refusal;
+use quiver_core::Engine;
+use quiver_core::graph::GraphBuilder;
+use quiver_tables::header_rows::HEADER_ROWS_MAX;
+use quiver_tables::memory::MemoryError;
+use quiver_tables::{HeaderRows, WorkerHeaderRows};
+
+use super::recipe::Recipe;
+
+/// The two rows of a gateway.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldRows {
+    /// Of users' packets.
+    pub packets: u32,
+    /// Of other messages.
+    pub messages: u32,
+}
+
+/// All of them.
+pub(super) struct GatewayRows(HeaderRows);
+
+impl GatewayRows {
+    pub fn new(graph: &GraphBuilder) -> Result<GatewayRows, MemoryError> {
+        HeaderRows::new("mobile gateways", graph.workers(), graph.epochs()).map(GatewayRows)
+    }
+
+    /// What workers read.
+    pub fn workers(&self) -> Arc<[Arc<WorkerHeaderRows>]> {
+        self.0.workers().into()
+    }
+
+    /// Packets and bytes that a gateway has sent on.
+    pub fn counted(&self, rows: HeldRows) -> [u64; 2] {
+        let ([a, b], [c, d]) = (self.0.sums(rows.packets), self.0.sums(rows.messages));
+        [a.wrapping_add(c), b.wrapping_add(d)]
+    }
+}
+
+/// What they weigh.
+pub(super) fn weigh(engine: &Engine) -> Vec<(&'static str, u64)> {
+    let bytes = engine.get::<GatewayRows>().map_or(0, |rows| rows.0.resident_bytes() as u64);
+    vec![("mobile gateways", bytes)]
+}
+
+/// Write the rows of a recipe, whose segments are looked up in a table by its small number.
+pub(super) fn add(engine: &mut Engine, recipe: &Recipe, table: u32) -> Result<HeldRows, Refusal> {
+    engine.with(|_, rows: &mut GatewayRows| {
+        let full = || {
+            let what = format!("there are {} mobile gateways already", HEADER_ROWS_MAX / 2);
+            Refusal::new(what).remedy("delete some")
+        };
+        let messages = rows.0.add(&recipe.header(true), recipe.words(true, table, 0)).ok_or_else(full)?;
+        let Some(packets) = rows.0.add(&recipe.header(false), recipe.words(false, table, messages)) else {
+            rows.0.retire(messages);
+            return Err(full());
+        };
+        Ok(HeldRows { packets, messages })
+    })
+}
+
+/// Take them out of use.
+pub(super) fn retire(engine: &mut Engine, held: HeldRows) {
+    engine.with(|_, rows: &mut GatewayRows| {
+        rows.0.retire(held.packets);
+        rows.0.retire(held.messages);
+    });
+}

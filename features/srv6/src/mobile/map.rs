@@ -1,0 +1,120 @@
+//! End.MAP (RFC 9433 §6.2): the destination becomes another SID, which is looked up.
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use quiver_control::{Args, IpPrefix as Written, Refusal};
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_tables::fib::Family;
+use quiver_tables::prefix::Ip6Prefix;
+use quiver_wire::{Header, Ip6Header};
+
+use super::prefix_of;
+use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
+use crate::endpoint::tables_held::TablesHeld;
+use crate::endpoint::ways::Ways;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The node.
+pub(crate) const NODE: &str = "sr-localsid-map";
+
+/// The control side.
+#[derive(Debug)]
+struct EndMap {
+    /// What packets' destinations begin with afterwards; the bits behind stay: arguments.
+    to: Ip6Prefix,
+    /// The operator's number.
+    table: u32,
+    tables: TablesHeld,
+}
+
+impl Behavior for EndMap {
+    fn words(&self, _: &Shown<'_>) -> String {
+        let to = Ipv6Addr::from_bits(self.to.first());
+        let to = if self.to.len() == 128 { to.to_string() } else { format!("{to}/{}", self.to.len()) };
+        match self.table {
+            0 => format!("end.map {to}"),
+            table => format!("end.map {to} fib-table {table}"),
+        }
+    }
+
+    fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
+        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.MAP is not built in"))?;
+        let table = self.tables.hold(engine, Family::Ip6, self.table)?;
+        let to = self.to.first();
+        let parts = u64::from(table) << 8 | u64::from(self.to.len());
+        Ok(Held { node, words: [(to >> 64) as u64, to as u64, parts, 0] })
+    }
+
+    fn release(&mut self, engine: &mut Engine) {
+        self.tables.release(engine);
+    }
+}
+
+/// `sr-localsid-map`, a packet's part of it.
+pub struct MapSegment {
+    ways: Ways,
+}
+
+impl Stage for MapSegment {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (self.ways.lines.line(packet.index), packet.length());
+        let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(LocalSidDrop::Truncated)?;
+        if header.hop_limit() <= 1 {
+            let told = Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
+            return self.ways.settle(tally, line, told, bytes, packet);
+        }
+        let to = u128::from(line.word(0)) << 64 | u128::from(line.word(1));
+        let parts = line.word(2);
+        let kept = u128::MAX.checked_shr((parts & 0xff) as u32).unwrap_or(0);
+        let mapped = to | header.destination_bits() & kept;
+        header.set_destination(Ipv6Addr::from_bits(mapped));
+        packet.hash = 0;
+        self.ways.good(line, bytes);
+        let group = self.ways.tables.ip6.table((parts >> 8) as u32).lookup(mapped);
+        Ok(self.ways.six(group, packet))
+    }
+}
+
+/// The declaration of the node.
+pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    NodeSpec::stage("End.MAP: to the SID that a SID stands for", move |wiring| MapSegment {
+        ways: Ways::new(wiring, &lines),
+    })
+    .describe(crate::endpoint::words::record)
+}
+
+fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    let (name, written) = match args.optional::<Ipv6Addr>("mapped")? {
+        Some(address) => ("mapped", Written { address: address.into(), length: 128 }),
+        None => ("mapped-prefix", args.get::<Written>("mapped-prefix")?),
+    };
+    let to = prefix_of(args, name, written, 128, "more")?;
+    let table = args.or("lookup-table", 0)?;
+    Ok(Box::new(EndMap { to, table, tables: TablesHeld::default() }))
+}
+
+/// What the command knows.
+pub(super) const KINDS: [Kind; 1] = [Kind {
+    name: "end.map",
+    syntax: "(<mapped:ip6>|<mapped-prefix:prefix6>) [fib-table <lookup-table:u32>]",
+    help: "the destination becomes this SID; of a prefix, what stands behind it stays (RFC 9433 §6.2)",
+    words: &[("fib-table", "the table that what comes of it is looked up in")],
+    example: "end.map fc00:0:2::1",
+    make,
+}];

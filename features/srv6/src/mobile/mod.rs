@@ -1,0 +1,102 @@
+//! The mobile user plane (RFC 9433): GTP-U becomes SRv6 and SRv6 becomes GTP-U, without state: the session stands
+//! in the SID. One file for each behaviour, and beside them what they share.
+
+mod args;
+mod arrival;
+mod decapsulate;
+mod echo;
+mod encapsulate;
+mod gateways;
+mod gtp4_d;
+mod gtp4_e;
+mod gtp6_d;
+mod gtp6_e;
+mod held_rows;
+mod map;
+mod messages;
+mod onward;
+mod recipe;
+mod sums;
+
+use std::sync::Arc;
+
+use quiver_control::{Args, IpPrefix as Written, Refusal, Registry, order};
+use quiver_tables::CountedLines;
+use quiver_tables::prefix::{Ip6Prefix, Prefix};
+use quiver_wire::gtpu::Direction;
+
+use crate::local_sids::{Kind, Place};
+use held_rows::GatewayRows;
+
+pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, shown};
+
+/// The nodes that routes to these local SIDs lead to.
+pub(crate) const LOCAL_NODES: [&str; 4] = [gtp4_e::NODE, gtp6_d::NODE, gtp6_e::NODE, map::NODE];
+
+/// Register the nodes; returns what the command of local SIDs knows of them.
+///
+/// # Panics
+/// When the system has no address space for the gateways' headers: a router cannot start without.
+pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Vec<Kind> {
+    let rows = GatewayRows::new(&registry.graph).expect("address space for mobile gateways");
+    let workers = rows.workers();
+    let graph = &mut registry.graph;
+    graph.node(gtp4_d::spec(lines, &workers));
+    graph.node(gtp6_d::spec(lines, &workers));
+    graph.node(gtp4_e::spec(lines));
+    graph.node(gtp6_e::spec(lines));
+    graph.node(map::spec(lines));
+    registry.running_config(order::ROUTES, gateways::write_config);
+    registry.memory(held_rows::weigh);
+    registry.on_start(move |engine| {
+        engine.insert(rows);
+        engine.insert(gateways::Gateways::default());
+    });
+    [&gtp4_e::KINDS[..], &gtp6_d::kinds(), &gtp6_e::KINDS, &map::KINDS].concat()
+}
+
+/// A prefix of a command behind which arguments find room: at most `longest` bits.
+fn prefix_of(
+    args: &Args<'_>,
+    name: &str,
+    written: Written,
+    longest: u8,
+    what: &str,
+) -> Result<Ip6Prefix, Refusal> {
+    if written.has_host_bits() {
+        let refusal = args.refuse(name, format!("{written} has bits set behind its length"));
+        return Err(refusal.remedy(format!("{} would be right", written.network())));
+    }
+    let std::net::IpAddr::V6(address) = written.address else {
+        return Err(args.refuse(name, format!("{written} is no IPv6 prefix")));
+    };
+    if written.length > longest {
+        let refusal = args.refuse(name, format!("{written} leaves no room for {what}"));
+        return Err(refusal.remedy(format!("at most {longest} bits")));
+    }
+    Ok(Prefix::new(address.to_bits(), written.length))
+}
+
+/// Is there room for arguments behind a local SID's prefix?
+fn check_length(place: Place, longest: u8, what: &str) -> Result<(), Refusal> {
+    if place.prefix.len() <= longest {
+        return Ok(());
+    }
+    let refusal = Refusal::new(format!("local SID {} leaves no room for {what}", place.sid()));
+    Err(refusal.remedy(format!("a prefix of at most {longest} bits")))
+}
+
+/// Of the word `uplink`.
+fn direction(args: &Args<'_>) -> Direction {
+    if args.has("uplink") { Direction::Uplink } else { Direction::Downlink }
+}
+
+/// Of a part of a line.
+#[inline(always)]
+fn direction_of(is_uplink: u8) -> Direction {
+    if is_uplink & 1 != 0 { Direction::Uplink } else { Direction::Downlink }
+}
+
+fn direction_words(direction: Direction) -> &'static str {
+    if direction == Direction::Uplink { " uplink" } else { "" }
+}
