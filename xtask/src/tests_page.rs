@@ -114,6 +114,18 @@ const AREAS: &[(&str, &[Source])] = &[
             all("tests/netns/test_fragments.py"),
         ],
     ),
+    (
+        "SRv6",
+        &[
+            all("engine/wire/src/srh.rs"),
+            all("engine/wire/src/srh"),
+            all("engine/wire/src/csid.rs"),
+            all("engine/wire/src/gtpu.rs"),
+            all("engine/wire/src/gtpu"),
+            all("features/srv6"),
+            some("tests/netns", &["srv6"]),
+        ],
+    ),
     ("Bonding and LACP", &[all("features/bond"), some("tests", &["bond", "lacp"])]),
     ("LLDP", &[all("features/lldp"), some("tests", &["lldp"])]),
     ("SPAN", &[all("features/span"), some("tests", &["span", "mirror"])]),
