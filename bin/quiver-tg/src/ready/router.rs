@@ -99,7 +99,12 @@ impl Ready {
                 ];
                 ways.extend(behaviour.commands(one));
                 ways.push(format!("ip route add 2001:2:0:e001::/64 {next6}"));
-                ways.push(format!("ip route add 2001:2:0:e000::/64 {back6}"));
+                // What comes back from a function is put into segments again, and goes on by the other port.
+                let on = match behaviour {
+                    Behaviour::Dynamic | Behaviour::Static => &next6,
+                    _ => &back6,
+                };
+                ways.push(format!("ip route add 2001:2:0:e000::/64 {on}"));
                 ways.push(format!("ip route add 2001:2:0:a000::/64 {back6}"));
                 ways
             }
