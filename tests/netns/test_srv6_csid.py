@@ -44,7 +44,7 @@ def three() -> Iterator[Network]:
         flavors = ["flavors", "next-csid", "lblen", "32", "nflen", "16"]
         end = ["encap", "seg6local", "action", "End", *flavors, "dev", DEVICE]
         host.ip("-6", "route", "add", f"{BLOCK}:2::/48", *end)
-        decapsulate = ["encap", "seg6local", "action", "End.DT6", "table", "main", "dev", DEVICE]
+        decapsulate = ["encap", "seg6local", "action", "End.DT6", "table", "local", "dev", DEVICE]
         host.ip("-6", "route", "add", f"{BLOCK}:3::/48", *decapsulate)
         yield net
 
