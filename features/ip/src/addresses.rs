@@ -138,7 +138,7 @@ pub(crate) fn stays(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     }
     let name = engine.interface_name(id);
     Err(Refusal::new(format!("{name} has addresses, for which it would receive nothing more"))
-        .remedy(format!("`show interface address {name}`; take them away, and give them to the bond")))
+        .remedy(format!("`show interface address {name}`; take them away first")))
 }
 
 /// Give an interface an address.

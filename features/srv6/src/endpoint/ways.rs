@@ -24,8 +24,16 @@ pub(crate) struct Ways {
     error: NodeId,
     local: NodeId,
     reassembly: Option<NodeId>,
-    /// Nodes of the router itself that a packet may come to behind a SID.
-    ours: Vec<NodeId>,
+    /// Is it a node of the router itself that a packet may come to behind a SID? By the node's number.
+    ours: Box<[bool]>,
+}
+
+/// Which nodes are [`LOCAL_NODES`].
+fn ours(wiring: &Wiring<'_>) -> Box<[bool]> {
+    let numbers: Vec<usize> =
+        LOCAL_NODES.iter().filter_map(|name| wiring.number(name)).map(NodeId::index).collect();
+    let count = numbers.iter().max().map_or(0, |last| last + 1);
+    (0..count).map(|number| numbers.contains(&number)).collect()
 }
 
 impl Ways {
@@ -39,7 +47,7 @@ impl Ways {
             error: wiring.node("ip6-icmp-error"),
             local: wiring.node("ip6-local"),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
-            ours: LOCAL_NODES.iter().filter_map(|name| wiring.number(name)).collect(),
+            ours: ours(wiring),
         }
     }
 
@@ -55,7 +63,7 @@ impl Ways {
     #[inline(always)]
     pub fn six(&self, group: quiver_tables::GroupId, packet: &mut Packet) -> NodeId {
         let next = choose::<Ip6>(&self.tables.groups, group, packet);
-        if self.ours.contains(&next)
+        if self.ours.get(next.index()).copied().unwrap_or(false)
             && let Some(header) = Ip6Header::overlay_mut(packet.bytes_mut())
         {
             header.decrement_hop_limit();
