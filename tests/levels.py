@@ -25,6 +25,9 @@ LAST_LINES = 40
 #: again, at most twice, and the summary names it (RERUN). Who stands there often is to be mended.
 PEERS = [str(PYTHON), "-m", "pytest", "-q", "-rfEsR", "--reruns", "2", "--reruns-delay", "2"]
 
+#: Most of these tests wait for packets most of the time: files of them run side by side.
+SIDE_BY_SIDE = ["-n", "3", "--dist", "loadfile"]
+
 
 @dataclass(frozen=True)
 class Count:
@@ -137,7 +140,8 @@ LEVELS = [
         ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
         Quiet,
     ),
-    Level("netns", [*PEERS, "tests/netns"], Pytest),
+    Level("netns", [*PEERS, *SIDE_BY_SIDE, "-m", "not alone", "tests/netns"], Pytest),
+    Level("alone", [*PEERS, "-m", "alone", "tests/netns"], Pytest),
     Level("interop", [*PEERS, "tests/interop"], Pytest),
     Level("stress", [*PEERS, "tests/stress"], Pytest),
 ]

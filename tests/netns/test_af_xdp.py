@@ -16,6 +16,9 @@ from peers.network import DEVICE, Network, answers, namespaces, network, ping, p
 from peers.processes import wait_until
 from peers.router import Router, binary
 
+#: Measures, fills the machine or looks at all of it: no other test runs beside these.
+pytestmark = pytest.mark.alone
+
 families = pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
 
 

@@ -13,6 +13,9 @@ from quiver_lab.forwarders.linux_namespace import remove_abandoned
 from quiver_lab.histograms import curve
 from rich.console import Console
 
+#: Measures, fills the machine or looks at all of it: no other test runs beside these.
+pytestmark = pytest.mark.alone
+
 TEXT = """\
 question: Does the kernel forward what the generator sends?
 title: Linux

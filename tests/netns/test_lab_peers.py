@@ -23,7 +23,9 @@ from quiver_lab.results import Results, TrialRecord
 from quiver_lab.running import run_cell
 from rich.console import Console
 
+#: Measures, and looks at all of the machine: no other test runs beside these.
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.skipif(shutil.which(testpmd.PROGRAM) is None, reason="dpdk-testpmd is not installed"),
     pytest.mark.skipif(os.geteuid() != 0, reason="huge pages and namespaces need root"),
 ]

@@ -22,7 +22,9 @@ from quiver_lab.results import Results
 
 from peers.ssh_server import SSHD, SshServer, free_port
 
+#: Measures, and looks at all of the machine: no other test runs beside these.
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.skipif(not SSHD.exists(), reason="sshd is not installed (apt-get install openssh-server)"),
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
 ]

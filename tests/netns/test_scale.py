@@ -11,6 +11,9 @@ import pytest
 from peers.network import DEVICE, Network, network
 from peers.stream import PORT, Stream
 
+#: Measures, fills the machine or looks at all of it: no other test runs beside these.
+pytestmark = pytest.mark.alone
+
 ROUTES = 1_000_000
 #: Routes of a file, one command each.
 FILE_ROUTES = 200_000

@@ -26,6 +26,9 @@ from peers.transactions import (
     words_of_run,
 )
 
+#: Measures, fills the machine or looks at all of it: no other test runs beside these.
+pytestmark = pytest.mark.alone
+
 HOST_IP4 = "10.9.0.1"
 #: The address that servers of the generator are played at.
 PLAYED_IP4 = "10.9.0.50"
