@@ -18,7 +18,7 @@ from quiver_lab.peer_settings import (
     VppForwarder,
 )
 from quiver_lab.search_parts import Searches
-from quiver_lab.srv6 import BEHAVIOURS
+from quiver_lab.srv6 import CSIT, EVERY
 from quiver_lab.yaml_reading import read_yaml
 
 ROUTES_MAX = 16_000_000
@@ -27,6 +27,8 @@ FRAME_BYTES_BASE = 64
 """What `min` is, but for IPv6."""
 FRAME_BYTES_MIN_IP6_UDP = 78
 """Ethernet 14, IPv6 40, UDP 8, and the generator's 16 bytes of stamp."""
+FRAME_BYTES_IP64 = 78
+"""What `ip64` is: an IP packet of 64 bytes, as seed 001 has them."""
 FRAME_BYTES_MAX = 9_000
 DRAWS_MAX = 4_194_304
 """The generator takes at most so many lines from a file of destinations."""
@@ -244,6 +246,8 @@ def _of_word(word: str) -> dict[str, Any]:
     """Path, table and traffic of a scenario in CSIT's words: `l2xcbase`, `ip6scale200k-rnd`."""
     name = TestName.parse_scenario(word)
     plain = ENCAPSULATION[name.function]
+    if name.feature in CSIT and name.scale == 1 and not name.internet and name.order == "seq":
+        return {"path": "srv6", "behaviour": name.feature, "traffic": {"order": "seq"}}
     if name.nat or name.feature or name.encapsulation not in (plain, *TAGS) or not name.learning:
         raise ValueError(f"{word!r} has a name, but nothing here can be configured for it yet")
     told: dict[str, Any] = {"path": name.function, "traffic": {"order": name.order}}
@@ -283,10 +287,12 @@ def _unfolded(data: Any) -> Any:
             raise ValueError("scenario: it says path, table and tags already; leave either out")
         traffic = full.get("traffic", {})
         full |= told | {"traffic": {**told["traffic"], **traffic} if isinstance(traffic, dict) else traffic}
-    if full.get("frame") == "min":
+    if full.get("frame") in ("min", "ip64"):
         least = FRAME_BYTES_MIN_IP6_UDP if full.get("path") == "ip6" else FRAME_BYTES_BASE
-        if full.get("path") == "srv6" and full.get("behaviour") in BEHAVIOURS:
-            least = BEHAVIOURS[full["behaviour"]].frame_bytes
+        if full["frame"] == "ip64":
+            least = FRAME_BYTES_IP64
+        if full.get("path") == "srv6" and full.get("behaviour") in EVERY:
+            least = EVERY[full["behaviour"]].frame_bytes
         full["frame"] = least + _tag_bytes(full.get("tags"))
     return full
 
@@ -311,14 +317,15 @@ class Scenario(Part):
     generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
     path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6", "srv6"]
     behaviour: str | None = None
-    """Of segment routing, for the path srv6: `end.x`, `h.encaps.v6`."""
+    """Of segment routing, for the path srv6: `end.x`, `h.encaps.v6`, `srv6enc2sids`."""
     tags: Literal["none", "dot1q", "dot1ad"] = "none"
     """Frames have one 802.1Q tag, or one within an 802.1ad tag; each port has tags of its own, so that the
     forwarder changes them. `frame` counts them in."""
     link: MemifLink = MemifLink()
     frame: int | Literal["imix"] = 64
     """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX. `min` in
-    a file is 64, and 78 for IPv6."""
+    a file is 64, and 78 for IPv6; `ip64` is a packet of 64 bytes. Where segments are routed, both are packets
+    inside of 64 bytes."""
     table: Table = NoTable()
     traffic: Traffic = Traffic()
     search: Searches = Searches()
@@ -374,13 +381,13 @@ class Scenario(Part):
             raise ValueError("behaviour: the path srv6 needs one, and no other path has one")
         if self.behaviour is None:
             return
-        if self.behaviour not in BEHAVIOURS:
-            raise ValueError(f"behaviour: {self.behaviour!r} is none of {', '.join(BEHAVIOURS)}")
-        if self.traffic.directions != 1:
-            raise ValueError("traffic.directions: a behaviour of segment routing is measured in one")
-        least = BEHAVIOURS[self.behaviour].frame_bytes
-        if isinstance(self.frame, int) and self.frame < least:
-            raise ValueError(f"frame: for {self.behaviour} it must be at least {least} bytes")
+        if self.behaviour not in EVERY:
+            raise ValueError(f"behaviour: {self.behaviour!r} is none of {', '.join(EVERY)}")
+        behaviour = EVERY[self.behaviour]
+        if self.traffic.directions != 1 and behaviour.back is None:
+            raise ValueError(f"traffic.directions: {self.behaviour} is measured in one")
+        if not isinstance(self.frame, int) or self.frame < behaviour.frame_bytes:
+            raise ValueError(f"frame: for {self.behaviour} it must be at least {behaviour.frame_bytes} bytes")
 
     def _fits_linux(self) -> None:
         if self.tags != "none":
@@ -389,8 +396,8 @@ class Scenario(Part):
             raise ValueError(
                 f"path: the Linux kernel is measured with {', '.join(LINUX_PATHS)}, not with {self.path}"
             )
-        if self.behaviour and BEHAVIOURS[self.behaviour].linux is None:
-            raise ValueError(f"behaviour: the Linux kernel has no {BEHAVIOURS[self.behaviour].title}")
+        if self.behaviour and EVERY[self.behaviour].linux is None:
+            raise ValueError(f"behaviour: the Linux kernel has no {EVERY[self.behaviour].title}")
         if self.routes > LINUX_ROUTES_MAX:
             raise ValueError(f"table: the Linux kernel is given at most {LINUX_ROUTES_MAX:,} routes here")
 
@@ -415,13 +422,21 @@ class Scenario(Part):
             threads=self.forwarder.workers,
             cores=self.forwarder.workers,
             link=self._link_name,
-            function=f"srv6-{self.behaviour}" if self.behaviour else self.path,
+            function=self._function,
+            feature=self.behaviour if self.behaviour and self.behaviour in CSIT else "",
             scale=_scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
             encapsulation="" if self.tags == "none" else self.tags,
             search="ndrpdr" if self.search.ndrpdr else "pdr" if self.search.pdr_finder else "mrr",
         )
+
+    @property
+    def _function(self) -> str:
+        """What it does, for the test's name: seed 004 calls segment routing a feature of routing."""
+        if self.behaviour is None:
+            return self.path
+        return "ip6" if self.behaviour in CSIT else f"srv6-{self.behaviour}"
 
     @property
     def learns(self) -> bool:

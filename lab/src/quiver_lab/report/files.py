@@ -9,6 +9,7 @@ from quiver_lab.report.data import as_csv, figure_csv
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import figures_of, render
 from quiver_lab.report.paper_tables import all_paper_tables
+from quiver_lab.report.srperf import srperf_tables
 from quiver_lab.results import Results, write_whole
 
 FIGURES = "figures"
@@ -31,7 +32,8 @@ def write_figures(results: Results, folder: Path) -> list[Path]:
         image.write_bytes(figure_png(figure.spec, figure.title))
         write_whole(data, figure_csv(figure.spec))
         written += [image, data]
-    tables = all_paper_tables([cell for cell in cells(results) if not cell.is_twin])
+    found = [cell for cell in cells(results) if not cell.is_twin]
+    tables = [*srperf_tables(found), *all_paper_tables(found)]
     if tables:
         text = folder / "tables.md"
         write_whole(text, "\n".join(table.markdown() for table in tables))

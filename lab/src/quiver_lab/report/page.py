@@ -14,6 +14,7 @@ from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, kinds_
 from quiver_lab.marks import notes
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.paper_tables import all_paper_tables
+from quiver_lab.report.srperf import figure_4_cells, figure_7, srperf_tables
 from quiver_lab.report.style import Spec
 from quiver_lab.results import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
 from quiver_lab.words import micros, mpps, percent, seconds
@@ -54,7 +55,15 @@ def figures_of(results: Results) -> list[Figure]:
         "nothing (NDR) was lost. The whisker on NDR and PDR is what the search left of its interval; on "
         "MRR it is one standard deviation. Hatched: the generator was at its end, not the forwarder."
     )
+    plain_ip6 = [cell.typical for cell in figure_4_cells(found)]
     candidates = [
+        ("figure-7", "Figure 7 of SRPerf", figure_7(found),
+         "PDR@0.5 % by algorithm 1 of every behaviour, with the 95 % interval of the mean. Hatched: every "
+         "run is marked, and the median of the marked ones is shown. Pale: the paper's own means, of another "
+         "machine, where VPP was held by the line at all endpoints."),
+        ("figure-4", "Figure 4 of SRPerf", trial_figures.throughput(plain_ip6),
+         "Plain IPv6 forwarding: above, what came back of what was offered; below, the delivery ratio. The "
+         "dashed line is PDR's 99.5 %." + one),
         ("rates", "Packet rates", compared, spread),
         ("boxes", "Throughput over the repetitions", cell_figures.boxes(everything),
          "Box: the middle half of the runs, with the median and, dashed, the mean; whiskers reach the last "
@@ -279,7 +288,7 @@ def render(results: Results) -> str:
         noise=[(METRICS[one.metric].title, one) for one in results.noise],
         runs=results.scenarios,
         typical=typical,
-        paper_tables=all_paper_tables(found) if repeated or results.factors else [],
+        paper_tables=[*srperf_tables(found), *all_paper_tables(found)] if repeated or results.factors else [],
         disturbed=disturbed_rows(results.scenarios),
         missing=results.missing(),
         notes=notes(results.scenarios),
