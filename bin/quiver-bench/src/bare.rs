@@ -1,6 +1,7 @@
 //! The floor to compare with: the same work on the same packets and tables, in one hand-written
 //! loop without nodes, vectors handed over, counters per node or anything else that a router needs.
 
+pub mod exchange;
 mod segments;
 
 use quiver_core::Frame;
@@ -60,6 +61,9 @@ impl Body for Loop<'_> {
         let (groups, adjacencies) = (&*tables.groups, &*tables.adjacencies);
         match work {
             Work::Segments => cross(frame, counted),
+            Work::Exchange(exchange) => {
+                exchange::exchange(&exchange, variant, frame, tables, counted);
+            }
             Work::Cross => match tagging {
                 Tagging::Untagged => cross(frame, counted),
                 Tagging::Dot1q | Tagging::Dot1ad => cross_tagged(frame, counted),

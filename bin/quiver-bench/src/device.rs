@@ -27,6 +27,8 @@ pub enum Template {
     Ip6([u8; 80], Arc<Vec<u128>>),
     /// A longer IPv6 frame whose destination differs.
     Segments(Vec<u8>, Arc<Vec<u128>>),
+    /// The same frame again and again, of any length.
+    Made(Vec<u8>),
 }
 
 /// Makes the packets of one path, one after another.
@@ -66,6 +68,7 @@ impl Maker {
                 bytes[..74].copy_from_slice(&frame[..74]);
                 bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
             }
+            Template::Made(frame) => bytes[..frame.len()].copy_from_slice(frame),
             Template::Segments(frame, destinations) => {
                 bytes[..frame.len()].copy_from_slice(frame);
                 bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
@@ -133,6 +136,24 @@ pub struct Source(pub Maker);
 impl RxQueue for Source {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
         self.0.fill(cx.buffers, frame);
+        None
+    }
+}
+
+/// The receive side of an interface by which one packet comes before all others.
+pub struct Primer(pub Option<Vec<u8>>);
+
+impl RxQueue for Primer {
+    fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        let packet = self.0.take().and_then(|bytes| {
+            let mut packet = cx.buffers.packet()?;
+            let fits = packet.append(&bytes, cx.buffers);
+            assert!(fits, "a buffer holds the packet");
+            Some(packet)
+        });
+        if let Some(packet) = packet {
+            let _ = frame.push(packet);
+        }
         None
     }
 }

@@ -5,8 +5,10 @@
 mod bare;
 mod device;
 mod forms;
+mod function_paths;
 mod generator;
 mod headend_paths;
+mod layers;
 mod learn;
 mod measure;
 mod paths;

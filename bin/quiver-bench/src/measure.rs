@@ -15,7 +15,7 @@ use quiver_core::{Engine, Frame, InterfaceId, NodeId, WorkerId};
 use quiver_tables::mac::StampMinutes;
 
 use crate::bare::{self, Counted};
-use crate::device::{BenchDevice, COLD_BUFFERS, Ender, Maker, Sink, Source, rotate};
+use crate::device::{BenchDevice, COLD_BUFFERS, Ender, Maker, Primer, Sink, Source, rotate};
 use crate::paths::{Path, Tagging, Work};
 use crate::population::OUR_MAC;
 
@@ -112,10 +112,15 @@ impl Router {
         }
         let first = interface(&mut engine, "bench0", Ender::default())?;
         interface(&mut engine, "bench1", ender)?;
-        interface(&mut engine, "bench2", Ender::default())?; // a second way out, of bonds
+        // A second way out, of bonds, or what comes before all else.
+        let second = interface(&mut engine, "bench2", Ender::default())?;
         let queue = Box::new(Source(maker));
         let mut router = Router { engine, commands };
         router.configure(path)?;
+        if let Some(primer) = path.primer {
+            let queue = Box::new(Primer(Some(primer())));
+            router.engine.add_rx_queue(second, INPUT, queue, RxMode::Polling, None)?;
+        }
         router.engine.add_rx_queue(first, INPUT, queue, RxMode::Polling, None)?;
         Ok(router)
     }
@@ -162,8 +167,8 @@ impl Router {
     /// Every packet must have left by the second or third interface; a path that drops measures nothing.
     fn check(&mut self, path: &Path) -> Result<()> {
         let id = |name| self.engine.interface_id(name).ok_or_else(|| anyhow!("no {name}"));
-        let (rx, tx) = (id("bench0")?, [id("bench1")?, id("bench2")?]);
-        let received = self.engine.interface_totals(rx).rx_packets;
+        let (rx, tx) = ([id("bench0")?, id("bench2")?], [id("bench1")?, id("bench2")?]);
+        let received: u64 = rx.iter().map(|rx| self.engine.interface_totals(*rx).rx_packets).sum();
         let sent: u64 = tx.iter().map(|tx| self.engine.interface_totals(*tx).tx_packets).sum();
         if received != sent {
             let reasons: Vec<String> = self

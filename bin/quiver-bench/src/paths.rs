@@ -7,6 +7,7 @@ use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
 use quiver_wire::ip4::Ip4Header;
 use quiver_wire::{Header, MacAddress};
 
+use crate::bare::exchange::Exchange;
 use crate::device::Template;
 use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
 use crate::segments::{self, Carried};
@@ -53,6 +54,8 @@ pub enum Work {
     Encapsulate4,
     /// Put an SRv6 header before frames.
     EncapsulateFrames,
+    /// Change what is in front of packets.
+    Exchange(Exchange),
     /// Follow segments. The bare loop passes packets on: what segments cost is held against `ip6-1`.
     Segments,
 }
@@ -122,6 +125,8 @@ pub struct Path {
     pub tagging: Tagging,
     /// Do buffers rotate?
     pub cold: bool,
+    /// A packet that comes before all others, by the third interface.
+    pub primer: Option<fn() -> Vec<u8>>,
 }
 
 /// Full tables.
@@ -152,6 +157,8 @@ pub enum Packets {
     Ip6 { count: u32 },
     /// Packets to so many local SIDs, at random.
     Segments { carried: Carried, sids: u32 },
+    /// The same frame again and again.
+    Made(fn() -> Vec<u8>),
     /// Prefixes of the full table by popularity.
     FullZipf,
     /// Prefixes of the full table, all alike.
@@ -176,6 +183,7 @@ pub fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Op
         work,
         tagging: Tagging::Untagged,
         cold: false,
+        primer: None,
     }
 }
 
@@ -268,6 +276,7 @@ pub fn all() -> Vec<Path> {
     paths.extend(cold);
     paths.extend(tagged());
     paths.extend(segment_paths());
+    paths.extend(crate::function_paths::all());
     paths
 }
 
@@ -447,6 +456,7 @@ impl Path {
                 let destinations = (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
                 Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
             }
+            Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => {
                 ip4_template((0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32))

@@ -1,0 +1,236 @@
+//! The floor of SRv6 functions that change the headers in front of packets: the header is checked and looked up, some
+//! bytes go, a ready header comes with the fields that every packet has of its own, and what leaves is looked up.
+
+use quiver_core::Frame;
+use quiver_core::cpu::Variant;
+use quiver_core::packet::Packet;
+use quiver_ip::tables::IpTables;
+use quiver_tables::next_hop_group::GroupId;
+use quiver_wire::checksum::{self, Sum};
+use quiver_wire::ethernet::EthernetHeader;
+use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, ip4, ip6};
+
+use super::{BLOCK, Counted};
+use crate::population::OUR_MAC;
+
+/// The longest front, in blocks: Ethernet, IPv6, an SRH of two segments.
+const BLOCKS: usize = 3;
+/// What fronts are copied from.
+static FRONT: [[u8; 32]; BLOCKS] = [[0; 32]; BLOCKS];
+/// What a packet's headers are compared with where they are kept.
+static KEPT: [[u8; 8]; 10] = [[0; 8]; 10];
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// What is in front of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// IPv4 behind Ethernet.
+    Ip4,
+    /// IPv6 behind Ethernet.
+    Ip6,
+    /// Nothing but Ethernet, which is not looked at.
+    Frame,
+}
+
+/// What is done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// What arrives; IPv4 and IPv6 are looked up.
+    pub arrives: Layer,
+    /// Bytes that go behind the Ethernet header, which goes too unless a frame arrives.
+    pub takes: usize,
+    /// Bytes that come, an Ethernet header not counted.
+    pub puts: usize,
+    /// What leaves; IPv4 and IPv6 get an Ethernet header.
+    pub leaves: Layer,
+    /// Is what leaves looked up?
+    pub looks_up: bool,
+    /// Sixteen bytes that go from one place behind the arriving Ethernet header to another behind the leaving one.
+    pub carries: Option<(usize, usize)>,
+    /// Are the headers that go compared with those that are kept?
+    pub keeps: bool,
+    /// Is there a checksum over all bytes behind the IPv6 header that arrives?
+    pub checks: bool,
+    /// Is there one over all bytes behind the IPv6 header that leaves?
+    pub sums: bool,
+}
+
+impl Exchange {
+    /// Nothing goes and nothing comes: a packet is forwarded.
+    pub const fn of(arrives: Layer, leaves: Layer) -> Exchange {
+        Exchange {
+            arrives,
+            takes: 0,
+            puts: 0,
+            leaves,
+            looks_up: false,
+            carries: None,
+            keeps: false,
+            checks: false,
+            sums: false,
+        }
+    }
+}
+
+/// Destinations of a block, and what was found for them.
+struct Asked {
+    four: [u32; BLOCK],
+    six: [u128; BLOCK],
+    found: [GroupId; BLOCK],
+}
+
+impl Asked {
+    fn new() -> Asked {
+        Asked { four: [0; BLOCK], six: [0; BLOCK], found: [GroupId(0); BLOCK] }
+    }
+
+    /// Look at the header behind `at` bytes, and note where it leads; false when it is not plain.
+    #[inline(always)]
+    fn note(&mut self, layer: Layer, index: usize, behind: &[u8]) -> bool {
+        match layer {
+            Layer::Frame => true,
+            Layer::Ip4 => Ip4Header::overlay(behind).is_some_and(|header| {
+                self.four[index] = header.destination_bits();
+                ip4::is_plain(header, behind.len()) & (header.ttl() > 1)
+            }),
+            Layer::Ip6 => Ip6Header::overlay(behind).is_some_and(|header| {
+                self.six[index] = header.destination_bits();
+                ip6::is_plain(header, behind.len()) & (header.hop_limit() > 1)
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn look_up(&mut self, layer: Layer, variant: Variant, tables: &IpTables, count: usize) {
+        let Asked { four, six, found } = self;
+        match layer {
+            Layer::Frame => {}
+            Layer::Ip4 => tables.ip4.table(0).lookup_slice(variant, &four[..count], &mut found[..count]),
+            Layer::Ip6 => tables.ip6.table(0).lookup_slice(variant, &six[..count], &mut found[..count]),
+        }
+    }
+}
+
+/// Check the frame, and note where its packet goes.
+#[inline(always)]
+fn check(layer: Layer, asked: &mut Asked, index: usize, packet: &Packet) -> bool {
+    let Some((ethernet, behind)) = EthernetHeader::split(packet.bytes()) else { return false };
+    let kind = match layer {
+        Layer::Frame => return true,
+        Layer::Ip4 => EtherType::IPV4,
+        Layer::Ip6 => EtherType::IPV6,
+    };
+    asked.note(layer, index, behind) & (ethernet.ether_type() == kind) & (ethernet.destination.0 == OUR_MAC)
+}
+
+/// Are the first bytes those that are kept?
+#[inline(always)]
+fn differs(bytes: &[u8]) -> u64 {
+    let words = bytes.as_chunks::<8>().0.iter().zip(&KEPT);
+    words.fold(0, |differ, (word, kept)| differ | (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(*kept)))
+}
+
+/// Add up what is behind an IPv6 header. A checksum of UDP is never 0.
+#[inline(always)]
+fn has_sum(packet: &[u8]) -> bool {
+    Sum::new().bytes(packet.get(Ip6Header::LEN..).unwrap_or_default()).udp_checksum() != 0
+}
+
+/// One packet's headers.
+#[inline(always)]
+fn change(exchange: &Exchange, packet: &mut Packet, counted: &mut Counted) {
+    let Exchange { arrives, takes, puts, leaves, carries, keeps, checks, sums, .. } = *exchange;
+    let carried: Option<[u8; 16]> = carries.and_then(|(from, _)| {
+        packet.bytes().get(ETHERNET + from..).and_then(|bytes| bytes.first_chunk()).copied()
+    });
+    if keeps {
+        let headers = packet.bytes().get(ETHERNET..ETHERNET + takes).unwrap_or_default();
+        counted.odd += u64::from(differs(headers) == 0);
+    }
+    if checks {
+        counted.odd += u64::from(!has_sum(packet.bytes().get(ETHERNET..).unwrap_or_default()));
+    }
+    let gone = if arrives == Layer::Frame { takes } else { ETHERNET + takes };
+    counted.odd += u64::from(!packet.pull(gone));
+    if puts > 0 {
+        let blocks = puts.div_ceil(32).min(BLOCKS);
+        counted.odd += u64::from(!packet.push_blocks(&FRONT[..blocks], puts));
+    }
+    let length = packet.segment_length();
+    let bytes = packet.bytes_mut();
+    if let (Some((_, to)), Some(carried)) = (carries, carried)
+        && let Some(place) = bytes.get_mut(to..to + carried.len())
+    {
+        place.copy_from_slice(&carried);
+    }
+    match leaves {
+        Layer::Frame => {}
+        Layer::Ip4 => {
+            if let Some(header) = Ip4Header::overlay_mut(bytes) {
+                if puts > 0 {
+                    header.set_total_length(length as u16);
+                    header.set_checksum(checksum::header_checksum(header));
+                } else {
+                    checksum::decrement_ttl(header);
+                }
+            }
+        }
+        Layer::Ip6 => {
+            if let Some(header) = Ip6Header::overlay_mut(bytes) {
+                header.set_payload_length((length - Ip6Header::LEN) as u16);
+                header.set_hop_limit(header.hop_limit().wrapping_sub(1));
+            }
+        }
+    }
+    if sums {
+        counted.odd += u64::from(!has_sum(bytes));
+    }
+}
+
+/// All packets of a vector.
+#[inline(always)]
+pub fn exchange(
+    exchange: &Exchange,
+    variant: Variant,
+    frame: &mut Frame,
+    tables: &IpTables,
+    counted: &mut Counted,
+) {
+    let packets = frame.packets_mut();
+    packets.iter().take(8).for_each(Packet::prefetch);
+    let count = packets.len();
+    let mut asked = Asked::new();
+    let mut at = 0;
+    while at < count {
+        let block = (count - at).min(BLOCK);
+        for i in 0..block {
+            if let Some(ahead) = packets.get(at + i + 8) {
+                ahead.prefetch();
+            }
+            counted.odd += u64::from(!check(exchange.arrives, &mut asked, i, &packets[at + i]));
+        }
+        asked.look_up(exchange.arrives, variant, tables, block);
+        for (i, packet) in packets[at..at + block].iter_mut().enumerate() {
+            packet.index = asked.found[i].0;
+            change(exchange, packet, counted);
+            if exchange.looks_up {
+                asked.note(exchange.leaves, i, packet.bytes());
+            }
+        }
+        if exchange.looks_up {
+            asked.look_up(exchange.leaves, variant, tables, block);
+        }
+        for (packet, found) in packets[at..at + block].iter_mut().zip(&asked.found) {
+            if exchange.leaves != Layer::Frame {
+                let adjacency = tables.adjacencies.get(tables.groups.word(*found).hop().index);
+                if let Some(block) = adjacency.rewrite_field().last_chunk::<16>() {
+                    let _ = packet.push_block16(block, ETHERNET);
+                }
+            }
+            counted.bytes += packet.segment_length() as u64;
+        }
+        at += block;
+    }
+    counted.packets += count as u64;
+}
