@@ -13,6 +13,7 @@ from quiver_lab.experiment import parse_experiment, read_experiment
 from quiver_lab.report.files import write_report
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.srperf import COLUMNS, figure_4_cells, figure_7, srperf_tables
+from quiver_lab.report.style import grid
 from quiver_lab.results import Mark, Results
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -103,3 +104,10 @@ def test_the_experiment_has_every_column_of_the_paper() -> None:
     assert {cell.factors["forwarder"] for cell in experiment.cells} == {"Linux kernel", "Quiver"}
     assert experiment.repetitions == 10
     assert len(experiment.cells) == 2 * len(COLUMNS) - 1, "End.DT4 is missing in Linux"
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 28, 100])
+def test_however_many_plots_there_are_each_has_room(count: int) -> None:
+    places = grid(count, 3)
+    assert len(places) == count
+    assert all(low < high for x, y in places for low, high in (x["domain"], y["domain"]))

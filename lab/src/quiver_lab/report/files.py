@@ -8,8 +8,7 @@ from quiver_lab.aggregate import cells
 from quiver_lab.report.data import as_csv, figure_csv
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import figures_of, render
-from quiver_lab.report.paper_tables import all_paper_tables
-from quiver_lab.report.srperf import srperf_tables
+from quiver_lab.report.srperf import tables_of
 from quiver_lab.results import Results, write_whole
 
 FIGURES = "figures"
@@ -33,7 +32,7 @@ def write_figures(results: Results, folder: Path) -> list[Path]:
         write_whole(data, figure_csv(figure.spec))
         written += [image, data]
     found = [cell for cell in cells(results) if not cell.is_twin]
-    tables = [*srperf_tables(found), *all_paper_tables(found)]
+    tables = tables_of(found)
     if tables:
         text = folder / "tables.md"
         write_whole(text, "\n".join(table.markdown() for table in tables))

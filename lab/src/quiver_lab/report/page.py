@@ -13,8 +13,7 @@ from markupsafe import Markup
 from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, kinds_about, primary_metric
 from quiver_lab.marks import notes
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
-from quiver_lab.report.paper_tables import all_paper_tables
-from quiver_lab.report.srperf import figure_4_cells, figure_7, srperf_tables
+from quiver_lab.report.srperf import figure_4_cells, figure_7, tables_of
 from quiver_lab.report.style import Spec
 from quiver_lab.results import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
 from quiver_lab.words import micros, mpps, percent, seconds
@@ -288,7 +287,7 @@ def render(results: Results) -> str:
         noise=[(METRICS[one.metric].title, one) for one in results.noise],
         runs=results.scenarios,
         typical=typical,
-        paper_tables=[*srperf_tables(found), *all_paper_tables(found)] if repeated or results.factors else [],
+        paper_tables=tables_of(found) if repeated or results.factors else [],
         disturbed=disturbed_rows(results.scenarios),
         missing=results.missing(),
         notes=notes(results.scenarios),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quiver_lab.aggregate import CellRuns, Series
-from quiver_lab.report.paper_tables import ABSENT, PaperTable, relative
+from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, relative
 from quiver_lab.report.style import INK, MRR_COLOUR, NDR_COLOUR, QUIET, Spec, axis, layout
 from quiver_lab.statistics.summary import Summary, summarize
 
@@ -164,8 +164,7 @@ LAYOUT = (
 
 
 def srperf_tables(cells: Sequence[CellRuns]) -> list[PaperTable]:
-    """Tables II to V: in II and III the kernel, in IV and V Quiver in the place of VPP; behind them what is
-    in none of the paper's columns."""
+    """Tables II to V: in II and III the kernel, in IV and V Quiver in the place of VPP."""
     found = by_forwarder(cells)
     linux, quiver = found.get(LINUX, {}), found.get(QUIVER, {})
     tables = []
@@ -184,6 +183,16 @@ def srperf_tables(cells: Sequence[CellRuns]) -> list[PaperTable]:
             name = f"Table {of_vpp.name}: {title[0].lower()}{title[1:]}, Quiver in the place of VPP"
             tables.append(PaperTable(name.replace("sRv6", "SRv6"), METRIC, columns, tuple(rows)))
     return tables
+
+
+def tables_of(cells: Sequence[CellRuns]) -> list[PaperTable]:
+    """All tables of an experiment: the paper's where it has their columns, then every rate of every forwarder
+    that is not in them."""
+    paper = srperf_tables(cells)
+    rest = all_paper_tables(cells)
+    if paper:
+        rest = [one for one in rest if one.metric != METRIC or not set(one.columns) <= set(COLUMNS)]
+    return [*paper, *rest]
 
 
 COLOURS = {LINUX: "#e07a3f", QUIVER: NDR_COLOUR}

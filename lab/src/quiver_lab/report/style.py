@@ -27,6 +27,10 @@ NODE_COLOURS = (
 )  # fmt: skip
 
 
+GAPS_SHARE_MAX = 0.4
+"""Of a figure's height, however many rows of plots it has."""
+
+
 def axis(title: str = "", **more: Any) -> Spec:
     """An axis with a thin grid."""
     return {
@@ -64,6 +68,7 @@ def grid(count: int, columns: int, gap: float = 0.055, row_gap: float = 0.2) -> 
     """Domains of small multiples: (x, y) for each, row by row from the top."""
     columns = max(1, min(columns, count))
     rows = -(-count // columns)
+    row_gap = min(row_gap, GAPS_SHARE_MAX / max(1, rows - 1))
     width = (1.0 - gap * (columns - 1)) / columns
     tall = (1.0 - row_gap * (rows - 1)) / rows
     cells = []
