@@ -136,7 +136,7 @@ def test_a_page_names_the_runs_that_are_missing(results: Results) -> None:
     part.complete = False
     lost = part.scenarios.pop()
     page = render(part)
-    assert f"{lost.title}, repetition 3" in page
+    assert f"{lost.title}, repetitions 3" in page
     assert "quiver-lab run --resume" in page
 
 
