@@ -10,10 +10,10 @@ use quiver_wire::IpProtocol;
 
 use super::Rows;
 use super::encaps::{Encaps, Hop};
-use super::inner::Inner;
 use super::insert::{Insert, Last};
 use super::reasons::HeadendDrop;
 use super::words;
+use crate::carried::Carried;
 use crate::endpoint::closer::{self, Matter, Spot, Upper};
 use crate::endpoint::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use crate::endpoint::segments;

@@ -12,9 +12,8 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::reasons::HeadendDrop;
 use super::rows::Words;
+use crate::carried::flow_label;
 
-/// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
-const SPREAD: u32 = 0x9e37_79b1;
 /// The longest payload of an IPv6 packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
 
@@ -36,12 +35,6 @@ pub(super) struct About {
     pub hops: u8,
     pub hash: u32,
     pub protocol: IpProtocol,
-}
-
-/// The label of a flow (RFC 6437 §3, RFC 8986 §5.1): 20 bits of its hash, never 0.
-#[inline(always)]
-pub(crate) fn flow_label(hash: u32) -> u32 {
-    (hash.wrapping_mul(SPREAD) >> 12).max(1)
 }
 
 impl Departure {
@@ -145,19 +138,4 @@ impl Departure {
         packet.index = hop.index;
         hop.next
     }
-}
-
-/// A checksum that is left to a device lies so many bytes further behind; a packet that a device is to cut
-/// cannot be encapsulated.
-pub(super) fn move_offload(packet: &mut Packet, count: usize) -> Result<(), HeadendDrop> {
-    if !packet.has(PacketFlags::OFFLOAD) {
-        return Ok(());
-    }
-    if packet.offload().segment_bytes != 0 {
-        return Err(HeadendDrop::Unsegmented);
-    }
-    // What was in front is counted in the offset, and is there no more.
-    let behind = usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
-    packet.offload_mut().checksum_start = (behind + count) as u16;
-    Ok(())
 }

@@ -9,10 +9,11 @@ use quiver_tables::HeaderRow;
 use quiver_tables::ip::flow_hash;
 
 use super::Rows;
-use super::departure::{About, Departure, move_offload};
+use super::departure::{About, Departure};
 use super::inner::Inner;
 use super::reasons::HeadendDrop;
 use super::words;
+use crate::carried::{Facts, move_offload};
 
 /// The node for packets of a family. The number of the list's row is in [`Packet::index`].
 pub struct Encaps<F> {
@@ -74,7 +75,7 @@ impl<F: Inner> Encaps<F> {
         if counts {
             F::count_hop(packet.bytes_mut());
         }
-        let (class, hops) = F::class_hops(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let Facts { class, hops, .. } = F::facts(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let length = packet.length();
         self.departure.put(row, packet, length, About { class, hops, hash, protocol: F::PROTOCOL })?;
         if fits && self.departure.is_straight(hop) {

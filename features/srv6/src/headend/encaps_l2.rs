@@ -10,14 +10,15 @@ use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{LookUp, Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
-use quiver_tables::ip::{Ip4, Ip6, IpFamily, IpTables};
+use quiver_tables::ip::IpTables;
 use quiver_tables::next_hop_group::GroupWord;
-use quiver_wire::{EtherType, IpProtocol};
+use quiver_wire::IpProtocol;
 
 use super::Rows;
-use super::departure::{About, Departure, move_offload};
+use super::departure::{About, Departure};
 use super::reasons::HeadendDrop;
 use super::words;
+use crate::carried::{frame_hash, move_offload};
 
 /// The nodes.
 pub(super) const STEER: &str = "sr-pl-steer-l2";
@@ -30,33 +31,11 @@ const FRAME_BYTES_MIN: usize = 14;
 /// By interface: the group of the policy that its frames are steered into.
 pub(super) type Steered = Arc<PublishedSlots<GroupId>>;
 
-/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its addresses.
-#[inline(always)]
-fn hash_frame(frame: &[u8]) -> u32 {
-    let mut at = 12;
-    for _ in 0..=2 {
-        let kind = frame.get(at..).and_then(|rest| rest.first_chunk::<2>());
-        let behind = || frame.get(at + 2..).unwrap_or_default();
-        match kind.map(|kind| EtherType(u16::from_be_bytes(*kind))) {
-            Some(EtherType::VLAN | EtherType::SERVICE_VLAN) => at += 4,
-            Some(EtherType::IPV4) => return Ip4::flow_hash(behind()).unwrap_or(1),
-            Some(EtherType::IPV6) => return Ip6::flow_hash(behind()).unwrap_or(1),
-            _ => break,
-        }
-    }
-    let mut hash = 0u64;
-    for word in frame.get(..12).unwrap_or_default().as_chunks::<4>().0 {
-        hash =
-            (hash ^ u64::from(u32::from_be_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    }
-    (hash ^ hash >> 32) as u32
-}
-
 /// The flow's hash, kept in the packet.
 #[inline(always)]
 fn flow(packet: &mut Packet) -> u32 {
     if packet.hash == 0 {
-        packet.hash = hash_frame(packet.bytes());
+        packet.hash = frame_hash(packet.bytes());
     }
     packet.hash
 }
@@ -204,31 +183,4 @@ pub(super) fn spec(rows: &Rows) -> NodeSpec {
         move |wiring| EncapsL2 { departure: Departure::new(wiring, &rows) },
     )
     .describe(words::describe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn frames_of_one_flow_have_one_hash_with_and_without_tags() {
-        let mut frame = vec![2; 12];
-        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2]);
-        let plain = hash_frame(&frame);
-        frame.splice(12..12, [0x81, 0, 0, 5]);
-        assert_eq!(hash_frame(&frame), plain);
-        frame.splice(12..12, [0x88, 0xa8, 0, 9]);
-        assert_eq!(hash_frame(&frame), plain);
-        let at = frame.len() - 1;
-        frame[at] = 3;
-        assert_ne!(hash_frame(&frame), plain);
-    }
-
-    proptest! {
-        #[test]
-        fn no_frame_panics(frame in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = hash_frame(&frame);
-        }
-    }
 }

@@ -12,12 +12,13 @@ use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::Rows;
-use super::departure::{Departure, move_offload};
+use super::departure::Departure;
 use super::encaps::Hop;
 use super::inner::Inner;
 use super::reasons::HeadendDrop;
 use super::rows::{LAST_SEGMENT, NEXT_HEADER_PLACE, SRH_PLACE, Words};
 use super::words;
+use crate::carried::{Carried, move_offload};
 
 /// The node.
 pub(super) const NODE: &str = "sr-pl-rewrite-insert";

@@ -32,7 +32,6 @@ use inner::Inner;
 use policies::Policies;
 use steering::Steerings;
 
-pub(crate) use departure::flow_label;
 pub use encaps::Encaps;
 pub use encaps_l2::{EncapsL2, SteerL2};
 pub use insert::Insert;

@@ -1,5 +1,7 @@
 //! Why packets die at the headend, and what is counted there. All of its nodes have these.
 
+use crate::carried::Unsegmented;
+
 quiver_core::reasons! {
     /// What becomes of packets at the headend.
     pub enum HeadendDrop {
@@ -33,5 +35,11 @@ quiver_core::reasons! {
         LinkLocalSource = "link-local-source", "packets with a link-local source to another link; senders hear of it";
         /// Copies.
         Copied = info "copied", "copies made for the lists of a spray policy";
+    }
+}
+
+impl From<Unsegmented> for HeadendDrop {
+    fn from(Unsegmented: Unsegmented) -> HeadendDrop {
+        HeadendDrop::Unsegmented
     }
 }

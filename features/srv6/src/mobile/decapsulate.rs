@@ -19,9 +19,9 @@ use super::messages::{self, ELEMENTS_BYTES_MAX, TLV_BYTES_MAX};
 use super::onward::Onward;
 use super::recipe::{Filling, Row, SRH_AT};
 use super::{echo, sums};
+use crate::carried::flow_label;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::ways::Ways;
-use crate::headend::flow_label;
 
 /// The smallest MTU that IPv4 hosts are told of, in bytes (RFC 791: what every link carries).
 const IP4_MTU_MIN: usize = 68;

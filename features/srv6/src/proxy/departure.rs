@@ -14,6 +14,7 @@ use super::back::{Around, Back, Backs, Coming};
 use super::front::Front;
 use super::kept::Unread;
 use super::reasons::{Bad, ProxyDrop};
+use crate::carried::move_offload;
 
 /// The longest payload of an IPv6 packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
@@ -138,17 +139,4 @@ impl Departure {
         packet.tx = adjacency.tx;
         Ok(adjacency.output)
     }
-}
-
-/// A checksum that is left to a device lies so many bytes further behind; a packet that a device is to cut cannot be
-/// encapsulated.
-#[cold]
-fn move_offload(packet: &mut Packet, count: usize) -> Result<(), ProxyDrop> {
-    if packet.offload().segment_bytes != 0 {
-        return Err(ProxyDrop::Unsegmented);
-    }
-    // What was in front is counted in the offset, and is there no more.
-    let behind = usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
-    packet.offload_mut().checksum_start = (behind + count) as u16;
-    Ok(())
 }

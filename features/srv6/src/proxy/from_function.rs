@@ -12,8 +12,9 @@ use quiver_tables::ip::{IpFamily, flow_hash};
 
 use super::back::Backs;
 use super::departure::{Departure, Ready};
-use super::inner::{BEYOND_SCOPE, Inner};
+use super::inner::Inner;
 use super::reasons::{Bad, ProxyDrop};
+use crate::carried::BEYOND_SCOPE;
 
 /// The nodes.
 pub(super) const IP4: &str = "sr-proxy-ip4";
@@ -120,7 +121,7 @@ pub(super) fn spec<F: Inner>(arc: ArcId, backs: &Backs) -> NodeSpec {
                 worker: wiring.worker,
                 arc,
                 lookup: wiring.node(F::LOOKUP),
-                error: wiring.node(F::ERROR),
+                error: wiring.node(F::ERROR_NODE),
                 family: PhantomData,
             })
         },

@@ -5,42 +5,19 @@
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
-use quiver_tables::ip::{Ip4, Ip6, IpFamily};
-use quiver_wire::{EtherType, EthernetHeader, Header};
+use quiver_wire::{EthernetHeader, Header};
 
 use super::back::{Backs, Coming};
 use super::departure::{Departure, Ready};
 use super::reasons::{Bad, ProxyDrop};
+use crate::carried::frame_hash;
 
 /// The node.
 pub(super) const NODE: &str = "sr-proxy-l2";
 
-/// Bytes of a VLAN tag, and how many are looked behind.
-const TAG_BYTES: usize = 4;
-const TAGS_MAX: usize = 2;
-
 struct FromFunctionL2 {
     departure: Departure,
     worker: WorkerId,
-}
-
-/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its addresses.
-fn frame_hash(frame: &[u8]) -> u32 {
-    for at in (0..=TAGS_MAX).map(|tags| 12 + tags * TAG_BYTES) {
-        let Some(kind) = frame.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { break };
-        let behind = frame.get(at + 2..).unwrap_or_default();
-        match EtherType(u16::from_be_bytes(*kind)) {
-            EtherType::VLAN | EtherType::SERVICE_VLAN => {}
-            EtherType::IPV4 => return Ip4::flow_hash(behind).unwrap_or(1),
-            EtherType::IPV6 => return Ip6::flow_hash(behind).unwrap_or(1),
-            _ => break,
-        }
-    }
-    let words = frame.get(..12).unwrap_or_default().as_chunks::<4>().0;
-    let mixed = words.iter().fold(0u64, |hash, word| {
-        (hash ^ u64::from(u32::from_be_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    });
-    (mixed ^ mixed >> 32) as u32
 }
 
 impl FromFunctionL2 {
@@ -109,17 +86,4 @@ pub(super) fn spec(backs: &Backs) -> NodeSpec {
     )
     .reasons::<ProxyDrop>()
     .describe(super::words::describe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn no_frame_panics(frame in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = frame_hash(&frame);
-        }
-    }
 }

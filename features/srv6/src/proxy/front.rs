@@ -4,8 +4,8 @@ use quiver_core::Packet;
 use quiver_tables::header_rows::{BLOCK_BYTES, HEADER_BYTES_MAX};
 use quiver_wire::{Header, Ip6Header};
 
-/// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
-const SPREAD: u32 = 0x9e37_79b1;
+use crate::carried::flow_label;
+
 /// Blocks of the longest header.
 const BLOCKS: usize = HEADER_BYTES_MAX / BLOCK_BYTES;
 
@@ -67,12 +67,6 @@ impl Front {
         packet.l2_bytes = 0;
         true
     }
-}
-
-/// The label of a flow (RFC 6437 §3, RFC 8986 §5.1): 20 bits of its hash, never 0.
-#[inline(always)]
-fn flow_label(hash: u32) -> u32 {
-    (hash.wrapping_mul(SPREAD) >> 12).max(1)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use quiver_tables::IcmpErrorRequest;
 
+use crate::carried::Unsegmented;
+
 quiver_core::reasons! {
     /// What becomes of packets that come back from a function.
     pub enum ProxyDrop {
@@ -52,5 +54,11 @@ pub(super) enum Bad {
 impl From<ProxyDrop> for Bad {
     fn from(drop: ProxyDrop) -> Bad {
         Bad::Drop(drop)
+    }
+}
+
+impl From<Unsegmented> for Bad {
+    fn from(Unsegmented: Unsegmented) -> Bad {
+        Bad::Drop(ProxyDrop::Unsegmented)
     }
 }

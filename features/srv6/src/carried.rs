@@ -1,0 +1,179 @@
+//! The packet or frame that other headers are put in front of: the hop that is counted, what its sender hears, and
+//! the flow that it belongs to.
+
+use quiver_core::Packet;
+use quiver_core::packet::PacketFlags;
+use quiver_tables::IcmpErrorRequest;
+use quiver_tables::ip::{Ip4, Ip6, IpFamily};
+use quiver_wire::ip6::MTU_MIN;
+use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, IpProtocol, checksum, icmp4, icmp6};
+
+/// Beyond the scope of the source address (RFC 4443 §3.1).
+pub(crate) const BEYOND_SCOPE: IcmpErrorRequest = IcmpErrorRequest {
+    kind: icmp6::kind::DESTINATION_UNREACHABLE,
+    code: icmp6::unreachable::BEYOND_SCOPE,
+    detail: 0,
+};
+/// The smallest MTU that IPv4 hosts are told of, in bytes (RFC 791: what every link carries).
+const IP4_MTU_MIN: usize = 68;
+/// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
+const SPREAD: u32 = 0x9e37_79b1;
+
+/// What is read of its header.
+#[derive(Clone, Copy)]
+pub struct Facts {
+    pub class: u8,
+    pub hops: u8,
+    /// May its source not leave its link?
+    pub is_local: bool,
+}
+
+/// IPv4 or IPv6.
+pub trait Carried: IpFamily {
+    /// How the header in front names it.
+    const PROTOCOL: IpProtocol;
+    /// The node that sends ICMP errors about it.
+    const ERROR_NODE: &'static str;
+    /// Time exceeded in transit (RFC 792, RFC 4443 §3.3).
+    const TIME_EXCEEDED: IcmpErrorRequest;
+
+    fn facts(bytes: &[u8]) -> Option<Facts>;
+
+    /// One hop less to live.
+    fn count_hop(bytes: &mut [u8]);
+
+    /// What its sender hears when it must not be longer than `mtu_bytes`; nothing when it cannot be made smaller,
+    /// and what is around it must be fragmented (RFC 2473 §7).
+    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest>;
+}
+
+impl Carried for Ip6 {
+    const PROTOCOL: IpProtocol = IpProtocol::IPV6;
+    const ERROR_NODE: &'static str = "ip6-icmp-error";
+    const TIME_EXCEEDED: IcmpErrorRequest =
+        IcmpErrorRequest { kind: icmp6::kind::TIME_EXCEEDED, code: 0, detail: 0 };
+
+    #[inline(always)]
+    fn facts(bytes: &[u8]) -> Option<Facts> {
+        let header = Ip6Header::overlay(bytes)?;
+        let is_local = header.source_bits() >> 118 == 0xfe80 >> 6;
+        Some(Facts { class: header.traffic_class(), hops: header.hop_limit(), is_local })
+    }
+
+    #[inline(always)]
+    fn count_hop(bytes: &mut [u8]) {
+        if let Some(header) = Ip6Header::overlay_mut(bytes) {
+            header.decrement_hop_limit();
+        }
+    }
+
+    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
+        // A packet of the smallest MTU must pass (RFC 8200 §5, RFC 2473 §7.1).
+        let mtu_bytes = mtu_bytes.max(MTU_MIN);
+        let detail = u16::try_from(mtu_bytes).unwrap_or(u16::MAX);
+        let request = IcmpErrorRequest { kind: icmp6::kind::PACKET_TOO_BIG, code: 0, detail };
+        (packet.length() > mtu_bytes).then_some(request)
+    }
+}
+
+impl Carried for Ip4 {
+    const PROTOCOL: IpProtocol = IpProtocol::IPV4;
+    const ERROR_NODE: &'static str = "ip4-icmp-error";
+    const TIME_EXCEEDED: IcmpErrorRequest =
+        IcmpErrorRequest { kind: icmp4::kind::TIME_EXCEEDED, code: 0, detail: 0 };
+
+    #[inline(always)]
+    fn facts(bytes: &[u8]) -> Option<Facts> {
+        let header = Ip4Header::overlay(bytes)?;
+        Some(Facts { class: header.traffic_class, hops: header.ttl(), is_local: false })
+    }
+
+    #[inline(always)]
+    fn count_hop(bytes: &mut [u8]) {
+        if let Some(header) = Ip4Header::overlay_mut(bytes) {
+            checksum::decrement_ttl(header);
+        }
+    }
+
+    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
+        let header = Ip4Header::overlay(packet.bytes())?;
+        let detail = u16::try_from(mtu_bytes.max(IP4_MTU_MIN)).unwrap_or(u16::MAX);
+        let code = icmp4::unreachable::FRAGMENTATION_NEEDED;
+        let request = IcmpErrorRequest { kind: icmp4::kind::DESTINATION_UNREACHABLE, code, detail };
+        header.dont_fragment().then_some(request)
+    }
+}
+
+/// The label of a flow (RFC 6437 §3, RFC 8986 §5.1): 20 bits of its hash, never 0.
+#[inline(always)]
+pub(crate) fn flow_label(hash: u32) -> u32 {
+    (hash.wrapping_mul(SPREAD) >> 12).max(1)
+}
+
+/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its addresses.
+#[inline(always)]
+pub(crate) fn frame_hash(frame: &[u8]) -> u32 {
+    let mut at = 12;
+    for _ in 0..=2 {
+        let kind = frame.get(at..).and_then(|rest| rest.first_chunk::<2>());
+        let behind = || frame.get(at + 2..).unwrap_or_default();
+        match kind.map(|kind| EtherType(u16::from_be_bytes(*kind))) {
+            Some(EtherType::VLAN | EtherType::SERVICE_VLAN) => at += 4,
+            Some(EtherType::IPV4) => return Ip4::flow_hash(behind()).unwrap_or(1),
+            Some(EtherType::IPV6) => return Ip6::flow_hash(behind()).unwrap_or(1),
+            _ => break,
+        }
+    }
+    let mut hash = 0u64;
+    for word in frame.get(..12).unwrap_or_default().as_chunks::<4>().0 {
+        hash =
+            (hash ^ u64::from(u32::from_be_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+    (hash ^ hash >> 32) as u32
+}
+
+/// A large packet that a device is to cut: with other headers in front it would not be recognized.
+#[derive(Debug)]
+pub(crate) struct Unsegmented;
+
+/// A checksum that is left to a device lies so many bytes further behind.
+#[cold]
+pub(crate) fn move_offload(packet: &mut Packet, count: usize) -> Result<(), Unsegmented> {
+    if !packet.has(PacketFlags::OFFLOAD) {
+        return Ok(());
+    }
+    if packet.offload().segment_bytes != 0 {
+        return Err(Unsegmented);
+    }
+    // What was in front is counted in the offset, and is there no more.
+    let behind = usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
+    packet.offload_mut().checksum_start = (behind + count) as u16;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn frames_of_one_flow_have_one_hash_with_and_without_tags() {
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2]);
+        let plain = frame_hash(&frame);
+        frame.splice(12..12, [0x81, 0, 0, 5]);
+        assert_eq!(frame_hash(&frame), plain);
+        frame.splice(12..12, [0x88, 0xa8, 0, 9]);
+        assert_eq!(frame_hash(&frame), plain);
+        let at = frame.len() - 1;
+        frame[at] = 3;
+        assert_ne!(frame_hash(&frame), plain);
+    }
+
+    proptest! {
+        #[test]
+        fn no_frame_panics(frame in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = frame_hash(&frame);
+        }
+    }
+}
