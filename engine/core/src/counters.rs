@@ -16,7 +16,7 @@ pub const LONG_ERRAND_NS: u64 = 1 << 13;
 /// Classes of long passes and errands: each from twice as long as the one before, the last without an end.
 pub const LONG_PASS_CLASSES: usize = 8;
 /// Reasons and events that a node can declare.
-pub const REASONS_PER_NODE_MAX: usize = 32;
+pub const REASONS_PER_NODE_MAX: usize = 64;
 
 /// A count with one writer: an ordinary add, no locked instruction.
 #[derive(Default)]
@@ -171,8 +171,8 @@ pub struct WorkerCounters {
 }
 
 /// A zeroed slice that costs memory only where it is written.
-fn zeroed<T: Default>(length: usize) -> Box<[T]> {
-    // SAFETY: only called below, for types made of `Count`, for which zero bytes are `default()`;
+fn zeroed<T>(length: usize) -> Box<[T]> {
+    // SAFETY: only called below, for types made of `Count`, which zero bytes are, at zero;
     // the layout is that of a slice of T, not of size zero.
     unsafe {
         let layout = std::alloc::Layout::array::<T>(length).expect("a small layout");
