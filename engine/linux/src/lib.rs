@@ -5,6 +5,7 @@ pub mod arrival;
 pub mod followed;
 #[cfg(feature = "lab")]
 pub mod lab;
+mod layers;
 pub mod link;
 pub mod link_watch;
 pub mod namespace;

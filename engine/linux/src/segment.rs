@@ -1,107 +1,51 @@
 //! Super-frames cut into the frames that they stand for: TCP (RFC 9293) and UDP, over IPv4 and
 //! IPv6, as a device with segmentation offload would send them.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use quiver_wire::IpProtocol;
-use quiver_wire::checksum::{self, Sum};
+use quiver_wire::checksum;
 
+use crate::layers::{Layers, word};
 use crate::virtio_net::{SEGMENT_ECN, SEGMENT_TCP4, SEGMENT_TCP6, SEGMENT_UDP};
 
-/// Headers of all layers together, at most; longer ones are refused.
-pub const HEADERS_BYTES_MAX: usize = 256;
-/// VLAN tags that are looked through.
-const TAGS_MAX: usize = 2;
-/// IPv6 extension headers that are looked through.
-const EXTENSIONS_MAX: usize = 8;
+/// Headers of all layers together, at most; longer ones are refused. Around a packet may stand 31 segments.
+pub const HEADERS_BYTES_MAX: usize = 640;
 
 const TCP_CWR: u8 = 0x80;
 const TCP_PSH: u8 = 0x08;
 const TCP_FIN: u8 = 0x01;
 
-/// Where the headers of a frame lie, bytes from its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    ip: usize,
-    is_ip6: bool,
-    upper: usize,
-    protocol: u8,
-}
-
 /// Cuts one super-frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Segmenter {
-    place: Place,
+    layers: Layers,
     headers_bytes: usize,
     segment_bytes: usize,
     payload_bytes: usize,
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
-}
-
-/// Find IP and what it carries behind Ethernet and VLAN tags.
-fn locate(frame: &[u8]) -> Option<Place> {
-    let mut at = 12;
-    let mut ether_type = word(frame, at)?;
-    for _ in 0..TAGS_MAX {
-        if !matches!(ether_type, 0x8100 | 0x88a8 | 0x9100) {
-            break;
-        }
-        at += 4;
-        ether_type = word(frame, at)?;
-    }
-    let ip = at + 2;
-    match ether_type {
-        0x0800 => {
-            let first = *frame.get(ip)?;
-            let header_bytes = usize::from(first & 15) * 4;
-            let protocol = *frame.get(ip + 9)?;
-            (first >> 4 == 4 && header_bytes >= 20).then_some(Place {
-                ip,
-                is_ip6: false,
-                upper: ip + header_bytes,
-                protocol,
-            })
-        }
-        0x86dd => {
-            let mut protocol = *frame.get(ip + 6)?;
-            let mut upper = ip + 40;
-            for _ in 0..EXTENSIONS_MAX {
-                if !matches!(protocol, 0 | 43 | 60) {
-                    break;
-                }
-                protocol = *frame.get(upper)?;
-                upper += (usize::from(*frame.get(upper + 1)?) + 1) * 8;
-            }
-            (frame.get(ip)? >> 4 == 6).then_some(Place { ip, is_ip6: true, upper, protocol })
-        }
-        _ => None,
-    }
-}
-
 impl Segmenter {
     /// How to cut `frame`; `None` when what the header says of it cannot be.
     pub fn new(frame: &[u8], kind: u8, segment_bytes: u16) -> Option<Segmenter> {
-        let place = locate(frame)?;
+        let layers = Layers::of(frame)?;
+        let (is_ip6, is_tcp) = (layers.inner().is_ip6, layers.protocol == IpProtocol::TCP);
         let fits = match kind & !SEGMENT_ECN {
-            SEGMENT_TCP4 => !place.is_ip6 && place.protocol == IpProtocol::TCP.0,
-            SEGMENT_TCP6 => place.is_ip6 && place.protocol == IpProtocol::TCP.0,
-            SEGMENT_UDP => place.protocol == IpProtocol::UDP.0,
+            SEGMENT_TCP4 => !is_ip6 && is_tcp,
+            SEGMENT_TCP6 => is_ip6 && is_tcp,
+            SEGMENT_UDP => layers.protocol == IpProtocol::UDP,
             _ => false,
         };
-        let upper_bytes = match place.protocol {
-            6 => usize::from(*frame.get(place.upper + 12)? >> 4) * 4,
-            _ => 8,
+        let upper_bytes = match is_tcp {
+            true => usize::from(*frame.get(layers.upper + 12)? >> 4) * 4,
+            false => 8,
         };
-        let headers_bytes = place.upper + upper_bytes;
-        let enough = upper_bytes >= if place.protocol == 6 { 20 } else { 8 };
+        let headers_bytes = layers.upper + upper_bytes;
+        let enough = upper_bytes >= if is_tcp { 20 } else { 8 };
         let payload_bytes = frame.len().checked_sub(headers_bytes)?;
         let sizes = enough && headers_bytes <= HEADERS_BYTES_MAX && segment_bytes > 0 && payload_bytes > 0;
         (fits && sizes).then_some(Segmenter {
-            place,
+            layers,
             headers_bytes,
             segment_bytes: segment_bytes.into(),
             payload_bytes,
@@ -131,19 +75,21 @@ impl Segmenter {
         let payload = frame.get(start..end)?;
         headers.get_mut(..self.headers_bytes)?.copy_from_slice(frame.get(..self.headers_bytes)?);
         let headers = &mut headers[..self.headers_bytes];
-        let Place { ip, is_ip6, upper, protocol } = self.place;
+        let (upper, is_tcp) = (self.layers.upper, self.layers.protocol == IpProtocol::TCP);
         let total = self.headers_bytes + payload.len();
-        if is_ip6 {
-            put(headers, ip + 4, (total - ip - 40) as u16);
-        } else {
-            put(headers, ip + 2, (total - ip) as u16);
-            let id = word(headers, ip + 4)?.wrapping_add(number as u16);
-            put(headers, ip + 4, id);
-            put(headers, ip + 10, 0);
-            let sum = checksum::of(&headers[ip..upper]);
-            put(headers, ip + 10, sum);
+        for ip in self.layers.ips() {
+            if ip.is_ip6 {
+                put(headers, ip.at + 4, (total - ip.at - 40) as u16);
+                continue;
+            }
+            put(headers, ip.at + 2, (total - ip.at) as u16);
+            let id = word(headers, ip.at + 4)?.wrapping_add(number as u16);
+            put(headers, ip.at + 4, id);
+            put(headers, ip.at + 10, 0);
+            let sum = checksum::of(headers.get(ip.at..ip.end)?);
+            put(headers, ip.at + 10, sum);
         }
-        let checksum_at = if protocol == 6 {
+        let checksum_at = if is_tcp {
             self.write_tcp(headers, number);
             upper + 16
         } else {
@@ -151,14 +97,15 @@ impl Segmenter {
             upper + 6
         };
         put(headers, checksum_at, 0);
-        let sum = pseudo_header(headers, self.place, total - upper)?.bytes(&headers[upper..]).bytes(payload);
-        put(headers, checksum_at, if protocol == 6 { sum.checksum() } else { sum.udp_checksum() });
+        let pseudo = self.layers.pseudo_header(headers, total - upper)?;
+        let sum = pseudo.bytes(headers.get(upper..)?).bytes(payload);
+        put(headers, checksum_at, if is_tcp { sum.checksum() } else { sum.udp_checksum() });
         Some(start..end)
     }
 
     /// Sequence number and flags: CWR belongs to the first segment, FIN and PSH to the last.
     fn write_tcp(&self, headers: &mut [u8], number: usize) {
-        let at = self.place.upper;
+        let at = self.layers.upper;
         let sequence =
             u32::from_be_bytes([headers[at + 4], headers[at + 5], headers[at + 6], headers[at + 7]]);
         let sequence = sequence.wrapping_add((number * self.segment_bytes) as u32);
@@ -178,21 +125,13 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
     }
 }
 
-fn pseudo_header(headers: &[u8], place: Place, length: usize) -> Option<Sum> {
-    let protocol = IpProtocol(place.protocol);
-    if place.is_ip6 {
-        let address = |at: usize| <[u8; 16]>::try_from(headers.get(at..at + 16)?).ok().map(Ipv6Addr::from);
-        return Some(Sum::pseudo6(address(place.ip + 8)?, address(place.ip + 24)?, protocol, length as u32));
-    }
-    let address = |at: usize| <[u8; 4]>::try_from(headers.get(at..at + 4)?).ok().map(Ipv4Addr::from);
-    Some(Sum::pseudo4(address(place.ip + 12)?, address(place.ip + 16)?, protocol, length as u16))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use quiver_wire::checksum::Sum;
     use quiver_wire::{ip4, ip6, udp};
+    use std::net::Ipv6Addr;
 
     /// An Ethernet frame of IPv4 and TCP, its checksums not filled in.
     fn tcp4(payload: &[u8]) -> Vec<u8> {
@@ -253,6 +192,74 @@ mod tests {
         for frame in frames {
             let (header, rest) = ip6::Repr::parse(&frame[14..]).expect("ip");
             assert!(udp::is_good_over_ip6(header.source, header.destination, &rest[8..]));
+        }
+    }
+
+    const HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+    const SID: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 1, 0, 0, 0, 0, 0xe);
+    const LAST: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
+
+    /// An IPv6 header to `SID` and an SRH with one segment left, in front of `inner`.
+    fn behind_segments(protocol: u8, inner: &[u8]) -> Vec<u8> {
+        let length = (40 + inner.len()) as u16;
+        let mut packet = [&[0x60, 0, 0, 0][..], &length.to_be_bytes(), &[43, 64]].concat();
+        packet.extend(HOST.octets());
+        packet.extend(SID.octets());
+        packet.extend([protocol, 4, 4, 1, 1, 0, 0, 0]);
+        packet.extend(LAST.octets());
+        packet.extend(SID.octets());
+        packet.extend(inner);
+        packet
+    }
+
+    /// The payloads of TCP segments, whose IP header is so long, in order; all sums are right.
+    fn payloads(frames: &[Vec<u8>], ip: usize, from_to: Option<(Ipv6Addr, Ipv6Addr)>) -> Vec<u8> {
+        let mut seen = Vec::new();
+        for frame in frames {
+            let outer = ip6::Repr::parse(&frame[14..]).expect("outer header").0;
+            assert_eq!(outer.payload_len, frame.len() - 54);
+            let tcp = &frame[ip..];
+            let pseudo = match from_to {
+                Some((from, to)) => Sum::pseudo6(from, to, IpProtocol::TCP, tcp.len() as u32),
+                None => {
+                    let (header, rest) = ip4::Repr::parse(&frame[ip - 20..]).expect("inner header");
+                    assert_eq!(rest.len(), tcp.len());
+                    Sum::pseudo4(header.source, header.destination, IpProtocol::TCP, tcp.len() as u16)
+                }
+            };
+            assert!(pseudo.bytes(tcp).is_good());
+            seen.extend_from_slice(&tcp[24..]);
+        }
+        seen
+    }
+
+    #[test]
+    fn a_super_frame_behind_segments_is_cut_with_all_its_headers() {
+        let payload: Vec<u8> = (0..2501).map(|i| i as u8).collect();
+        let inner = &tcp4(&payload)[18..];
+        let mut frame = [&[2; 12][..], &[0x86, 0xdd]].concat();
+        frame.extend(behind_segments(4, inner));
+        let frames = cut(&frame, SEGMENT_TCP4, 1000);
+        let headers = 14 + 40 + 40 + 20 + 24;
+        assert_eq!(frames.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 501].map(|n| headers + n));
+        assert_eq!(payloads(&frames, headers - 24, None), payload);
+        // The same in a frame of its own behind the segments.
+        let mut frame = [&[2; 12][..], &[0x86, 0xdd]].concat();
+        frame.extend(behind_segments(143, &tcp4(&payload)));
+        assert_eq!(payloads(&cut(&frame, SEGMENT_TCP4, 900), headers + 18 - 24, None), payload);
+    }
+
+    #[test]
+    fn the_sum_of_a_packet_with_segments_of_its_own_is_made_for_the_last_one() {
+        let payload = vec![7; 3000];
+        let tcp = &tcp4(&payload)[38..];
+        for left in [1, 0] {
+            let mut frame = [&[2; 12][..], &[0x86, 0xdd]].concat();
+            frame.extend(behind_segments(6, tcp));
+            frame[57] = left;
+            let frames = cut(&frame, SEGMENT_TCP6, 1400);
+            let to = if left == 0 { SID } else { LAST };
+            assert_eq!(payloads(&frames, 94, Some((HOST, to))), payload);
         }
     }
 

@@ -8,6 +8,7 @@ use quiver_tables::adjacency::Adjacency;
 use quiver_wire::Header;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::Ip6Header;
+use quiver_wire::ip6::extension::upper_layer;
 
 use crate::error_request::IcmpErrorRequest;
 use crate::offload::fits_in_segments;
@@ -42,6 +43,15 @@ pub struct Ip6Rewrite {
     fragment: NodeId,
 }
 
+/// Is it a large packet whose segments fit, behind whatever extension headers?
+fn cut_fits(packet: &Packet, header: &Ip6Header, mtu_bytes: u16) -> bool {
+    let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
+    let upper = upper_layer(header.next_header(), behind).ok().filter(|upper| upper.fragment.is_none());
+    upper.is_some_and(|upper| {
+        fits_in_segments(packet, Ip6Header::LEN + upper.offset, upper.protocol, mtu_bytes)
+    })
+}
+
 /// The router's own packets and those in several segments go on, and so does a large one that the device
 /// will cut into segments that fit; an own one that is too long is cut by `ip6-frag`. The others go no further, and
 /// their senders are told why.
@@ -56,8 +66,8 @@ fn look_closer(
     let own = packet.has(PacketFlags::OWN);
     let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
     let (local, alive) = (header.source_bits() >> 118 == LINK_LOCAL, header.hop_limit() > 1);
-    let fits = packet.length() <= usize::from(adjacency.mtu_bytes)
-        || fits_in_segments(packet, Ip6Header::LEN, header.next_header(), adjacency.mtu_bytes);
+    let fits =
+        packet.length() <= usize::from(adjacency.mtu_bytes) || cut_fits(packet, &header, adjacency.mtu_bytes);
     if (own || alive && !local) && fits {
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
         if !own {

@@ -1,0 +1,171 @@
+//! Where the IP headers of a frame lie, behind one another where packets are carried in packets, and the transport
+//! header behind the last one. Looked through are VLAN tags, extension headers, packets in packets (RFC 2003, RFC
+//! 2473), and packets and frames behind segments (RFC 8986 §10.1).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use quiver_wire::IpProtocol;
+use quiver_wire::checksum::Sum;
+
+/// IP headers that are looked through.
+pub(crate) const IP_HEADERS_MAX: usize = 4;
+/// VLAN tags in front of each that are looked through.
+const TAGS_MAX: usize = 2;
+/// Extension headers of each that are looked through.
+const EXTENSIONS_MAX: usize = 8;
+/// An Ethernet frame behind an IPv6 header (RFC 8986 §10.1).
+const ETHERNET: IpProtocol = IpProtocol(143);
+/// Bytes of an IPv6 header.
+const IP6_BYTES: usize = 40;
+/// Where the addresses stand in IP headers.
+const SOURCE4: usize = 12;
+const DESTINATION4: usize = 16;
+const SOURCE6: usize = 8;
+const DESTINATION6: usize = 24;
+
+/// An IP header: where it begins, and where its options or extension headers end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IpAt {
+    pub at: usize,
+    pub end: usize,
+    pub is_ip6: bool,
+}
+
+/// Where the headers of a frame lie, bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layers {
+    ips: [IpAt; IP_HEADERS_MAX],
+    count: usize,
+    /// The transport header.
+    pub upper: usize,
+    pub protocol: IpProtocol,
+    /// Where the destination stands for which the transport checksum is made: that of the last IP header, or the
+    /// end of its segments (RFC 8200 §8.1).
+    destination: usize,
+}
+
+/// A big-endian word.
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+/// Where IP begins behind an Ethernet header and its tags, and whether it is IPv6.
+fn behind_ethernet(frame: &[u8], at: usize) -> Option<(usize, bool)> {
+    let mut at = at + 12;
+    let mut ether_type = word(frame, at)?;
+    for _ in 0..TAGS_MAX {
+        if !matches!(ether_type, 0x8100 | 0x88a8 | 0x9100) {
+            break;
+        }
+        at += 4;
+        ether_type = word(frame, at)?;
+    }
+    match ether_type {
+        0x0800 => Some((at + 2, false)),
+        0x86dd => Some((at + 2, true)),
+        _ => None,
+    }
+}
+
+/// Where the last address of a routing header's list stands, if the packet is still on its way there: the first one of an
+/// SRH (RFC 8754 §2) and of type 2 (RFC 6275 §6.4), the last one of type 0.
+fn end_of_list(frame: &[u8], at: usize) -> Option<usize> {
+    let bytes = usize::from(*frame.get(at + 1)?) * 8;
+    let (kind, left) = (*frame.get(at + 2)?, *frame.get(at + 3)?);
+    match kind {
+        _ if left == 0 || bytes < 16 => None,
+        0 => Some(at + bytes - 8),
+        2 | 4 => Some(at + 8),
+        _ => None,
+    }
+}
+
+impl Layers {
+    /// Of a frame; nothing when a header is cut off, or something is in it that is not looked through.
+    pub fn of(frame: &[u8]) -> Option<Layers> {
+        let mut layers = Layers {
+            ips: [IpAt::default(); IP_HEADERS_MAX],
+            count: 0,
+            upper: 0,
+            protocol: IpProtocol::NO_NEXT_HEADER,
+            destination: 0,
+        };
+        let (mut at, mut is_ip6) = behind_ethernet(frame, 0)?;
+        loop {
+            if is_ip6 {
+                layers.pass_ip6(frame, at)?
+            } else {
+                layers.pass_ip4(frame, at)?
+            }
+            (at, is_ip6) = match layers.protocol {
+                IpProtocol::IPV4 => (layers.upper, false),
+                IpProtocol::IPV6 => (layers.upper, true),
+                ETHERNET => behind_ethernet(frame, layers.upper)?,
+                _ => return Some(layers),
+            };
+        }
+    }
+
+    fn pass_ip4(&mut self, frame: &[u8], at: usize) -> Option<()> {
+        let first = *frame.get(at)?;
+        let end = at + usize::from(first & 15) * 4;
+        if first >> 4 != 4 || end < at + 20 {
+            return None;
+        }
+        self.protocol = IpProtocol(*frame.get(at + 9)?);
+        self.destination = at + DESTINATION4;
+        self.pass(IpAt { at, end, is_ip6: false })
+    }
+
+    fn pass_ip6(&mut self, frame: &[u8], at: usize) -> Option<()> {
+        let mut protocol = IpProtocol(*frame.get(at + 6)?);
+        let mut end = at + IP6_BYTES;
+        self.destination = at + DESTINATION6;
+        for _ in 0..EXTENSIONS_MAX {
+            match protocol {
+                IpProtocol::HOP_BY_HOP | IpProtocol::DESTINATION_OPTIONS => {}
+                IpProtocol::ROUTING => {
+                    self.destination = end_of_list(frame, end).unwrap_or(self.destination);
+                }
+                _ => break,
+            }
+            protocol = IpProtocol(*frame.get(end)?);
+            end += (usize::from(*frame.get(end + 1)?) + 1) * 8;
+        }
+        self.protocol = protocol;
+        (frame.get(at)? >> 4 == 6).then_some(())?;
+        self.pass(IpAt { at, end, is_ip6: true })
+    }
+
+    fn pass(&mut self, ip: IpAt) -> Option<()> {
+        *self.ips.get_mut(self.count)? = ip;
+        self.count += 1;
+        self.upper = ip.end;
+        Some(())
+    }
+
+    /// The IP headers, the outermost first.
+    pub fn ips(&self) -> &[IpAt] {
+        self.ips.get(..self.count).unwrap_or_default()
+    }
+
+    /// The last one, that of the packet which the transport header belongs to.
+    pub fn inner(&self) -> IpAt {
+        self.ips().last().copied().unwrap_or_default()
+    }
+
+    /// The pseudo header of a transport header and what follows it, `length` bytes in all (RFC 9293 §3.1, RFC 8200
+    /// §8.1). `headers` is the frame up to there.
+    pub fn pseudo_header(&self, headers: &[u8], length: usize) -> Option<Sum> {
+        let IpAt { at, is_ip6, .. } = self.inner();
+        if is_ip6 {
+            let address =
+                |at: usize| headers.get(at..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets));
+            let (from, to) = (address(at + SOURCE6)?, address(self.destination)?);
+            return Some(Sum::pseudo6(from, to, self.protocol, length as u32));
+        }
+        let address = |at: usize| headers.get(at..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets));
+        let (from, to) = (address(at + SOURCE4)?, address(self.destination)?);
+        Some(Sum::pseudo4(from, to, self.protocol, length as u16))
+    }
+}
