@@ -8,7 +8,7 @@ use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::followed::{self, mtu_of};
-use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkSocket};
+use quiver_linux::{FollowedLink, FollowsLink, LinkError};
 
 use crate::receive::PacketRx;
 use crate::ring::RxRing;
@@ -17,6 +17,8 @@ use crate::transmit::PacketTx;
 
 /// What `show hardware-interfaces` calls it.
 const KIND: &str = "af-packet";
+/// What it takes to open the sockets.
+const CAPABILITIES: &str = "cap_net_raw";
 /// Queues in each direction at most.
 pub const QUEUES_MAX: usize = 64;
 
@@ -40,9 +42,6 @@ pub enum HostError {
     /// The engine.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
-    /// Another kind of link.
-    #[error("{0} is not Ethernet")]
-    NotEthernet(String),
     /// Numbers.
     #[error("{0} queues: 1 to {QUEUES_MAX} are possible")]
     Queues(usize),
@@ -93,8 +92,6 @@ impl Device for HostDevice {
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Hosts {
-    /// Changes of links are heard of: from the first interface on.
-    is_following: bool,
     /// As they were created.
     pub(crate) configs: BTreeMap<InterfaceId, HostConfig>,
 }
@@ -109,14 +106,10 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
     let linux_name = config.linux_name.clone();
     let system = |what: &str| {
         let what = format!("{what} for {linux_name}");
-        move |e: std::io::Error| LinkError::of(e, what, "cap_net_raw")
+        move |e: std::io::Error| LinkError::of(e, what, CAPABILITIES)
     };
-    let link = LinkSocket::new().map_err(system("a socket"))?;
-    let index = link.index_of(&linux_name)?;
-    let seen = link.state(index).ok_or_else(|| LinkError::Unknown(linux_name.clone()))?;
-    if !seen.is_ethernet {
-        return Err(HostError::NotEthernet(linux_name));
-    }
+    let (link, seen) = FollowedLink::ethernet(&linux_name, CAPABILITIES)?;
+    let index = link.index();
     let name = format!("host-{linux_name}");
     if engine.interface_id(&name).is_some() {
         return Err(InterfaceError::Exists(name).into());
@@ -144,9 +137,9 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
     let tx = (0..engine.worker_count())
         .map(|w| Box::new(PacketTx::new(senders[w % senders.len()].clone())) as Box<dyn TxQueue>)
         .collect();
-    follow(engine).map_err(system("hearing of links"))?;
+    followed::follow::<HostDevice>(engine, KIND).map_err(system("hearing of links"))?;
     let (mac, mtu_bytes, link_up) = (seen.mac, mtu_of(&seen), seen.is_running);
-    let device = HostDevice { rx_queues: config.rx_queues, tx_queues, link: FollowedLink::new(index, seen) };
+    let device = HostDevice { rx_queues: config.rx_queues, tx_queues, link };
     let id = engine.create_interface(InterfaceSpec {
         name,
         device: Box::new(device),
@@ -178,16 +171,4 @@ pub fn delete_host_interface(engine: &mut Engine, linux_name: &str) -> Result<()
         return Err(HostError::NotHost(name));
     }
     Ok(engine.delete_interface(id)?)
-}
-
-/// Hear of changes from now on.
-fn follow(engine: &mut Engine) -> std::io::Result<()> {
-    if engine.get::<Hosts>().is_some_and(|hosts| hosts.is_following) {
-        return Ok(());
-    }
-    followed::follow::<HostDevice>(engine, KIND)?;
-    if let Some(hosts) = engine.get_mut::<Hosts>() {
-        hosts.is_following = true;
-    }
-    Ok(())
 }

@@ -10,7 +10,7 @@ use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::followed::{self, mtu_of};
-use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkSocket};
+use quiver_linux::{FollowedLink, FollowsLink, LinkError};
 
 use crate::bpf::{self, Hook};
 use crate::live::LiveFrames;
@@ -87,9 +87,6 @@ pub enum XdpError {
     /// The engine.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
-    /// Another kind of link.
-    #[error("{0} is not Ethernet")]
-    NotEthernet(String),
     /// Numbers.
     #[error("{0} queues: 1 to {QUEUES_MAX} are possible")]
     Queues(usize),
@@ -168,8 +165,6 @@ impl Device for XdpDevice {
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Interfaces {
-    /// Changes of links are heard of: from the first interface on.
-    is_following: bool,
     /// What sends live frames: from the first interface on that does so.
     live: Option<LiveFrames>,
     /// As they were created.
@@ -277,24 +272,16 @@ fn attach(program: &OwnedFd, index: i32, linux_name: &str) -> Result<(OwnedFd, H
 /// Make an interface. It is down until the operator sets it up.
 pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<InterfaceId, XdpError> {
     check(engine, &config)?;
-    let link = LinkSocket::new().map_err(|e| LinkError::of(e, "a socket", CAPABILITIES))?;
-    let index = link.index_of(&config.linux_name)?;
-    let seen = link.state(index).ok_or_else(|| LinkError::Unknown(config.linux_name.clone()))?;
-    if !seen.is_ethernet {
-        return Err(XdpError::NotEthernet(config.linux_name));
-    }
+    let (link, seen) = FollowedLink::ethernet(&config.linux_name, CAPABILITIES)?;
+    let index = link.index();
     if config.transmit == Transmit::Live {
         prepare_live(engine, index)?;
     }
     let parts = assemble(engine, &config, index)?;
-    follow(engine).map_err(|e| LinkError::of(e, "hearing of links", CAPABILITIES))?;
+    followed::follow::<XdpDevice>(engine, KIND)
+        .map_err(|e| LinkError::of(e, "hearing of links", CAPABILITIES))?;
     let (mac, mtu_bytes, link_up) = (seen.mac, mtu_of(&seen), seen.is_running);
-    let device = XdpDevice {
-        queues: config.queues,
-        hook: parts.hook,
-        link: FollowedLink::new(index, seen),
-        _attachment: parts.attachment,
-    };
+    let device = XdpDevice { queues: config.queues, hook: parts.hook, link, _attachment: parts.attachment };
     let id = engine.create_interface(InterfaceSpec {
         name: config.interface_name(),
         device: Box::new(device),
@@ -324,16 +311,4 @@ pub fn delete_interface(engine: &mut Engine, id: InterfaceId) -> Result<(), XdpE
         return Err(XdpError::NotXdp(engine.interface_name(id)));
     }
     Ok(engine.delete_interface(id)?)
-}
-
-/// Hear of changes from now on.
-fn follow(engine: &mut Engine) -> io::Result<()> {
-    if engine.get::<Interfaces>().is_some_and(|interfaces| interfaces.is_following) {
-        return Ok(());
-    }
-    followed::follow::<XdpDevice>(engine, KIND)?;
-    if let Some(interfaces) = engine.get_mut::<Interfaces>() {
-        interfaces.is_following = true;
-    }
-    Ok(())
 }

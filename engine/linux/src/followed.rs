@@ -1,6 +1,7 @@
 //! A link that an interface of the router stands on, followed while Linux changes it: its state, its MTU
 //! and its address are taken over, until it is gone.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use quiver_core::device::Device;
@@ -8,7 +9,7 @@ use quiver_core::interfaces::{MTU_BYTES_MAX, MTU_BYTES_MIN};
 use quiver_core::reactor::Interest;
 use quiver_core::{Engine, InterfaceId};
 
-use crate::link::{LinkSocket, LinkState};
+use crate::link::{LinkError, LinkSocket, LinkState};
 use crate::link_watch::LinkWatch;
 
 /// What an interface knows of its link.
@@ -30,16 +31,27 @@ pub trait FollowsLink: Device + 'static {
 }
 
 impl FollowedLink {
-    /// The link of this index, which was seen so.
-    pub fn new(index: i32, seen: LinkState) -> FollowedLink {
-        FollowedLink {
+    /// The Ethernet link of this name, as it is now. What it takes to ask is `capability`.
+    pub fn ethernet(
+        linux_name: &str,
+        capability: &'static str,
+    ) -> Result<(FollowedLink, LinkState), LinkError> {
+        let socket = LinkSocket::new()
+            .map_err(|e| LinkError::of(e, format!("a socket for {linux_name}"), capability))?;
+        let index = socket.index_of(linux_name)?;
+        let seen = socket.state(index).ok_or_else(|| LinkError::Unknown(linux_name.to_owned()))?;
+        if !seen.is_ethernet {
+            return Err(LinkError::NotEthernet(linux_name.to_owned()));
+        }
+        let link = FollowedLink {
             linux_name: seen.name.clone(),
             index,
-            seen: Some(seen),
+            seen: Some(seen.clone()),
             own_mac: false,
             following: false,
             times_gone: 0,
-        }
+        };
+        Ok((link, seen))
     }
 
     /// Its number in Linux.
@@ -91,8 +103,19 @@ pub fn mtu_of(state: &LinkState) -> u32 {
     state.mtu_bytes.clamp(MTU_BYTES_MIN, MTU_BYTES_MAX)
 }
 
-/// Hear of changes to the links of all devices of this kind from now on. Once for each kind.
+/// Kinds of devices whose links are followed.
+#[derive(Default)]
+struct Kinds(BTreeSet<&'static str>);
+
+/// Hear of changes to the links of all devices of this kind from now on: from its first interface on.
 pub fn follow<D: FollowsLink>(engine: &mut Engine, kind: &'static str) -> io::Result<()> {
+    let kinds = engine.get::<Kinds>();
+    if kinds.is_some_and(|kinds| kinds.0.contains(kind)) {
+        return Ok(());
+    }
+    if kinds.is_none() {
+        engine.insert(Kinds::default());
+    }
     let watch = LinkWatch::new()?;
     engine.watch(watch.fd(), Interest::READ, move |engine| {
         if watch.drain() {
@@ -101,6 +124,9 @@ pub fn follow<D: FollowsLink>(engine: &mut Engine, kind: &'static str) -> io::Re
             ids.into_iter().for_each(|id| refresh::<D>(engine, id));
         }
     });
+    if let Some(kinds) = engine.get_mut::<Kinds>() {
+        kinds.0.insert(kind);
+    }
     Ok(())
 }
 

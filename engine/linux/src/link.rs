@@ -14,6 +14,9 @@ pub enum LinkError {
     /// No such link.
     #[error("there is no Linux interface {0}; `ip link` lists them")]
     Unknown(String),
+    /// Another kind of link.
+    #[error("{0} is not Ethernet")]
+    NotEthernet(String),
     /// A name that cannot be.
     #[error("`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and spaces")]
     BadName(String),
