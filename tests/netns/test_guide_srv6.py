@@ -10,6 +10,7 @@ import pytest
 
 from peers.namespace import Namespace
 from peers.network import answers, namespaces, ping, reach
+from peers.processes import need
 from peers.router import Router
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "srv6.md"
@@ -58,6 +59,44 @@ def test_the_sites_reach_each_other(sites: tuple[list[Namespace], list[Router]])
     for router in routers:
         assert all(row["packets"] >= 3 for row in router.json("show sr policies")["policies"])
         assert all(row["packets"] >= 3 for row in router.json("show sr localsids"))
+
+
+def hops(site: Namespace, address: str) -> list[str]:
+    """Who answers on the way to an address, hop by hop."""
+    said = site.run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "5", "-m", "5", address).stdout
+    return re.findall(r"^ *\d+ +(\S+)", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("edges", "address"),
+    [(["10.1.0.1", "10.2.0.1"], "10.2.0.2"), (["2001:db8:a::1", "2001:db8:b::1"], "2001:db8:b::2")],
+    ids=["IPv4", "IPv6"],
+)
+def test_both_edges_answer_in_the_table_of_the_customer(
+    sites: tuple[list[Namespace], list[Router]], edges: list[str], address: str
+) -> None:
+    """Traceroute, a ping of the far edge, no route there, and a smaller link behind it."""
+    need("traceroute")
+    made, routers = sites
+    site, far = made[2], routers[1]
+    reach(site, address)
+    assert hops(site, address) == [*edges, address]
+    assert answers(ping(site, edges[1])) == 3
+    nowhere, length = ("10.2.7.7", 24) if "." in address else ("2001:db8:b7::7", 64)
+    routers[0].ctl(
+        f"sr steer l3 {nowhere}/{length} via bsid fc00:0:1::b{4 if length == 24 else 6} fib-table 10"
+    )
+    said = ping(site, nowhere, "-W", "1", count=1)
+    assert f"From {edges[1]}" in said, said
+    far.ctl("set interface mtu packet 1300 host-ce")
+    try:
+        said = ping(site, address, "-M", "do", "-s", "1350", count=2)
+        assert re.search(r"mtu[= :]+1300", said), said
+    finally:
+        far.ctl("set interface mtu packet 1500 host-ce")
+        for namespace in made[2:]:
+            namespace.ip("route", "flush", "cache")
+            namespace.ip("-6", "route", "flush", "cache")
 
 
 def test_the_other_commands_do_what_the_guide_says(sites: tuple[list[Namespace], list[Router]]) -> None:

@@ -14,6 +14,9 @@ use crate::ids::InterfaceId;
 /// Recirculations a packet survives: look-ups in further tables, tunnels in tunnels.
 pub const TURNS_MAX: u8 = 16;
 
+/// The bit of [`Packet::turns`](Packet::turn) that says that it came in another packet.
+const CARRIED: u8 = 0x80;
+
 /// Facts about a packet, one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(transparent)]
@@ -346,7 +349,22 @@ impl Packet {
     #[must_use]
     pub fn turn(&mut self) -> bool {
         self.turns += 1;
-        self.turns <= TURNS_MAX
+        self.turns & !CARRIED <= TURNS_MAX
+    }
+
+    /// It came in another packet, which the router has taken off: who sent it is not known behind the interface where
+    /// that one came in.
+    #[inline(always)]
+    pub fn set_carried(&mut self) {
+        self.turns |= CARRIED;
+    }
+
+    /// Did it come in another packet? It is not said a second time.
+    #[must_use]
+    pub fn take_carried(&mut self) -> bool {
+        let carried = self.turns & CARRIED != 0;
+        self.turns &= !CARRIED;
+        carried
     }
 
     /// A packet made in place out of this one (a reply, an error) starts afresh.

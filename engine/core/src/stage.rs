@@ -152,6 +152,9 @@ pub trait Steer: Stage {
 pub trait LookUp: Send + 'static {
     /// The node's name.
     const NAME: &'static str;
+    /// Does it say of some packets that leave the usual way that they came in by another interface
+    /// ([`Packet::rx`])?
+    const SORTS: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What is looked for.
@@ -288,7 +291,10 @@ impl<L: LookUp> Node for LookUpNode<L> {
         let (variant, tally) = (cx.variant, Tally::new(cx));
         if frame.is_same_rx() {
             let common = self.look_up.common(cx, first);
-            variant.run(AllKeys { node: self, variant, tally, common, frame });
+            variant.run(AllKeys { node: self, variant, tally, common, frame: &mut *frame });
+            if L::SORTS {
+                frame.look_at_rx();
+            }
             return self.look_up.end();
         }
         let look_up = &self.look_up;

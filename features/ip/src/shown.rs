@@ -35,6 +35,10 @@ pub(crate) struct Shown {
     borrowers: BTreeSet<(InterfaceId, InterfaceId)>,
     sources6: BTreeMap<Place, Ipv6Addr>,
     seekers6: BTreeSet<Place>,
+    /// Interfaces with addresses that may speak for their tables, of IPv4 and IPv6.
+    speakers: [BTreeSet<Place>; 2],
+    /// By interface, the tables that it may speak for, of IPv4 and IPv6.
+    speaks_for: BTreeMap<InterfaceId, [Option<u32>; 2]>,
     /// By table, the source that the seekers there have.
     chosen6: BTreeMap<u32, (InterfaceId, Ipv6Addr)>,
 }
@@ -76,6 +80,29 @@ impl Shown {
         entry.source6.map(|(table, address)| self.sources6.insert((table, id), address));
         entry.seeks6.map(|table| self.seekers6.insert((table, id)));
         [old.source6, entry.source6].into_iter().flatten().map(|(table, _)| table).collect()
+    }
+
+    /// An interface may speak for other tables than before. Returns those in which another one may speak now, with
+    /// the one that does: the first.
+    fn speak(
+        &mut self,
+        id: InterfaceId,
+        tables: [Option<u32>; 2],
+    ) -> impl Iterator<Item = (Family, u32, Option<InterfaceId>)> {
+        let old = match tables {
+            [None, None] => self.speaks_for.remove(&id),
+            tables => self.speaks_for.insert(id, tables),
+        };
+        let old = old.unwrap_or_default();
+        let families = [Family::Ip4, Family::Ip6].into_iter().zip(old).zip(tables);
+        families.zip(&mut self.speakers).filter(|(((_, old), new), _)| old != new).flat_map(
+            move |(((family, old), new), speakers)| {
+                old.map(|table| speakers.remove(&(table, id)));
+                new.map(|table| speakers.insert((table, id)));
+                let first = |table: u32| speakers.range(in_table(table)).next().map(|(_, id)| *id);
+                [old, new].map(|table| table.map(|table| (family, table, first(table)))).into_iter().flatten()
+            },
+        )
     }
 
     /// See that seekers of a table have a source that is still there; it stays as long as it can. Returns
@@ -137,6 +164,13 @@ impl IpState {
             now.arp_proxies = self.arp_proxies.ranges(table);
         }
         let is_empty = now == Addresses::default();
+        let speaks = interface.map_or([None; 2], |interface| {
+            let ip4 = (!now.ip4.is_empty()).then_some(interface.table4);
+            [ip4, (!now.ip6.is_empty()).then_some(interface.table6)]
+        });
+        for (family, table, speaker) in self.shown.speak(id, speaks) {
+            self.tables.interfaces.set_speaker(family, table, speaker);
+        }
         if self.shown.seen.get(&id).map_or(!is_empty, |seen| *seen != now) {
             self.tables.interfaces.publish(id, (!is_empty).then(|| now.clone()));
             match is_empty {

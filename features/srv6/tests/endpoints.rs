@@ -135,3 +135,120 @@ fn a_trace_shows_the_segments_with_the_active_one_marked() {
     let trace = router.cli("show trace");
     assert!(trace.contains("segments fc00:0:1::1 [fc00:0:5::5] fc00:0:9::9, 1 left"), "{trace}");
 }
+
+/// A router whose e2 is a customer's, in table 10, where SIDs lead to; e0 and e1 are the provider's.
+fn edge() -> Router {
+    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    for name in ["e0", "e1", "e2"] {
+        router.interface(name);
+    }
+    for line in [
+        "ip table add 10",
+        "ip6 table add 10",
+        "set interface ip table e2 10",
+        "set interface ip6 table e2 10",
+        "set interface ip address e0 2001:db8::1/64",
+        "set interface ip address e0 10.0.0.1/24",
+        "set interface ip address e2 10.2.0.1/24",
+        "set interface ip address e2 2001:db8:2::1/64",
+        "ip neighbor e0 2001:db8::2 02:00:00:00:00:00 static",
+        "ip neighbor e2 10.2.0.2 02:00:00:00:00:02 static",
+        "ip neighbor e2 2001:db8:2::2 02:00:00:00:00:02 static",
+        // The customer's other site, behind this one: what is told to it goes by the table's route.
+        "ip route add 10.1.0.0/24 table 10 via 10.2.0.2 e2",
+        "ip route add 2001:db8:a::/48 table 10 via 2001:db8:2::2 e2",
+        "sr localsid address fc00:0:1::46 behavior end.dt46 10",
+        "sr localsid address fc00:0:1::4 behavior end.dx4 e2 10.2.0.2",
+        "sr localsid address fc00:0:1::6 behavior end.dx6 e2 2001:db8:2::2",
+    ] {
+        router.cli(line);
+    }
+    router
+}
+
+/// A packet of the customer's in a frame to e0, in a packet to a SID.
+fn tunnelled(sid: &str, protocol: IpProtocol, inner: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x86, 0xdd];
+    frame.resize(54, 0);
+    let (from, to) = ("2001:db8::2".parse().unwrap(), sid.parse().unwrap());
+    Ip6Header::new(from, to, protocol, 64, inner.len() as u16).write(&mut frame[14..]).unwrap();
+    frame.extend(inner);
+    frame
+}
+
+/// A UDP packet of the customer's other site over IPv4.
+fn inner4(to: [u8; 4], ttl: u8, bytes: usize) -> Vec<u8> {
+    let mut packet = vec![0; bytes];
+    let repr = quiver_wire::ip4::Repr::new([10, 1, 0, 2].into(), to.into(), IpProtocol::UDP, bytes - 20);
+    repr.emit(&mut packet).unwrap();
+    // Not to be fragmented.
+    packet[6] = 0x40;
+    packet[8] = ttl;
+    packet[10..12].fill(0);
+    let sum = quiver_wire::checksum::of(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+/// The same over IPv6.
+fn inner6(to: &str, hops: u8, bytes: usize) -> Vec<u8> {
+    let mut packet = vec![0; bytes];
+    let (from, to) = ("2001:db8:a::2".parse().unwrap(), to.parse().unwrap());
+    Ip6Header::new(from, to, IpProtocol::UDP, hops, (bytes - 40) as u16).write(&mut packet).unwrap();
+    packet
+}
+
+#[test]
+fn errors_about_inner_packets_are_sent_by_the_table_that_they_belong_to() {
+    let mut router = edge();
+    router.cli("set interface mtu packet 1300 e2");
+    // By the SID: hops that end, packets that do not fit, and no route.
+    let cases = [("fc00:0:1::46", true), ("fc00:0:1::4", false), ("fc00:0:1::6", false)];
+    for (sid, has_table) in cases {
+        let packets4 =
+            [inner4([10, 2, 0, 2], 1, 60), inner4([10, 2, 0, 2], 9, 1400), inner4([10, 7, 0, 7], 9, 60)];
+        let to = "2001:db8:2::2";
+        let packets6 = [inner6(to, 1, 60), inner6(to, 9, 1400), inner6("2001:db8:7::7", 9, 60)];
+        let told = if has_table { 3 } else { 2 };
+        if sid != "fc00:0:1::6" {
+            for packet in packets4.iter().take(told) {
+                router.send("e0", &tunnelled(sid, IpProtocol::IPV4, packet));
+                let sent = router.sent("e2");
+                assert_eq!(sent.len(), 1, "{sid}");
+                assert_eq!((sent[0][23], &sent[0][26..34]), (1, &[10, 2, 0, 1, 10, 1, 0, 2][..]), "{sid}");
+            }
+        }
+        if sid != "fc00:0:1::4" {
+            for packet in packets6.iter().take(told) {
+                router.send("e0", &tunnelled(sid, IpProtocol::IPV6, packet));
+                let sent = router.sent("e2");
+                assert_eq!(sent.len(), 1, "{sid}");
+                let from: std::net::Ipv6Addr = "2001:db8:2::1".parse().unwrap();
+                assert_eq!((sent[0][20], &sent[0][22..38]), (58, &from.octets()[..]), "{sid}");
+            }
+        }
+        assert!(router.sent("e0").is_empty());
+    }
+}
+
+#[test]
+fn a_vector_of_different_tables_keeps_them_apart() {
+    let mut router = edge();
+    router.cli("ip table add 20");
+    router.cli("set interface ip table e1 20");
+    router.cli("set interface ip address e1 10.3.0.1/24");
+    router.cli("ip neighbor e1 10.3.0.2 02:00:00:00:00:01 static");
+    router.cli("ip route add 10.1.0.0/24 table 20 via 10.3.0.2 e1");
+    router.cli("sr localsid address fc00:0:1::20 behavior end.dt4 20");
+    for _ in 0..3 {
+        for (sid, to) in [("fc00:0:1::46", [10, 2, 7, 7]), ("fc00:0:1::20", [10, 3, 7, 7])] {
+            // Neither has a route there.
+            router.inject("e0", &tunnelled(sid, IpProtocol::IPV4, &inner4(to, 9, 60)));
+        }
+    }
+    router.run();
+    for (port, from) in [("e2", [10, 2, 0, 1]), ("e1", [10, 3, 0, 1])] {
+        let sources: Vec<_> = router.sent(port).iter().map(|frame| frame[26..30].to_vec()).collect();
+        assert_eq!(sources, [from, from, from], "{port}");
+    }
+}

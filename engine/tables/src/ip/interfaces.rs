@@ -9,8 +9,10 @@ use quiver_core::counters::INTERFACES_MAX;
 use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
 
 use super::Addresses;
+use crate::fib::Family;
 use crate::ip4_lpm::Ip4Tables;
 use crate::ip6_lpm::Ip6Tables;
+use crate::lpm::TABLES_MAX;
 use crate::{Adjacencies, Groups};
 
 /// The table of an interface that does not speak the protocol. Every look-up in it misses.
@@ -36,12 +38,14 @@ pub struct IpInterfaces {
     table4: Box<[AtomicU32]>,
     table6: Box<[AtomicU32]>,
     link_local: Box<[AtomicU32]>,
+    /// By table of each family: an interface with which the router speaks to those behind it.
+    speakers: [Box<[AtomicU32]>; 2],
     addresses: PublishedSlots<Addresses>,
     groups: PublishedSlots<Vec<IpAddr>>,
 }
 
-fn column() -> Box<[AtomicU32]> {
-    (0..INTERFACES_MAX).map(|_| AtomicU32::new(NOT_ENABLED)).collect()
+fn column(length: usize) -> Box<[AtomicU32]> {
+    (0..length).map(|_| AtomicU32::new(NOT_ENABLED)).collect()
 }
 
 /// A packet that the router made itself and that names no interface is looked up in table 0.
@@ -54,9 +58,10 @@ impl IpInterfaces {
     /// No interface speaks IP yet.
     pub fn new(epochs: &Arc<Epochs>) -> IpInterfaces {
         IpInterfaces {
-            table4: column(),
-            table6: column(),
-            link_local: column(),
+            table4: column(INTERFACES_MAX),
+            table6: column(INTERFACES_MAX),
+            link_local: column(INTERFACES_MAX),
+            speakers: [column(TABLES_MAX), column(TABLES_MAX)],
             addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
             groups: PublishedSlots::new(epochs, INTERFACES_MAX),
         }
@@ -80,6 +85,22 @@ impl IpInterfaces {
     #[inline]
     pub fn link_local_table(&self, interface: InterfaceId) -> u32 {
         self.link_local.get(interface.index()).map_or(NOT_ENABLED, |table| table.load(Ordering::Relaxed))
+    }
+
+    /// An interface whose addresses the router speaks with to those behind a table (a small number), when a packet
+    /// of that table has come in by no interface of it (RFC 1812 §4.3.2.4); [`InterfaceId::NONE`] when the table has no
+    /// interface with addresses.
+    #[inline]
+    pub fn speaker(&self, family: Family, table: u32) -> InterfaceId {
+        let place = self.speakers[family as usize].get(table as usize);
+        place.map_or(InterfaceId::NONE, |speaker| InterfaceId(speaker.load(Ordering::Relaxed)))
+    }
+
+    /// Set the interface that speaks for a table (control thread).
+    pub fn set_speaker(&self, family: Family, table: u32, speaker: Option<InterfaceId>) {
+        if let Some(place) = self.speakers[family as usize].get(table as usize) {
+            place.store(speaker.unwrap_or(InterfaceId::NONE).0, Ordering::Relaxed);
+        }
     }
 
     /// The addresses of `interface`, if it has any.

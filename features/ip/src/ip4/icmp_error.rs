@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, Message, kind, unreachable};
 use quiver_wire::ip4::address::is_unicast;
@@ -126,6 +126,10 @@ impl IcmpError {
             cx.count(Icmp4ErrorDrop::TtlZero, 1);
         }
         deserves(packet, &header)?;
+        if packet.take_carried() && packet.tx != InterfaceId::NONE {
+            // Its sender is not behind the interface that it came in by, in a tunnel.
+            packet.rx = packet.tx;
+        }
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let source = own.and_then(|own| own.source4(header.source())).ok_or(Icmp4ErrorDrop::NoAddress)?;
         if !self.allowance.take(self.limits.get(false), cx.now_ns) {
@@ -164,6 +168,7 @@ fn write(packet: &mut Packet, outer: &Ip4Header, icmp: &Icmp4Header) -> Result<(
 impl Node for IcmpError {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         frame.route(|packet| self.answer(cx, packet));
+        frame.look_at_rx();
     }
 }
 

@@ -82,6 +82,7 @@ impl Ip4Rewrite {
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if !own && header.ttl() <= 1 {
             packet.index = TIME_EXCEEDED.to_index();
+            packet.tx = adjacency.tx;
             return Ok(Some(self.error));
         }
         if !fits {

@@ -45,6 +45,7 @@ impl TooBig {
             return Ok(self.fragment);
         }
         cx.count(Ip4TooBig::DontFragment, 1);
+        packet.tx = adjacency.tx;
         let detail = adjacency.mtu_bytes;
         let code = unreachable::FRAGMENTATION_NEEDED;
         packet.index = IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();

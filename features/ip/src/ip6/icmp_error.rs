@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind, unreachable};
 use quiver_wire::ip6::extension::upper_layer;
@@ -119,6 +119,10 @@ impl IcmpError {
         }
         deserves(packet, &header, request)?;
         let to = header.source();
+        if packet.take_carried() && packet.tx != InterfaceId::NONE {
+            // Its sender is not behind the interface that it came in by, in a tunnel.
+            packet.rx = packet.tx;
+        }
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let from = own.and_then(|own| own.source6(to)).ok_or(Icmp6ErrorDrop::NoAddress)?;
         if !self.allowance.take(self.limits.get(true), cx.now_ns) {
@@ -149,6 +153,7 @@ impl IcmpError {
 impl Node for IcmpError {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         frame.route(|packet| self.answer(cx, packet));
+        frame.look_at_rx();
     }
 }
 

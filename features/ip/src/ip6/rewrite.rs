@@ -88,6 +88,7 @@ fn look_closer(
         IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
     packet.index = request.to_index();
+    packet.tx = adjacency.tx;
     Ok(error)
 }
 

@@ -60,6 +60,8 @@ impl Behavior for EndDt {
 /// `sr-localsid-dt`: the key is the inner destination.
 pub struct DecapsulateLookUp {
     ways: Ways,
+    /// The nodes by which packets leave the router straight.
+    leaving: [NodeId; 2],
 }
 
 /// The inner destination, where the inner packet begins, and in which table it is looked up.
@@ -107,6 +109,26 @@ impl DecapsulateLookUp {
         }
     }
 
+    /// The inner packet goes on. If it does not leave straight, the router itself may have to answer its sender, who
+    /// is behind the table: then it came in by an interface of that table.
+    #[inline(always)]
+    fn on(&self, next: NodeId, family: Family, table: u32, packet: &mut Packet) -> NodeId {
+        if !self.leaving.contains(&next) {
+            self.say_by(family, table, packet);
+        }
+        next
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn say_by(&self, family: Family, table: u32, packet: &mut Packet) {
+        let speaker = self.ways.tables.interfaces.speaker(family, table);
+        if speaker != InterfaceId::NONE {
+            let _ = packet.take_carried();
+            packet.rx = speaker;
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
@@ -120,12 +142,14 @@ impl DecapsulateLookUp {
         if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
             self.ways.expose4(upper.at, packet)?;
             self.ways.good(line.0, bytes);
-            return Ok(self.ways.look_up4(line.four(), packet));
+            let next = self.ways.look_up4(line.four(), packet);
+            return Ok(self.on(next, Family::Ip4, line.four(), packet));
         }
         if upper.is_inner(IpProtocol::IPV6) && line.six() != NOT_ENABLED {
             self.ways.expose6(upper.at, packet)?;
             self.ways.good(line.0, bytes);
-            return Ok(self.ways.look_up6(line.six(), packet));
+            let next = self.ways.look_up6(line.six(), packet);
+            return Ok(self.on(next, Family::Ip6, line.six(), packet));
         }
         self.ways.upper(tally, line, upper, packet)
     }
@@ -133,6 +157,7 @@ impl DecapsulateLookUp {
 
 impl LookUp for DecapsulateLookUp {
     const NAME: &'static str = NODE;
+    const SORTS: bool = true;
     type Reason = LocalSidDrop;
     type Key = Key;
     type Found = GroupId;
@@ -187,7 +212,12 @@ impl LookUp for DecapsulateLookUp {
         }
         self.ways.good(line.0, bytes);
         let groups = &self.ways.tables.groups;
-        Ok(if key.four { choose::<Ip4>(groups, found, packet) } else { choose::<Ip6>(groups, found, packet) })
+        let next = match key.four {
+            true => choose::<Ip4>(groups, found, packet),
+            false => choose::<Ip6>(groups, found, packet),
+        };
+        let family = if key.four { Family::Ip4 } else { Family::Ip6 };
+        Ok(self.on(next, family, key.table, packet))
     }
 }
 
@@ -198,7 +228,8 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
         for name in ["ip4-rewrite", "ip4-arp", "ip4-glean", "ip4-local", "ip4-drop", "ip6-glean"] {
             wiring.node(name);
         }
-        DecapsulateLookUp { ways: Ways::new(wiring, &lines) }
+        let leaving = [wiring.node("ip4-rewrite"), wiring.node("ip6-rewrite")];
+        DecapsulateLookUp { ways: Ways::new(wiring, &lines), leaving }
     })
     .describe(super::words::record)
 }

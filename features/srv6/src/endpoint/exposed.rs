@@ -24,6 +24,7 @@ fn is_congested(packet: &Packet) -> bool {
 pub(crate) fn ip6(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
     let congested = is_congested(packet);
     take_off(packet, at)?;
+    packet.set_carried();
     let available = packet.segment_length();
     let header = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::InnerWrong)?;
     let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
@@ -41,6 +42,7 @@ pub(crate) fn ip6(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
 pub(crate) fn ip4(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
     let congested = is_congested(packet);
     take_off(packet, at)?;
+    packet.set_carried();
     let available = packet.segment_length();
     let header = Ip4Header::overlay(packet.bytes()).ok_or(LocalSidDrop::InnerWrong)?;
     let exact = usize::from(header.total_length()) == available;
