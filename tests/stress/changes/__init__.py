@@ -15,6 +15,7 @@ from stress.changes.neighbours import NEIGHBOURS
 from stress.changes.policies import POLICIES
 from stress.changes.reading import READING
 from stress.changes.routes import NEXT_HOPS, ROUTES, TABLES
+from stress.changes.segments import SEGMENT_CHANGES
 
 CHANGES = [
     *ROUTES,
@@ -28,5 +29,6 @@ CHANGES = [
     *LINKS,
     *FRAGMENTS,
     *GROUPS,
+    *SEGMENT_CHANGES,
     *READING,
 ]
