@@ -1,6 +1,7 @@
 //! Whatever comes to a local SID, no node panics, and every buffer comes back.
 
-use std::path::Path;
+mod seeds;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -55,28 +56,6 @@ fn router() -> Router {
     router
 }
 
-/// The frames of the golden cases.
-fn golden_frames() -> Vec<Vec<u8>> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
-    let mut frames = Vec::new();
-    let cases = std::fs::read_dir(folder).expect("golden cases").flatten();
-    for case in cases.filter(|case| case.path().is_dir()) {
-        for file in std::fs::read_dir(case.path()).expect("a case").flatten() {
-            if file.file_name().to_string_lossy().ends_with("-in.e0.pcap") {
-                let bytes = std::fs::read(file.path()).expect("a capture");
-                let mut rest = &bytes[24..];
-                while rest.len() >= 16 {
-                    let length = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]) as usize;
-                    frames.push(rest[16..16 + length].to_vec());
-                    rest = &rest[16 + length..];
-                }
-            }
-        }
-    }
-    assert!(frames.len() > 100, "the golden cases have frames");
-    frames
-}
-
 /// A golden frame to another SID, with some bytes changed, and cut or made longer.
 #[derive(Clone, Debug)]
 struct Change {
@@ -128,7 +107,7 @@ proptest! {
 
     #[test]
     fn no_frame_panics_and_no_buffer_is_lost(changes in prop::collection::vec(change(), FRAMES_PER_CASE)) {
-        let seeds = golden_frames();
+        let seeds = seeds::golden_frames();
         let mut router = router();
         for change in &changes {
             router.inject("e0", &changed(&seeds, change));

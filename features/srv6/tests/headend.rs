@@ -311,3 +311,22 @@ fn what_was_configured_is_written_back() {
     router.cli("sr policy del bsid fc00:0:1::b2");
     assert_eq!(router.json("show sr policies")["policies"].as_array().map(Vec::len), Some(0));
 }
+
+#[test]
+fn a_policy_that_changes_for_ever_leaves_no_rows_behind() {
+    let mut router = router();
+    router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap");
+    router.cli("sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1");
+    for _ in 1..64 {
+        router.cli("sr policy mod bsid fc00:0:1::b1 add sl next fc00:0:2::1 next fc00:0:3::1");
+    }
+    // Each makes 64 rows anew: more than there can be at a time.
+    for round in 0..2_200 {
+        router.cli(&format!("set sr encaps hop-limit {}", 64 + round % 2));
+        router.step();
+    }
+    router.send("e0", &ip6(H6, TO6, 1, 100));
+    assert_eq!(router.sent("e1").len(), 1);
+    router.cli("sr steer del l3 2001:db8:b::/48");
+    router.cli("sr policy del bsid fc00:0:1::b1");
+}
