@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
-use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_core::stage::Tally;
+use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::counted_lines::CountedLine;
 use quiver_tables::fib::Family;
@@ -16,6 +16,7 @@ use quiver_wire::gtpu::Direction;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
 
 use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
+use super::at_sid::{AtSid, Gateway};
 use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
 use crate::endpoint::closer::{self, Upper};
 use crate::endpoint::inside::inside_if_plain;
@@ -126,6 +127,40 @@ impl Told {
 }
 
 impl SegmentsToMobile4 {
+    /// Put IPv4, UDP and GTP-U in front. UDP has no checksum: over IPv4 it needs none (RFC 768).
+    #[inline(always)]
+    fn put(
+        &self,
+        told: &Told,
+        out: &Outgoing,
+        class: u8,
+        hops: u8,
+        packet: &mut Packet,
+    ) -> Result<(), LocalSidDrop> {
+        let mut bytes = [[0; 32]; BYTES_MAX / 32];
+        let all = bytes.as_flattened_mut();
+        let at = out.write(all).and_then(|at| at.checked_sub(Ip4Header::LEN)).ok_or(LocalSidDrop::TooLong)?;
+        let (source, destination) = (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
+        let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
+        let mut header = header.ok_or(LocalSidDrop::TooLong)?;
+        let identification = self.identification.get();
+        self.identification.set(identification.wrapping_add(1));
+        header.traffic_class = class;
+        header.set_identification(identification);
+        header.set_checksum(checksum::header_checksum(&header));
+        header.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
+        let count = all.len() - at;
+        if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
+    }
+}
+
+impl AtSid for SegmentsToMobile4 {
+    const NODE: &'static str = NODE;
+
+    fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let inside = inside_if_plain(packet);
@@ -164,60 +199,18 @@ impl SegmentsToMobile4 {
         }
         Ok(next)
     }
-
-    /// Put IPv4, UDP and GTP-U in front. UDP has no checksum: over IPv4 it needs none (RFC 768).
-    #[inline(always)]
-    fn put(
-        &self,
-        told: &Told,
-        out: &Outgoing,
-        class: u8,
-        hops: u8,
-        packet: &mut Packet,
-    ) -> Result<(), LocalSidDrop> {
-        let mut bytes = [[0; 32]; BYTES_MAX / 32];
-        let all = bytes.as_flattened_mut();
-        let at = out.write(all).and_then(|at| at.checked_sub(Ip4Header::LEN)).ok_or(LocalSidDrop::TooLong)?;
-        let (source, destination) = (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
-        let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
-        let mut header = header.ok_or(LocalSidDrop::TooLong)?;
-        let identification = self.identification.get();
-        self.identification.set(identification.wrapping_add(1));
-        header.traffic_class = class;
-        header.set_identification(identification);
-        header.set_checksum(checksum::header_checksum(&header));
-        header.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
-        let count = all.len() - at;
-        if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
-    }
-}
-
-impl Stage for SegmentsToMobile4 {
-    const NAME: &'static str = NODE;
-    type Reason = LocalSidDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
-    }
-
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.send(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
 }
 
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
-    NodeSpec::stage("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| SegmentsToMobile4 {
-        ways: Ways::new(wiring, &lines),
-        gateway: wiring.node(super::gtp4_d::NODE),
-        // Workers begin far apart: each has identifications of its own for a while.
-        identification: Cell::new((wiring.worker.index() as u16).wrapping_mul(0x1000)),
+    NodeSpec::stage("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| {
+        Gateway(SegmentsToMobile4 {
+            ways: Ways::new(wiring, &lines),
+            gateway: wiring.node(super::gtp4_d::NODE),
+            // Workers begin far apart: each has identifications of its own for a while.
+            identification: Cell::new((wiring.worker.index() as u16).wrapping_mul(0x1000)),
+        })
     })
     .describe(crate::endpoint::words::record)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
-use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_core::stage::Tally;
+use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::{CountedLines, WorkerHeaderRows};
 use quiver_wire::checksum::Sum;
@@ -15,6 +15,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::args::SESSION_PREFIX_MAX;
 use super::arrival;
+use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::{Came, Decapsulation};
 use super::held_rows::{self, HeldRows};
 use super::prefix_of;
@@ -23,6 +24,7 @@ use crate::endpoint::closer::{self, Upper};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::tables_held::TablesHeld;
+use crate::endpoint::ways::Ways;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -81,7 +83,13 @@ pub struct MobileToSegments6 {
     decapsulation: Decapsulation,
 }
 
-impl MobileToSegments6 {
+impl AtSid for MobileToSegments6 {
+    const NODE: &'static str = NODE;
+
+    fn ways(&self) -> &Ways {
+        &self.decapsulation.ways
+    }
+
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
@@ -102,29 +110,11 @@ impl MobileToSegments6 {
     }
 }
 
-impl Stage for MobileToSegments6 {
-    const NAME: &'static str = NODE;
-    type Reason = LocalSidDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn ahead(&self, packet: &Packet) {
-        self.decapsulation.ways.lines.prefetch(packet.index);
-    }
-
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.decapsulation.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.send(tally, line, packet);
-        self.decapsulation.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
-}
-
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerHeaderRows>]>) -> NodeSpec {
     let (lines, rows) = (lines.clone(), rows.clone());
-    NodeSpec::stage("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| MobileToSegments6 {
-        decapsulation: Decapsulation::new(wiring, &lines, &rows),
+    NodeSpec::stage("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| {
+        Gateway(MobileToSegments6 { decapsulation: Decapsulation::new(wiring, &lines, &rows) })
     })
     .describe(crate::endpoint::words::record)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use quiver_control::{Args, Refusal};
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
-use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_core::stage::Tally;
+use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
@@ -20,6 +20,7 @@ use quiver_wire::srh::{ROUTING_TYPE, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use super::args::{self, SESSION_BITS, SESSION_PREFIX_MAX, Session};
+use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::Came;
 use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
 use super::onward::Onward;
@@ -118,6 +119,53 @@ impl SegmentsToMobile6 {
         SegmentsToMobile6 { ways: Ways::new(wiring, lines), onward: Onward::new(wiring) }
     }
 
+    #[inline(always)]
+    fn leave(&self, group: GroupId, fits: bool, packet: &mut Packet) -> NodeId {
+        if fits {
+            return self.ways.six(group, packet);
+        }
+        packet.set(PacketFlags::OWN);
+        choose::<Ip6>(&self.ways.tables.groups, group, packet)
+    }
+}
+
+/// Put IPv6, UDP and GTP-U in front.
+#[inline(always)]
+fn put(
+    mut outer: Ip6Header,
+    out: &Outgoing,
+    zero_checksum: bool,
+    packet: &mut Packet,
+) -> Result<(), LocalSidDrop> {
+    let length = u16::try_from(out.datagram_len()).map_err(|_| LocalSidDrop::TooLong)?;
+    outer.set_payload_length(length);
+    if !zero_checksum && !sums::complete(packet) {
+        return Err(LocalSidDrop::Unsegmented);
+    }
+    let mut bytes = [[0; 32]; BYTES_MAX / 32];
+    let all = bytes.as_flattened_mut();
+    let udp_at = out.write(all).ok_or(LocalSidDrop::TooLong)?;
+    let at = udp_at.checked_sub(Ip6Header::LEN).ok_or(LocalSidDrop::TooLong)?;
+    outer.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
+    if !zero_checksum {
+        let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
+        let headers = pseudo.bytes(all.get(udp_at..).unwrap_or_default());
+        let sum = sums::add(headers, packet, 0, packet.length()).ok_or(LocalSidDrop::Truncated)?;
+        if let Some(udp) = all.get_mut(udp_at..).and_then(UdpHeader::overlay_mut) {
+            udp.set_checksum(sum.udp_checksum());
+        }
+    }
+    let count = all.len() - at;
+    if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
+}
+
+impl AtSid for SegmentsToMobile6 {
+    const NODE: &'static str = NODE;
+
+    fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Behind { srh, upper } = behind(&header, packet)?;
@@ -166,70 +214,13 @@ impl SegmentsToMobile6 {
         self.ways.good(line.0, bytes);
         Ok(self.leave(group, fits, packet))
     }
-
-    #[inline(always)]
-    fn leave(&self, group: GroupId, fits: bool, packet: &mut Packet) -> NodeId {
-        if fits {
-            return self.ways.six(group, packet);
-        }
-        packet.set(PacketFlags::OWN);
-        choose::<Ip6>(&self.ways.tables.groups, group, packet)
-    }
-}
-
-/// Put IPv6, UDP and GTP-U in front.
-#[inline(always)]
-fn put(
-    mut outer: Ip6Header,
-    out: &Outgoing,
-    zero_checksum: bool,
-    packet: &mut Packet,
-) -> Result<(), LocalSidDrop> {
-    let length = u16::try_from(out.datagram_len()).map_err(|_| LocalSidDrop::TooLong)?;
-    outer.set_payload_length(length);
-    if !zero_checksum && !sums::complete(packet) {
-        return Err(LocalSidDrop::Unsegmented);
-    }
-    let mut bytes = [[0; 32]; BYTES_MAX / 32];
-    let all = bytes.as_flattened_mut();
-    let udp_at = out.write(all).ok_or(LocalSidDrop::TooLong)?;
-    let at = udp_at.checked_sub(Ip6Header::LEN).ok_or(LocalSidDrop::TooLong)?;
-    outer.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
-    if !zero_checksum {
-        let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
-        let headers = pseudo.bytes(all.get(udp_at..).unwrap_or_default());
-        let sum = sums::add(headers, packet, 0, packet.length()).ok_or(LocalSidDrop::Truncated)?;
-        if let Some(udp) = all.get_mut(udp_at..).and_then(UdpHeader::overlay_mut) {
-            udp.set_checksum(sum.udp_checksum());
-        }
-    }
-    let count = all.len() - at;
-    if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
-}
-
-impl Stage for SegmentsToMobile6 {
-    const NAME: &'static str = NODE;
-    type Reason = LocalSidDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
-    }
-
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.send(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
 }
 
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::stage("End.M.GTP6.E: SRv6 to GTP-U over IPv6", move |wiring| {
-        SegmentsToMobile6::new(wiring, &lines)
+        Gateway(SegmentsToMobile6::new(wiring, &lines))
     })
     .describe(crate::endpoint::words::record)
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod arrival;
+mod at_sid;
 mod decapsulate;
 mod echo;
 mod encapsulate;
