@@ -1,4 +1,4 @@
-"""Segments: the background goes by a policy's lists to local SIDs of the same router, and comes out as it was."""
+"""Segments: the background goes by a policy to local SIDs of the same router, and comes out as it was."""
 
 from __future__ import annotations
 
