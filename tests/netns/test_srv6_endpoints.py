@@ -30,30 +30,48 @@ def kernel_needs(net: Network) -> None:
     net.left.host.ip("-6", "route", "del", "fc00:ffff::1/128")
 
 
+def prepare(net: Network) -> None:
+    """Two hosts with an inner address each, and SIDs that let inner packets out."""
+    net.meet()
+    kernel_needs(net)
+    for side, own, out in zip(net.sides, (0, 1), OUT, strict=True):
+        host = side.host
+        for key in ("all", DEVICE):
+            host.sysctl(f"net.ipv6.conf.{key}.seg6_enabled", 1)
+        host.ip("addr", "add", f"{INNER[6][own]}/128", "dev", "lo", "nodad")
+        host.ip("addr", "add", f"{INNER[4][own]}/32", "dev", "lo")
+        action = ["action", "End.DT6", "table", "255"]
+        host.ip("-6", "route", "add", f"{out}/128", "encap", "seg6local", *action, "dev", DEVICE)
+        net.router.ctl(f"ip route add {out}/128 via {side.ip6}")
+
+
 @pytest.fixture(scope="module")
 def segments() -> Iterator[Network]:
-    """Two hosts with an inner address each, and SIDs that let inner packets out."""
+    """Hosts behind pairs of veth."""
     with network() as net:
-        net.meet()
-        kernel_needs(net)
-        for side, own, out in zip(net.sides, (0, 1), OUT, strict=True):
-            host = side.host
-            for key in ("all", DEVICE):
-                host.sysctl(f"net.ipv6.conf.{key}.seg6_enabled", 1)
-            host.ip("addr", "add", f"{INNER[6][own]}/128", "dev", "lo", "nodad")
-            host.ip("addr", "add", f"{INNER[4][own]}/32", "dev", "lo")
-            action = ["action", "End.DT6", "table", "255"]
-            host.ip("-6", "route", "add", f"{out}/128", "encap", "seg6local", *action, "dev", DEVICE)
-            net.router.ctl(f"ip route add {out}/128 via {side.ip6}")
+        prepare(net)
         yield net
 
 
-def encapsulate(side: Side, to: str, *sids: str) -> None:
-    """Let a host put segments around what it sends to an address."""
+@pytest.fixture(scope="module")
+def taps() -> Iterator[Network]:
+    """Hosts behind taps, to which Linux leaves large packets whole."""
+    with network("tap") as net:
+        prepare(net)
+        for family, inner in INNER.items():
+            length = 32 if family == 4 else 128
+            for side, address in zip(net.sides, inner, strict=True):
+                way = f"via {side.address(family)} {side.interface}"
+                net.router.ctl(f"ip route add {address}/{length} {way}")
+        yield net
+
+
+def encapsulate(side: Side, to: str, *sids: str, mode: str = "encap") -> None:
+    """Let a host put segments around, or into, what it sends to an address."""
     family = "-6" if ":" in to else "-4"
     own = INNER[6 if ":" in to else 4][side.subnet - 1]
     length = 128 if ":" in to else 32
-    path = ["encap", "seg6", "mode", "encap", "segs", ",".join(sids), "dev", DEVICE, "src", own]
+    path = ["encap", "seg6", "mode", mode, "segs", ",".join(sids), "dev", DEVICE, "src", own]
     side.host.ip(family, "route", "replace", f"{to}/{length}", *path)
 
 
@@ -228,3 +246,59 @@ def test_an_inner_packet_that_is_too_long_is_told_to_its_sender(segments: Networ
         net.router.ctl(f"set interface mtu packet 9000 {interface}")
         for side, inner in zip(net.sides, INNER[6], strict=True):
             net.router.ctl(f"ip route del {inner}/128 via {side.ip6}")
+
+
+@pytest.mark.parametrize("mode", ["encap", "inline"])
+@pytest.mark.parametrize("flavors", ["", "psp"], ids=["SRH stays", "PSP"])
+def test_large_packets_with_segments_come_in_by_a_tap(taps: Network, mode: str, flavors: str) -> None:
+    net = taps
+    with local_sids(net, f"{SID} behavior end {flavors}", f"{SID_BACK} behavior end {flavors}"):
+        last = OUT if mode == "encap" else (None, None)
+        for side, to, sid, out in zip(
+            net.sides, reversed(INNER[6]), (SID, SID_BACK), reversed(last), strict=True
+        ):
+            encapsulate(side, to, *[segment for segment in (sid, out) if segment], mode=mode)
+        reach(net.left.host, INNER[6][1])
+        carry_tcp(net, 6)
+        assert counted(net, SID)[1] == 0
+    for side, to in zip(net.sides, reversed(INNER[6]), strict=True):
+        side.host.ip("-6", "route", "del", f"{to}/128")
+
+
+@pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
+def test_large_packets_get_segments_that_come_in_by_a_tap(taps: Network, family: int) -> None:
+    net = taps
+    length = 32 if family == 4 else 128
+    configure = net.router.configure
+    configure(f"set sr encaps source addr {net.left.router_ip6}")
+    configure("ip table add 10" if family == 4 else "ip6 table add 10")
+    own = "fc00:0:1::4"
+    try:
+        for side, address, last in zip(net.sides, INNER[family], OUT, strict=True):
+            way = f"via {side.address(family)} {side.interface}"
+            # IPv6 packets end at Linux, IPv4 packets at a SID of the router.
+            end = last if family == 6 else own
+            configure(f"""ip route add {address}/{length} table 10 {way}
+                sr policy add bsid fc00:0:1::b{side.subnet} next fc00:0:1::e next {end} encap
+                sr steer l3 {address}/{length} via bsid fc00:0:1::b{side.subnet}""")
+        with local_sids(net, f"{own} behavior end.dt{family} 10", "fc00:0:1::e behavior end"):
+            for side, to in zip(net.sides, reversed(INNER[family]), strict=True):
+                side.host.ip(
+                    f"-{family}",
+                    "route",
+                    "replace",
+                    f"{to}/{length}",
+                    "via",
+                    side.router_address(family),
+                    "src",
+                    INNER[family][side.subnet - 1],
+                )
+            reach(net.left.host, INNER[family][1])
+            carry_tcp(net, family)
+            policies = net.router.json("show sr policies")["policies"]
+            assert all(row["packets"] > 1000 for row in policies), policies
+    finally:
+        for side, address in zip(net.sides, INNER[family], strict=True):
+            configure(f"""sr steer del l3 {address}/{length}
+                sr policy del bsid fc00:0:1::b{side.subnet}
+                ip route del {address}/{length} table 10""")

@@ -40,7 +40,7 @@ fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
         STATIC,
         "sr localsid address fc00:0:1::6 behavior end.ad nh 2001:db8:2::2 oif e2 iif e3",
         "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 nat",
-        "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced",
+        "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced hop-limit 9",
     ];
     lines.iter().for_each(|line| drop(router.cli(line)));
     let mut written = configured(&mut router);

@@ -20,7 +20,7 @@ use crate::endpoint::inside::ETHERNET;
 use crate::endpoint::line::Parts;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
-/// The hop limit of a static proxy's outer headers (as hosts choose it, RFC 1700).
+/// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986 §5.1).
 const HOP_LIMIT: u8 = 64;
 
 /// The path that a static proxy knows.
@@ -29,6 +29,7 @@ struct Path {
     source: Ipv6Addr,
     segments: Vec<Ipv6Addr>,
     form: Form,
+    hop_limit: u8,
 }
 
 /// Which proxy.
@@ -63,7 +64,7 @@ fn front(path: &Path, inside: IpProtocol) -> Option<Box<Front>> {
     let mut front = Box::<Front>::default();
     let header = front.lay_out(Ip6Header::LEN + srh_len)?;
     let next = if srh.is_some() { IpProtocol::ROUTING } else { inside };
-    Ip6Header::new(path.source, first, next, HOP_LIMIT, 0).write(header).ok()?;
+    Ip6Header::new(path.source, first, next, path.hop_limit, 0).write(header).ok()?;
     if let Some(srh) = srh {
         srh.emit(header.get_mut(Ip6Header::LEN..)?).ok()?;
     }
@@ -132,6 +133,9 @@ impl Behavior for Proxy {
                 let _ = write!(words, " src {}", path.source);
                 path.segments.iter().for_each(|segment| words += &format!(" next {segment}"));
                 words += if path.form == Form::Reduced { " reduced" } else { "" };
+                if path.hop_limit != HOP_LIMIT {
+                    let _ = write!(words, " hop-limit {}", path.hop_limit);
+                }
             }
             Proxying::Masquerading { nat: true } => words += " nat",
             Proxying::Dynamic | Proxying::Masquerading { nat: false } => {}
@@ -187,7 +191,11 @@ fn make_static(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>
     };
     let segments = args.groups("next").map(segment).collect::<Result<Vec<_>, Refusal>>()?;
     let form = if args.has("reduced") { Form::Reduced } else { Form::Full };
-    make(engine, args, Proxying::Static(Path { source, segments, form }))
+    make(
+        engine,
+        args,
+        Proxying::Static(Path { source, segments, form, hop_limit: args.or("hops", HOP_LIMIT)? }),
+    )
 }
 
 fn make_dynamic(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
@@ -205,7 +213,7 @@ fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Beh
 pub(super) const KINDS: [Kind; 3] = [
     Kind {
         name: "end.as",
-        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next <segment:ip6>)... [reduced]",
+        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next <segment:ip6>)... {[reduced] [hop-limit <hops:1-255>]}",
         help: "inner packets to a function that knows no segments; what comes back goes along this list of segments",
         words: &[
             (
@@ -217,6 +225,7 @@ pub(super) const KINDS: [Kind; 3] = [
             ("src", "the source of the headers that go in front of what comes back"),
             ("next", "a segment, in the order of the path"),
             ("reduced", "leave the first segment out of the list"),
+            ("hop-limit", "of the headers that go in front; 64"),
         ],
         example: "end.as nh 10.0.0.2 oif e0 iif e1 src 2001:db8::1 next fc00:0:2::1 next fc00:0:3::6",
         make: make_static,
@@ -247,13 +256,13 @@ mod tests {
 
     fn path(count: u16, form: Form) -> Path {
         let segments = (1..=count).map(|at| Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, at)).collect();
-        Path { source: Ipv6Addr::LOCALHOST, segments, form }
+        Path { source: Ipv6Addr::LOCALHOST, segments, form, hop_limit: HOP_LIMIT }
     }
 
     #[test]
     fn the_reduced_form_of_one_segment_has_no_srh() {
-        let alone = front(&path(1, Form::Reduced), IpProtocol::IPV4).unwrap();
-        assert_eq!((alone.len(), alone.header()[6]), (40, 4));
+        let alone = front(&Path { hop_limit: 9, ..path(1, Form::Reduced) }, IpProtocol::IPV4).unwrap();
+        assert_eq!((alone.len(), &alone.header()[6..8]), (40, &[4, 9][..]));
         let full = front(&path(1, Form::Full), IpProtocol::IPV4).unwrap();
         assert_eq!((full.len(), full.header()[6], full.header()[40]), (64, 43, 4));
         let (srh, _) = Srh::parse(&full.header()[40..]).unwrap();
