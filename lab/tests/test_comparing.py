@@ -14,10 +14,11 @@ import pytest
 from conftest import scenario
 from quiver_lab.benches import flows_of
 from quiver_lab.compare import peers, rounds, scale, workers
+from quiver_lab.compare.noise import about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, interleave, open_all, turn_order
 from quiver_lab.compare.samples import Measured, Sample, all_clocks, disturbed, ratio
-from quiver_lab.compare.tables import Table
+from quiver_lab.compare.tables import Table, verdict
 from quiver_lab.forwarders import NodeClocks, NotInstalledError, linux_kernel, open_vswitch, testpmd
 from quiver_lab.forwarders.quiver import QuiverConfig
 from quiver_lab.processes import preemptions
@@ -250,3 +251,38 @@ def test_a_router_without_a_core_for_its_main_thread_names_none(tmp_path: Path) 
     config = QuiverConfig(None, (1, 0), 1024, ())
     assert "cpu { corelist-workers 1,0 }" in config.startup_text(tmp_path)
     assert config.with_commands(("x",)).commands == ("x",)
+
+
+def test_a_side_that_is_there_twice_gives_the_noise_floor_of_a_ready_comparison() -> None:
+    rates = [10.0e6, 10.1e6, 9.9e6, 10.0e6, 10.2e6, 9.8e6, 10.0e6]
+    ours = measured("Quiver", rates, "L2", clocks=50.0)
+    again = measured("Quiver, once more", [rate * 1.02 for rate in rates], "L2", clocks=50.5)
+    peer = measured("DPDK testpmd, io", [rate / 1.01 for rate in rates], "L2")
+    sides, floor = split([ours, peer, again])
+    assert sides == [ours, peer]
+    assert floor is not None
+    assert floor.rate == pytest.approx(0.02, abs=0.001)
+    assert floor.clocks == pytest.approx(0.01, abs=0.001)
+    assert "up to 2.0 %, clocks up to 1.0 %" in floor.sentence()
+    assert about(1.01, 1.0, floor.rate)
+    assert not about(1.05, 1.0, floor.rate)
+    table = peers.table(sides, 2600.0, floor)
+    (row,) = [row for row in table.rows if "testpmd" in row[0]]
+    assert row[3] == "≈ 1.01"
+    assert table.notes[0] == floor.sentence()
+
+
+def test_too_few_rounds_give_no_noise_floor_and_say_so() -> None:
+    sides, floor = split([measured("a", [1e6] * 5), measured("a, once more", [1e6] * 5)])
+    assert len(sides) == 1
+    assert floor is not None
+    assert floor.rate is None
+    assert "no noise floor is known: 5 rounds" in floor.sentence()
+    assert split([measured("a", [1e6])]) == ([measured("a", [1e6])], None)
+
+
+def test_a_goal_that_noise_alone_could_meet_or_miss_is_told_so() -> None:
+    assert verdict(0.91, 0.9) == "yes"
+    assert verdict(0.91, 0.9, is_noise=True) == "yes, within the noise"
+    assert verdict(0.89, 0.9, is_noise=True) == "no, within the noise"
+    assert verdict(None, 0.9, is_noise=True) == ""

@@ -10,12 +10,13 @@ import pytest
 
 from conftest import SHORT_SEARCH, scenario
 from quiver_lab.aggregate import kinds_about
-from quiver_lab.disturbance import AWAY_MIN_S, Bridge, HostWatch, Repeats
+from quiver_lab.disturbance import Bridge, Harm, HostWatch, Repeats
 from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
 from quiver_lab.generators.answers import Result
 from quiver_lab.host import host_facts
 from quiver_lab.journal import Journal, unfinished_trials
 from quiver_lab.machines.here import LocalMachine
+from quiver_lab.marks import marks
 from quiver_lab.measurement import ChangeRequest, Load, Stalls, Trial, TrialRequest, drive, replay
 from quiver_lab.recording import Recorder, Silent
 from quiver_lab.report.page import disturbed_rows, render
@@ -28,6 +29,7 @@ from quiver_lab.simulated import LossCurve, SimulatedForwarder
 from quiver_lab.store.rows import rows
 
 CAPACITY = 8e6
+NDR_PDR = ("ndr", "pdr")
 STALLS = {"host_stalls_per_s": 1.0, "host_stall_s": 0.005}
 
 
@@ -58,35 +60,111 @@ def simulated(search: dict[str, object] | None = None, **forwarder: object) -> S
     return run_scenario(scenario(forwarder=settings, search=SHORT_SEARCH | (search or {})), Silent())
 
 
-def test_a_stall_disturbs_a_trial_when_the_rings_cannot_bridge_it_at_its_load() -> None:
+def test_frames_are_lost_to_a_stall_of_the_forwarder_when_the_rings_are_full() -> None:
     bridge = Bridge(8_192, 2)
-    assert bridge.covers_s(trial(8e6)) == pytest.approx(0.5 * 8_192 / 4e6)
-    assert bridge.covers_s(trial(800e6)) == AWAY_MIN_S
-    assert bridge.covers_s(trial("max")) == pytest.approx(0.01)
-    short, long = Stalls(3, 0.0024, 0.0008), Stalls(1, 0.003, 0.003)
-    asked = TrialRequest(1.0, 8e6)
-    assert watch().end(trial(stalls=short), asked).why == ()
-    assert watch().end(trial(1e6, stalls=long), asked).why == ()
-    assert watch().end(trial(stalls=long), asked).why == ("the generator's core stood still for 3.0 ms",)
+    assert bridge.covers_s(8e6) == pytest.approx(2 * 8_192 / 8e6)
+    short, long = Stalls(3, 0.006, 0.002), Stalls(1, 0.003, 0.003)
+    assert bridge.harm(trial(8e6), None, short) == Harm(0.0, 0.006)
+    assert bridge.harm(trial(8e6), None, long).lost_share == pytest.approx((0.003 - 2_048e-6) * 8e6 / 8e6)
     # Flat out there is nothing to bridge: what is missing is time.
-    assert watch().end(trial("max", stalls=short), asked).why == ()
-    assert watch().end(trial("max", stalls=replace(short, total_s=0.02)), asked).why
+    assert bridge.harm(trial("max"), None, long) == Harm(0.0, 0.003)
+    # Lengths that are known say more than a sum and the longest.
+    told = Stalls(3, 0.006, 0.003, ((1, 0.003), (2, 0.0015)))
+    assert told.beyond_s(0.002) == pytest.approx(0.001)
+    assert replace(told, lengths=()).beyond_s(0.002) == pytest.approx(0.002)
+    assert Stalls(2, 0.004, 0.003).beyond_s(0.0005) == pytest.approx(0.003)
+
+
+def test_the_generator_makes_up_for_its_own_stalls_within_what_the_forwarder_has_shown_to_pass() -> None:
+    bridge, stalls = Bridge(1_024, 2), Stalls(2, 0.02, 0.01)
+    assert bridge.harm(trial(8e6), stalls, None, proven_pps=9e6).lost_share == 0.0
+    assert bridge.harm(trial(8e6), stalls, None, proven_pps=8.5e6).lost_share > 0.0
+    at_once = Bridge(1_024, 2, make_up=None)
+    assert at_once.harm(trial(8e6), stalls, None, 9e6) == bridge.harm(trial(8e6), None, stalls)
+
+
+@pytest.mark.parametrize(
+    ("harm", "load", "changed"),
+    [
+        (0.0, 8e6, ()),
+        (0.0010, 8e6, ("ndr",)),
+        (0.0035, 8e6, ("ndr", "pdr")),
+        (0.0150, "max", ()),
+        (0.0250, "max", ("mrr",)),
+    ],
+)
+def test_each_figure_bears_so_much(harm: float, load: Load, changed: tuple[str, ...]) -> None:
+    away = Stalls(1, harm, harm) if load == "max" else Stalls(1, harm + 2_048e-6, harm + 2_048e-6)
+    seen = watch(Stalling(away))
+    metrics = ("mrr",) if load == "max" else ("ndr", "pdr")
+    evidence = seen.end(trial(load), TrialRequest(1.0, load), metrics)
+    assert evidence.disturbs == changed
+    assert bool(evidence.why) == bool(changed)
 
 
 def test_what_a_trial_lost_is_no_evidence() -> None:
     asked = TrialRequest(1.0, 8e6)
     for lost in (0, 1, 4_000_000):
-        assert watch().end(trial(lost=lost), asked).why == ()
-        assert watch().end(trial(stalls=Stalls(1, 0.01, 0.01), lost=lost), asked).why
+        assert watch().end(trial(lost=lost), asked, NDR_PDR).disturbs == ()
+        stood = watch(Stalling(Stalls(1, 0.01, 0.01)))
+        assert stood.end(trial(lost=lost), asked, NDR_PDR).disturbs == NDR_PDR
 
 
 def test_the_forwarders_own_stalls_count_but_not_while_its_configuration_changes() -> None:
     seen = watch(Stalling(Stalls(1, 0.004, 0.004)))
     seen.begin()
-    assert seen.end(trial(), TrialRequest(1.0, 8e6)).why == ("the forwarder's core stood still for 4.0 ms",)
-    evidence = seen.end(trial(), ChangeRequest(1.0, 8e6, "routes", 0.5))
-    assert evidence.why == ()
+    (why,) = seen.end(trial(), TrialRequest(1.0, 8e6), NDR_PDR).why
+    assert why.startswith("the forwarder's core stood still for 4.0 ms")
+    evidence = seen.end(trial(), ChangeRequest(1.0, 8e6, "routes", 0.5), ("blocked",))
+    assert evidence.disturbs == ()
     assert evidence.forwarder == Stalls(1, 0.004, 0.004)
+
+
+def test_a_trial_is_repeated_where_another_has_a_chance_to_be_left_alone() -> None:
+    repeats = Repeats(each=2, extra_share=0.5)
+    for _ in range(4):
+        repeats.note(("ndr", "pdr"), ("ndr",))
+    assert not repeats.is_worth_it(("ndr",))
+    assert repeats.is_worth_it(("ndr", "pdr"))
+    assert not repeats.is_worth_it(())
+    repeats.note(("ndr", "pdr"), ())
+    assert not repeats.is_worth_it(("ndr",))
+    repeats.note(("ndr", "pdr"), ())
+    assert repeats.is_worth_it(("ndr",))
+
+
+def counted(lost: int, harm: float, phase: str = "NDR, PDR") -> ScenarioResult:
+    """A run of one disturbed trial that counts."""
+    result = simulated()
+    record = next(one for one in result.trials if one.phase == phase)
+    result.trials = [
+        record.model_copy(
+            update={
+                "trial": trial(lost=lost),
+                "disturbed": True,
+                "disturbs": ["ndr", "pdr"],
+                "harm": Harm(harm, harm),
+            }
+        )
+    ]
+    return result
+
+
+@pytest.mark.parametrize(
+    ("lost", "harm", "marked"),
+    [
+        (0, 0.01, set()),  # it passed in spite of the stalls
+        (8_000, 0.01, {"ndr"}),  # 0.1 %: no verdict on PDR
+        (8_000, 0.0005, set()),  # more than they explain
+        (48_000, 0.01, {"ndr", "pdr"}),
+        (80_000, 0.001, set()),
+    ],
+)
+def test_a_trial_that_counts_marks_the_figures_whose_verdict_may_be_the_hosts(
+    lost: int, harm: float, marked: set[str]
+) -> None:
+    found = [mark for mark in marks(counted(lost, harm)) if mark.kind == "host-disturbed"]
+    assert {metric for mark in found for metric in mark.metrics} == marked
 
 
 def test_a_router_tells_its_long_passes(fakes: Path, tmp_path: Path) -> None:
@@ -95,7 +173,8 @@ def test_a_router_tells_its_long_passes(fakes: Path, tmp_path: Path) -> None:
     try:
         router.forget_stalls()
         # Two passes from 1,048.576 us, one from 65.536 us: the short one explains itself.
-        assert router.stalls() == Stalls(2, pytest.approx(2 * 1.5 * 1.048576e-3), pytest.approx(1.572864e-3))
+        length = pytest.approx(1.572864e-3)
+        assert router.stalls() == Stalls(2, pytest.approx(2 * 1.572864e-3), length, ((2, length),))
     finally:
         router.stop()
 
@@ -225,8 +304,8 @@ def answer(seed: int, repeats: int) -> bool:
     forwarder = SimulatedForwarder(
         LossCurve(capacity), noise=0.0002, host_stalls_per_s=1.0, host_stall_s=0.008, seed=seed
     )
-    seen = HostWatch(Bridge(forwarder.buffer_frames, 1), simulated=True)
-    recorder = Recorder(forwarder, Silent(), seen, Repeats(repeats, 4.0))
+    seen = HostWatch(Bridge(forwarder.buffer_frames, 1, make_up=None), simulated=True)
+    recorder = Recorder(forwarder, Silent(), seen, Repeats(repeats, 4.0), phase="NDR, PDR")
     found = drive(ndr_pdr(NdrPdrSettings(), 0.01 * capacity, 1.25 * capacity), recorder)
     return (found.ndr.lower_pps or 0.0) <= capacity * 1.0005 and (found.ndr.upper_pps or 0.0) >= capacity
 

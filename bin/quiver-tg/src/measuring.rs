@@ -346,11 +346,7 @@ impl<S: Surroundings> Generator<S> {
 
     /// Take back what was sent, and begin to wait for late frames.
     fn end_sending(&mut self, running: &mut Running) -> anyhow::Result<()> {
-        let stalls = running.stalls.clone();
-        let sent = self.exchange_transmissions(&mut |port| match port {
-            0 => Transmission::watching(&stalls),
-            _ => Transmission::idle(),
-        })?;
+        let sent = self.exchange_transmissions(&mut |_| Transmission::idle())?;
         if running.schedule.is_changed() {
             let Measure { warmup_s, duration_s, .. } = running.request;
             let end_ns = running.start_ns + ((warmup_s + duration_s) * 1e9) as u64;

@@ -30,7 +30,7 @@ pub struct Stalls {
 /// What a report says of stalls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HostStalls {
-    /// How many there were while counted frames were sent or waited for.
+    /// How many began while counted frames were sent.
     pub count: u64,
     /// All together, seconds.
     pub total_s: f64,

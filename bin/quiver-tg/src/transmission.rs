@@ -173,11 +173,6 @@ impl Transmission {
         })
     }
 
-    /// For a port that sends nothing and notes stalls meanwhile.
-    pub fn watching(stalls: &Arc<Stalls>) -> Box<Transmission> {
-        Box::new(Transmission { stalls: Some(stalls.clone()), ..*Transmission::idle() })
-    }
-
     /// Is nothing left to send?
     pub fn is_over(&self, now_ns: u64) -> bool {
         let duration_ns = self.end_ns - self.start_ns;
@@ -190,6 +185,11 @@ impl Transmission {
             let has_all = !leg.is_flat_out && leg.made >= leg.warmup.saturating_add(leg.planned);
             leg.is_ended || is_late || has_all || leg.plan.as_ref().is_some_and(|plan| plan.is_ended())
         })
+    }
+
+    /// Were counted frames to leave at `at_ns`, or did they, being late?
+    pub fn is_sending(&self, at_ns: u64) -> bool {
+        at_ns < self.end_ns.max(self.last_ns)
     }
 
     /// It is over at `now_ns`: note how much each stream should have sent.
@@ -408,5 +408,19 @@ impl Leg {
             }
             None => due.saturating_sub(self.warmup).min(self.planned),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transmission_is_sending_until_its_end_and_until_its_last_frame_when_that_is_late() {
+        let mut sent = Transmission::idle();
+        sent.end_ns = 1_000;
+        assert!(sent.is_sending(999) && !sent.is_sending(1_000));
+        sent.last_ns = 1_500;
+        assert!(sent.is_sending(1_499) && !sent.is_sending(1_500));
     }
 }

@@ -170,12 +170,14 @@ impl Transmitter {
         }
     }
 
-    /// Note that the worker did not run, where this port is to.
+    /// Note that the worker did not run while frames should have left, where this port is to. What comes
+    /// after the last frame holds up none: late frames are waited for until none comes any more.
     #[inline]
     fn look_for_stalls(&self, cx: &Context<'_>) {
         if let Some(stalls) = &self.current.stalls
             && cx.now_ns >= self.current.counted_from_ns
             && let Some(ns) = self.way.patience.stall_before(cx)
+            && self.current.is_sending(cx.now_ns.saturating_sub(ns))
         {
             stalls.note(ns);
         }

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from quiver_lab.aggregate import METRICS
+from quiver_lab.disturbance import metrics_of
 from quiver_lab.host import BUSY_BEFORE_MAX
-from quiver_lab.results import Mark, ScenarioResult
+from quiver_lab.results import Mark, ScenarioResult, TrialRecord
 from quiver_lab.search.back_to_back import BackToBack
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
@@ -25,6 +27,8 @@ CLOCK_CHANGE_MAX = 0.05
 """A CPU whose clock changes by more was not the same machine throughout."""
 NDR_PDR = ["ndr", "pdr"]
 FINDER = ["pdr_finder"]
+PDR_LOSS_RATIO = 0.005
+"""Seed 001's and CSIT's, where a result does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,37 +167,44 @@ def _of_soak(found: PlrResult, mrr_pps: float | None) -> list[Mark]:
     return [Mark(kind=kind, about=f"soak: {about}", metrics=["soak"]) for kind, about in told]
 
 
-METRICS_OF_PHASE = {
-    "MRR": ["mrr"],
-    "clocks": ["clocks"],
-    "NDR, PDR": NDR_PDR,
-    "PDR finder": FINDER,
-    "latency": ["p50", "p99"],
-    "RFC 2544 throughput": ["throughput"],
-    "back-to-back frames": ["back_to_back"],
-    "soak": ["soak"],
-}
-"""The figures that a phase's trials are about."""
-LOSS_DECIDES = ("NDR, PDR", "PDR finder", "RFC 2544 throughput", "back-to-back frames")
+def _decided_at(result: ScenarioResult, metric: str) -> float | None:
+    """The loss ratio above which a trial fails, where that is all that its figure asks."""
+    match metric:
+        case "ndr" | "throughput" | "back_to_back":
+            return 0.0
+        case "pdr" if result.ndrpdr:
+            return result.ndrpdr.pdr.loss_ratio
+        case "pdr_finder":
+            search = result.scenario.get("search") or {}
+            settings = search.get("pdr_finder") or {}
+            return float(settings.get("loss_threshold", PDR_LOSS_RATIO))
+    return None
 
 
-def _metrics_of(phase: str) -> list[str]:
-    return METRICS_OF_PHASE.get(phase, ["blocked"] if phase.startswith("reconfiguration") else [phase])
+def _matters(record: TrialRecord, decided_at: float | None) -> bool:
+    """Whether a disturbed trial that counts may have said something else than without the host. One that
+    passed passes without stalls too, and one that lost more than the stalls can explain fails too."""
+    if decided_at is None or record.harm is None:
+        return decided_at is None or record.trial.loss_ratio > decided_at
+    lost = record.trial.loss_ratio
+    return lost > decided_at >= lost - record.harm.lost_share
 
 
 def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
-    """A disturbed trial that counts sets its figure apart. Where loss decides and it lost nothing it does
-    no harm: what passed in spite of the host passes without it."""
+    """Disturbed trials that count set a figure apart when they may have decided otherwise."""
     counted: dict[str, int] = {}
     for record in result.trials:
-        harmless = record.phase in LOSS_DECIDES and record.trial.loss_ratio == 0.0
-        if record.disturbed and not record.set_apart and not harmless:
-            counted[record.phase] = counted.get(record.phase, 0) + 1
+        if not record.disturbed or record.set_apart:
+            continue
+        for metric in record.disturbs or metrics_of(record.phase):
+            if _matters(record, _decided_at(result, metric)):
+                counted[metric] = counted.get(metric, 0) + 1
     if not counted:
         return []
-    metrics = dict.fromkeys(metric for phase in counted for metric in _metrics_of(phase))
-    about = "disturbed trials count, because no repetition was allowed any more: " + ", ".join(counted)
-    return [Mark(kind="host-disturbed", about=about, metrics=list(metrics))]
+    titles = {key: METRICS[key].title if key in METRICS else key for key in counted}
+    words = ", ".join(f"{count} of {titles[key]}" for key, count in counted.items())
+    about = f"trials count that the host's stalls may have decided: {words}"
+    return [Mark(kind="host-disturbed", about=about, metrics=list(counted))]
 
 
 def _of_host(result: ScenarioResult) -> list[Mark]:

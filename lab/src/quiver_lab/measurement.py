@@ -60,6 +60,18 @@ class Stalls:
     count: int = 0
     total_s: float = 0.0
     longest_s: float = 0.0
+    lengths: tuple[tuple[int, float], ...] = ()
+    """So many of about so many seconds each, where it is known; all of them together are `count`."""
+
+    def beyond_s(self, bridged_s: float) -> float:
+        """Time in them after the first `bridged_s` of each: exactly where the lengths are known, otherwise
+        as long as it can be with this sum and this longest one."""
+        lengths = self.lengths
+        if not lengths and self.longest_s > 0.0:
+            whole = min(self.count, int(self.total_s / self.longest_s * (1.0 + 1e-9)))
+            rest_s = self.total_s - whole * self.longest_s if self.count > whole else 0.0
+            lengths = ((whole, self.longest_s), (1, rest_s))
+        return sum(count * max(0.0, each_s - bridged_s) for count, each_s in lengths)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from quiver_lab.disturbance import RING_FRAMES, Bridge, HostWatch, Repeats, seconds_of
+from quiver_lab.disturbance import RING_FRAMES, Bridge, HostWatch, Repeats, metrics_of, seconds_of
 from quiver_lab.measurement import (
     BurstRequest,
     ChangeRequest,
@@ -119,15 +119,21 @@ class Recorder:
         at_s = time.monotonic() - self.began
         self.watch.begin()
         trial = self._performed(replace(request, fresh_state=self.fresh_state))
-        seen = self.watch.end(trial, request)
-        again = bool(seen.why) and self.repeats.may_repeat(attempt, seconds_of(request))
+        metrics = metrics_of(self.phase)
+        seen = self.watch.end(trial, request, metrics)
+        self.repeats.note(metrics, seen.disturbs)
+        again = self.repeats.is_worth_it(seen.disturbs) and self.repeats.may_repeat(
+            attempt, seconds_of(request)
+        )
         record = TrialRecord(
             phase=self.phase,
             at_s=at_s,
             asked_s=_asked_s(request),
             steal_share=seen.steal_share,
-            disturbed=bool(seen.why),
+            disturbed=bool(seen.disturbs),
             why=list(seen.why),
+            disturbs=list(seen.disturbs),
+            harm=seen.harm,
             set_apart=again,
             forwarder_stalls=seen.forwarder,
             trial=trial,

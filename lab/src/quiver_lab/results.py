@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from quiver_lab import __version__
+from quiver_lab.disturbance import Harm
 from quiver_lab.forwarders import DropCount, NodeClocks
 from quiver_lab.host import CpuShares, HostFacts
 from quiver_lab.measurement import Latency, Stalls, Trial
@@ -53,6 +54,10 @@ class TrialRecord(Record):
     disturbed: bool
     why: list[str] = Field(default_factory=list)
     """What disturbed it, by clocks and counters that do not know what was lost."""
+    disturbs: list[str] = Field(default_factory=list)
+    """The figures that may be others by it, as `aggregate.METRICS` calls them."""
+    harm: Harm | None = None
+    """What the host's stalls did to it at most; nothing: older results do not say."""
     set_apart: bool = False
     """It was disturbed, measured again, and told to no search."""
     forwarder_stalls: Stalls | None = None

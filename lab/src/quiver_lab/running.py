@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
-from quiver_lab.disturbance import Bridge, HostWatch, Repeats
+from quiver_lab.disturbance import BEARS, PDR_BEARS_SHARE, Bears, Bridge, HostWatch, Repeats
 from quiver_lab.experiment import TWIN, Planned, single
 from quiver_lab.forwarders import NotInstalledError
 from quiver_lab.forwarders.quiver import Quiver
@@ -126,16 +127,26 @@ def run_cell(
 
 def _recorder(scenario: Scenario, session: Session, observer: Observer, result: ScenarioResult) -> Recorder:
     """Around the session's measurer: what the host does meanwhile, and how often a trial is repeated."""
-    bridge = Bridge(session.ring_frames, scenario.traffic.directions)
+    directions = 1 if isinstance(scenario.forwarder, SimulatedForwarder) else scenario.traffic.directions
+    bridge = Bridge(session.ring_frames, directions, session.make_up)
     simulated = isinstance(scenario.forwarder, SimulatedForwarder)
     rules = scenario.search.disturbed
     return Recorder(
         _changing(scenario, session),
         observer,
-        HostWatch(bridge, session.forwarder, simulated=simulated),
+        HostWatch(bridge, session.forwarder, bears=_bears(scenario), simulated=simulated),
         Repeats(rules.repeats, rules.extra_share),
         records=result.trials,
     )
+
+
+def _bears(scenario: Scenario) -> dict[str, Bears]:
+    """How much harm the figures bear; half of the loss that the PDR finder allows, if that is less."""
+    finder = scenario.search.pdr_finder
+    if finder is None:
+        return dict(BEARS)
+    share = min(PDR_BEARS_SHARE, finder.loss_threshold / 2.0)
+    return {**BEARS, "pdr_finder": replace(BEARS["pdr_finder"], lost_share=share)}
 
 
 def _of_repetition(planned: Planned) -> Scenario:

@@ -8,21 +8,24 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quiver_lab.benches import COMMANDS_TOLD_MAX, make_bench
 from quiver_lab.benches_elsewhere import make_bench_elsewhere
-from quiver_lab.disturbance import RING_FRAMES
+from quiver_lab.disturbance import MAKE_UP, RING_FRAMES
 from quiver_lab.experiment import FORWARDERS
 from quiver_lab.forwarders import Forwarder
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.machines.ssh import RemoteMachine
 from quiver_lab.measurement import Measurer
 from quiver_lab.scenario import ExternalForwarder, Scenario, SimulatedForwarder, TrexGenerator
 from quiver_lab.simulated import LossCurve
 from quiver_lab.simulated import SimulatedForwarder as Simulation
 from quiver_lab.testbed import Cores, make_external_profile
+
+if TYPE_CHECKING:
+    from quiver_lab.machines.ssh import RemoteMachine
 
 SOCKET_PATH_MAX = 107
 """sun_path has 108 bytes, one of them ends it (unix(7))."""
@@ -42,6 +45,8 @@ class Session:
     commands: tuple[str, ...] = ()
     ring_frames: int = RING_FRAMES
     """What the rings between generator and forwarder hold, each way."""
+    make_up: float | None = MAKE_UP
+    """How far above the rate the generator makes up for its own stalls; nothing: all at once."""
     died: Callable[[], str | None] = lambda: None
     """Why the forwarder forwards no more; None while it does."""
 
@@ -93,7 +98,8 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
     """Start everything, lend the session, stop everything, remove its files."""
     if isinstance(scenario.forwarder, SimulatedForwarder):
         simulated = simulation(scenario.forwarder)
-        yield Session(simulated, None, "", "simulated", "", ring_frames=scenario.forwarder.buffer_frames)
+        ring_frames = scenario.forwarder.buffer_frames
+        yield Session(simulated, None, "", "simulated", "", ring_frames=ring_frames, make_up=None)
         return
     if isinstance(scenario.generator, TrexGenerator):
         with _trex(scenario, scenario.generator, say) as session:
@@ -139,6 +145,8 @@ def _machine(
         machine = LocalMachine(directory)
         stack.callback(machine.close)
         return machine
+    from quiver_lab.machines.ssh import RemoteMachine  # noqa: PLC0415 - asyncssh takes as long as all else
+
     say(f"connecting to {scenario.host.address}")
     return stack.enter_context(RemoteMachine(scenario.host, directory))
 

@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand, TyperGroup
 
 DESCRIPTION = "The performance lab: run measures, report draws, compare and trend judge, reproduce repeats."
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=DESCRIPTION
-)
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command as the list of all shows it."""
+
+    name: str
+    place: str
+    """Module and function in this folder: `measuring.run`."""
+    help: str
+
+
+class Late(TyperCommand):
+    """A command that is loaded when it is called."""
+
+    def __init__(self, listed: Listed) -> None:
+        super().__init__(listed.name, help=listed.help)
+        self.place = listed.place
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """The loaded command's own: options, help and call are its."""
+        module, _, function = self.place.partition(".")
+        loaded = typer.Typer(add_completion=False)
+        loaded.command(self.name)(getattr(import_module(f"{__package__}.{module}"), function))
+        return typer.main.get_command(loaded).make_context(*args, **more)
+
+
+def make_app(commands: Sequence[Listed], description: str) -> typer.Typer:
+    """The application with these commands, none of them loaded."""
+
+    class Group(TyperGroup):
+        """All commands by name."""
+
+        def __init__(self, **more: Any) -> None:
+            super().__init__(**{**more, "commands": {one.name: Late(one) for one in commands}})
+
+    made = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help=description,
+    )
+    made.callback()(_nothing)
+    return made
+
+
+def _nothing() -> None:
+    """There are no options before the command."""
+
+
 console = Console()
 errors = Console(stderr=True)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from quiver_lab.campaign import NotKeptError, run_experiment
-from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
+from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption, report_and_keep, results_at
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
 from quiver_lab.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
@@ -23,12 +23,11 @@ from quiver_lab.statistics.comparison import ROUNDS_MIN
 from quiver_lab.store.folder import Store
 from quiver_lab.yaml_reading import YamlError, read_text
 
-ROUNDS_READY = 5
-"""Of the ready comparisons, when nothing is said."""
+ROUNDS_READY = 7
+"""Of the ready comparisons, when nothing is said: enough for a noise floor, and odd, for a median."""
 EXPERIMENT_SUFFIXES = (".yaml", ".yml")
 
 
-@app.command()
 def compare(
     *,
     what: Annotated[

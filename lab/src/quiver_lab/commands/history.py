@@ -19,7 +19,7 @@ from quiver_lab.bisecting import (
     worktree,
 )
 from quiver_lab.campaign import NotKeptError, run_experiment
-from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
+from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption
 from quiver_lab.experiment import of_builds, parse_experiment
 from quiver_lab.report.data import figure_csv
@@ -43,7 +43,6 @@ def _known(metric: str) -> None:
         fail(f"{metric!r} is no figure; there are: {', '.join(METRICS)}", 2)
 
 
-@app.command()
 def trend(
     *,
     metric: MetricOption = "mrr",
@@ -95,7 +94,6 @@ def _trend_page(found: list[Trend], metric: str, out: Path) -> Path:
     return page
 
 
-@app.command(name="bisect")
 def bisect_commits(
     *,
     experiment: Annotated[Path, typer.Argument(help="An experiment of one cell.")],

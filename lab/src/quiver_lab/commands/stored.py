@@ -13,7 +13,7 @@ from rich.table import Table
 
 from quiver_lab.bundle import BundleError, export, open_bundle
 from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
-from quiver_lab.commands.application import INTERRUPTED, app, console, fail, say, terminated
+from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
 from quiver_lab.report.data import as_csv
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
@@ -39,7 +39,6 @@ def results_at(place: str, store: Store) -> Results:
         fail(str(error), 2)
 
 
-@app.command()
 def query(
     question: Annotated[str, typer.Argument(help="SQL over runs, trials, latency, nodes, drops, marks.")],
     store: StoreOption = None,
@@ -66,7 +65,6 @@ def query(
         say("there are more rows: give the question a limit, or read the store's Parquet files")
 
 
-@app.command(name="store")
 def keep(
     results: Annotated[list[str], typer.Argument(help="Results files, or folders that have one.")],
     store: StoreOption = None,
@@ -77,7 +75,6 @@ def keep(
         say(f"stored  {place.add(results_at(one, place))}")
 
 
-@app.command(name="export")
 def export_bundle(
     results: Annotated[str, typer.Argument(help="A results file, its folder, or an identity in the store.")],
     out: Annotated[Path | None, typer.Option(help="The bundle; TITLE.zip here if left out.")] = None,
@@ -109,7 +106,6 @@ def report_and_keep(results: Results, folder: Path, place: Store) -> None:
         say(f"not stored in {place.folder}: {error.strerror or error}")
 
 
-@app.command()
 def reproduce(
     *,
     bundle: Annotated[Path, typer.Argument(help="A bundle that `quiver-lab export` wrote.")],

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from quiver_lab.commands.application import app, fail, say
+from quiver_lab.commands.application import fail, say
 from quiver_lab.live.server import LOOPBACK, listening, serve
 from quiver_lab.processes import start, stop
 
@@ -21,7 +21,6 @@ LIVE_PORT = 8642
 READY_TIMEOUT_S = 30.0
 
 
-@app.command()
 def live(
     folder: Annotated[Path, typer.Argument(help="The folder that a run writes into.")] = Path("out/lab"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on the loopback; 0 is any.")] = LIVE_PORT,

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quiver_lab.compare.noise import ABOUT, ONCE_MORE, Floor, about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
-from quiver_lab.compare.samples import Measured, Sample, median
+from quiver_lab.compare.samples import Measured, Sample, median, ratio
 from quiver_lab.compare.sides import Side
 from quiver_lab.compare.tables import Table, number
 from quiver_lab.forwarders.testpmd import Testpmd, TestpmdConfig
@@ -26,6 +27,7 @@ from quiver_lab.session import session_folder
 from quiver_lab.testbed import Cores
 from quiver_lab.words import mpps
 
+OWN = "quiver-tg"
 QUESTION = "How fast and how evenly does quiver-tg send, beside DPDK's testpmd on the same memif?"
 WARM_UP_S = 0.05
 FCS_BYTES = 4
@@ -176,16 +178,26 @@ def mill_side(mode: str, group: str, frame: int, flows: int, ring_size: int) -> 
         yield MillSide(f"testpmd {mode}", group, note, mills)
 
 
-def rates_table(measured: list[Measured]) -> Table:
+def rates_table(measured: list[Measured], floor: Floor | None = None) -> Table:
     """Highest rates."""
-    table = Table("Sent and received, flat out", ("frames", "generator", "Mpps", "Gbit/s on a wire", "note"))
+    table = Table(
+        "Sent and received, flat out",
+        ("frames", "generator", "Mpps", "quiver-tg's rate / this", "Gbit/s on a wire", "note"),
+    )
+    ours = {one.group: one.rate_pps for one in measured if one.title == OWN}
     for one in measured:
         if one.skipped:
-            table.add(one.group, one.title, "skipped", "", one.skipped)
+            table.add(one.group, one.title, "skipped", "", "", one.skipped)
             continue
         bytes_each = int(one.group.split()[0].replace(",", "")) + WIRE_OVERHEAD_BYTES
         gbits = one.rate_pps * bytes_each * 8 / 1e9 if one.rate_pps else None
-        table.add(one.group, one.title, mpps(one.rate_pps or 0.0), number(gbits, 1), one.note)
+        speed = ratio(ours.get(one.group), one.rate_pps) if one.title != OWN else None
+        told = (ABOUT if about(speed, 1.0, floor.rate if floor else None) else "") + number(speed, 2)
+        table.add(
+            *[one.group, one.title, mpps(one.rate_pps or 0.0)],
+            *["" if speed is None else told, number(gbits, 1), one.note],
+        )
+    table.notes += [floor.sentence()] if floor else []
     table.notes.append("medians over rounds; frames are without FCS, Gbit/s with FCS, preamble and gap")
     return table
 
@@ -226,19 +238,21 @@ def compare_generators(rounds: int, turn_s: float, ring_size: int, say: Say) -> 
     with ExitStack() as stack:
         openings: list[Opening] = []
         for group, frame, flows in shapes:
-            openings.append(
-                Opening("quiver-tg", group, loop_side("quiver-tg", group, frame, flows, ring_size))
-            )
+            openings.append(Opening(OWN, group, loop_side(OWN, group, frame, flows, ring_size)))
             for mode in ("flowgen", "txonly"):
                 mill = mill_side(mode, group, frame, flows, ring_size)
                 openings.append(Opening(f"testpmd {mode}", group, mill))
+        group, frame, flows = shapes[0]
+        again = loop_side(OWN + ONCE_MORE, group, frame, flows, ring_size)
+        openings.append(Opening(OWN + ONCE_MORE, group, again))
         opened = open_all(stack, openings, say)
 
         def turn(side: Side, _: Measured) -> Sample:
             return side.measure(turn_s)
 
         comparison.measured = interleave(opened, rounds, turn, say)
-        comparison.tables = [rates_table(comparison.measured)]
+        sides, comparison.noise = split(comparison.measured)
+        comparison.tables = [rates_table(sides, comparison.noise)]
         first = opened[0][0]
         if isinstance(first, LoopSide):
             say("paced")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from quiver_lab.compare.noise import ABOUT, ONCE_MORE, Floor, about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, ratio
@@ -66,11 +67,15 @@ def openings(ring_size: int) -> list[Opening]:
             (LINUX, kernel_side(kernel_path, group, LINUX, "injected for nothing, dropped behind a tap")),
         )
         found += [Opening(title, group, opens) for title, opens in sides]
+    group, path, _ = GROUPS[0]
+    title = QUIVER + ONCE_MORE
+    found.append(Opening(title, group, quiver_side(scenario(group, path, ring_size), group, title)))
     return found
 
 
-def table(measured: list[Measured], tsc_mhz: float | None) -> Table:
+def table(measured: list[Measured], tsc_mhz: float | None, floor: Floor | None = None) -> Table:
     """Rates, clocks, and Quiver's ratio to each."""
+    rates, clocks = (floor.rate, floor.clocks) if floor else (None, None)
     result = Table(
         "Rates beside the peers",
         (
@@ -97,13 +102,15 @@ def table(measured: list[Measured], tsc_mhz: float | None) -> Table:
         speed = ratio(own.rate_pps, side.rate_pps)
         low, high = side.spread or (None, None)
         mark = " *" if side.is_generator_bound(tsc_mhz) else ""
+        cost = ratio(side.clocks, own.clocks)
         result.add(
             *[name, mpps(side.rate_pps) + mark, f"{mpps(low)} .. {mpps(high)}"],
-            *([number(speed, 2), number(goal, 2) if goal else ""] if side is not own else ["", ""]),
-            *[verdict(speed, goal), number(side.clocks, 1)],
-            number(ratio(side.clocks, own.clocks), 2) if side is not own else "",
+            *([_ratio(speed, rates), number(goal, 2) if goal else ""] if side is not own else ["", ""]),
+            *[verdict(speed, goal, about(speed, goal, rates)), number(side.clocks, 1)],
+            _ratio(cost, clocks) if side is not own else "",
             percent(side.busy(tsc_mhz)),
         )
+    result.notes += [floor.sentence()] if floor else []
     result.notes += [
         "64-byte frames (IPv6: 78) both ways, both directions together; medians of rounds that took turns",
         "\\* the generator was at its end: this forwarder could do more, and clocks per packet tell how much",
@@ -113,11 +120,16 @@ def table(measured: list[Measured], tsc_mhz: float | None) -> Table:
     return result
 
 
+def _ratio(value: float | None, floor: float | None) -> str:
+    return (ABOUT if about(value, 1.0, floor) else "") + number(value, 2)
+
+
 def compare_peers(rounds: int, turn_s: float, ring_size: int, say: Say) -> Comparison:
     """Measure."""
     comparison = Comparison("peers", QUESTION, rounds, turn_s)
     with ExitStack() as stack:
         opened = open_all(stack, openings(ring_size), say)
         comparison.measured = interleave(opened, rounds, lambda side, _: side.measure(turn_s), say)
-    comparison.tables = [table(comparison.measured, comparison.host.mhz)]
+    sides, comparison.noise = split(comparison.measured)
+    comparison.tables = [table(sides, comparison.host.mhz, comparison.noise)]
     return comparison

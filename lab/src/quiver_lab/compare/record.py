@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from quiver_lab import __version__
+from quiver_lab.compare.noise import Floor
 from quiver_lab.compare.samples import Measured
 from quiver_lab.compare.tables import Table
 from quiver_lab.host import HostFacts, host_facts
@@ -25,6 +26,8 @@ class Comparison:
     turn_s: float
     measured: list[Measured] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    noise: Floor | None = None
+    """Where a side was measured against itself."""
     took_s: float = 0.0
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     host: HostFacts = field(default_factory=host_facts)

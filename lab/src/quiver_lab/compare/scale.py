@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from quiver_lab.compare.noise import ABOUT, ONCE_MORE, Floor, about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, ratio
@@ -85,8 +86,11 @@ def scenario(size: Size, ring_size: int) -> Scenario:
     )
 
 
-def table(sizes: tuple[Size, ...], measured: list[Measured], tsc_mhz: float | None) -> Table:
+def table(
+    sizes: tuple[Size, ...], measured: list[Measured], tsc_mhz: float | None, floor: Floor | None = None
+) -> Table:
     """Rates and clocks relative to one route of the same family."""
+    rates, clocks = (floor.rate, floor.clocks) if floor else (None, None)
     result = Table(
         "Scale",
         (
@@ -109,14 +113,17 @@ def table(sizes: tuple[Size, ...], measured: list[Measured], tsc_mhz: float | No
             continue
         one = base[side.group]
         share = ratio(side.rate_pps, one.rate_pps)
+        cheap = ratio(one.clocks, side.clocks)
         low, high = side.spread or (None, None)
         result.add(
             *[side.title, mpps(side.rate_pps) + (" *" if side.is_generator_bound(tsc_mhz) else "")],
-            *[f"{mpps(low)} .. {mpps(high)}", percent(share)],
-            *[percent(size.goal) if size.goal else "", verdict(share, size.goal)],
-            *[number(side.clocks, 1), percent(ratio(one.clocks, side.clocks))],
+            *[f"{mpps(low)} .. {mpps(high)}", _share(share, rates if side is not one else None)],
+            percent(size.goal) if size.goal else "",
+            verdict(share, size.goal, about(share, size.goal, rates)),
+            *[number(side.clocks, 1), _share(cheap, clocks if side is not one else None)],
             percent(side.busy(tsc_mhz)),
         )
+    result.notes += [floor.sentence()] if floor else []
     result.notes += [
         "\\* the generator was at its end: the router's own clocks tell the ratio, in the last column",
         "clocks: all nodes of the router, memif in and out included, per packet, over the same turns",
@@ -124,6 +131,10 @@ def table(sizes: tuple[Size, ...], measured: list[Measured], tsc_mhz: float | No
         "random: each entry as likely as the next; zipf: exponent 1, popularity independent of the address",
     ]
     return result
+
+
+def _share(value: float | None, floor: float | None) -> str:
+    return (ABOUT if about(value, 1.0, floor) else "") + percent(value)
 
 
 def nodes_table(measured: list[Measured]) -> Table:
@@ -161,10 +172,11 @@ def compare_scale(rounds: int, turn_s: float, ring_size: int, prefixes: Path | N
             Opening(size.title, size.path, quiver_side(scenario(size, ring_size), size.path))
             for size in sizes
         ]
+        first = sizes[0]
+        again = quiver_side(scenario(first, ring_size), first.path, first.title + ONCE_MORE)
+        openings.append(Opening(first.title + ONCE_MORE, first.path, again))
         opened = open_all(stack, openings, say)
         comparison.measured = interleave(opened, rounds, lambda side, _: side.measure(turn_s), say)
-    comparison.tables = [
-        table(sizes, comparison.measured, comparison.host.mhz),
-        nodes_table(comparison.measured),
-    ]
+    sides, comparison.noise = split(comparison.measured)
+    comparison.tables = [table(sizes, sides, comparison.host.mhz, comparison.noise), nodes_table(sides)]
     return comparison

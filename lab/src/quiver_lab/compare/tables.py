@@ -59,8 +59,9 @@ def percent(value: float | None) -> str:
     return ABSENT if value is None else f"{100 * value:.0f} %"
 
 
-def verdict(value: float | None, goal: float | None) -> str:
-    """Whether a goal is met; nothing where there is none."""
+def verdict(value: float | None, goal: float | None, is_noise: bool = False) -> str:
+    """Whether a goal is met; nothing where there is none. Where noise alone could say either, that too."""
     if value is None or goal is None:
         return ""
-    return "yes" if value >= goal else "no"
+    met = "yes" if value >= goal else "no"
+    return f"{met}, within the noise" if is_noise else met

@@ -200,6 +200,7 @@ class Quiver:
             sum(count for count, _ in found),
             sum(count * each_s for count, each_s in found),
             max((each_s for _, each_s in found), default=0.0),
+            tuple(found),
         )
 
     def preemptions(self) -> int:

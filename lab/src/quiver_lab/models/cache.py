@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from quiver_lab.models.fit import Array, Fit, ModelError, Parameter, line, points, span
 
@@ -81,7 +81,7 @@ def fit_table_sizes(
         return np.stack(columns, axis=1)
 
     clocks = worker_hz / pps
-    costs, _ = optimize.nnls(missing(entries) / clocks[:, None], np.ones_like(clocks))
+    costs, _ = scipy.optimize.nnls(missing(entries) / clocks[:, None], np.ones_like(clocks))
     if float(costs[0]) <= 0.0:
         raise ModelError("a packet of the smallest table costs nothing by this model: it does not fit")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy
 
 CURVE_POINTS = 120
 Array = npt.NDArray[np.float64]
@@ -97,7 +97,7 @@ def least_squares(
 ) -> tuple[list[float], list[float | None]]:
     """Parameters with the smallest relative errors, and their standard errors."""
     try:
-        found, covariance = optimize.curve_fit(
+        found, covariance = scipy.optimize.curve_fit(
             function, x, y, p0=start, bounds=bounds, sigma=y, x_scale=np.maximum(np.abs(start), 1e-12)
         )
     except (RuntimeError, ValueError) as error:

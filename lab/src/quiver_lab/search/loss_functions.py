@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 Array = npt.NDArray[np.float64]
 LogLossRate = Callable[[Array, Array, Array], Array]
@@ -44,9 +44,9 @@ def _log_softplus(x: Array) -> Array:
 def _log_integrated_erf(x: Array) -> Array:
     """log of the integral of (1 + erf) / 2 from minus infinity to x."""
     right = np.maximum(x, -3.0)
-    direct = np.log(0.5 * (right * special.erfc(-right) + np.exp(-right * right) / np.sqrt(np.pi)))
+    direct = np.log(0.5 * (right * scipy.special.erfc(-right) + np.exp(-right * right) / np.sqrt(np.pi)))
     left = np.clip(-x, 3.0, ERFCX_SERIES)
-    scaled = np.log(0.5 * (1.0 / np.sqrt(np.pi) - left * special.erfcx(left)))
+    scaled = np.log(0.5 * (1.0 / np.sqrt(np.pi) - left * scipy.special.erfcx(left)))
     far = np.maximum(-x, ERFCX_SERIES)
     series = -np.log(4.0 * np.sqrt(np.pi)) - 2.0 * np.log(far)
     tail = -x * x + np.where(-x > ERFCX_SERIES, series, scaled)
@@ -62,7 +62,7 @@ def log_stretch(load: Array, mrr: Array, spread: Array) -> Array:
 def log_erf(load: Array, mrr: Array, spread: Array) -> Array:
     """Erf: the integral of the error function, from no load to `load`."""
     at_load, at_zero = _log_integrated_erf((load - mrr) / spread), _log_integrated_erf(-mrr / spread)
-    scale = np.log(2.0 * spread) - np.log1p(special.erf(mrr / spread))
+    scale = np.log(2.0 * spread) - np.log1p(scipy.special.erf(mrr / spread))
     return np.asarray(scale + _log_difference(at_load, at_zero))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import optimize, special
+import scipy
 
 from quiver_lab.search.loss_functions import FUNCTIONS, Array, Shape, critical_load
 
@@ -76,7 +76,7 @@ class Posterior:
     def _parameters(self, points: Array) -> tuple[Array, Array]:
         """`mrr` and `spread` of points (n, 2) in coordinates without bounds."""
         mrr = 1.0 + self.scale_pps * np.exp(np.clip(points[:, 0], -60.0, 60.0))
-        power = special.expit(points[:, 1])
+        power = scipy.special.expit(points[:, 1])
         return mrr, np.exp(power * np.log(mrr))
 
     def _log_posterior(self, points: Array) -> Array:
@@ -89,7 +89,7 @@ class Posterior:
         expected = np.exp(log_rate) * duration
         with np.errstate(invalid="ignore"):
             counted = np.where(lost > 0.0, lost * (log_rate + np.log(duration)), 0.0)
-        prior = special.log_expit(points) + special.log_expit(-points)
+        prior = scipy.special.log_expit(points) + scipy.special.log_expit(-points)
         total = np.sum(counted - expected, axis=1) + np.sum(prior, axis=1)
         return np.where(np.isfinite(total), total, -1e300)
 
@@ -106,7 +106,7 @@ class Posterior:
             at = start
             for size in (0.3, 0.01):  # a second, smaller simplex leaves a narrow valley where the first stuck
                 simplex = at + size * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-                done = optimize.minimize(
+                done = scipy.optimize.minimize(
                     lambda point: -float(self._log_posterior(point[None, :])[0]),
                     at,
                     method="Nelder-Mead",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import ruptures
-from scipy import stats
+import scipy
 
 SEGMENT_MIN = 3
 """A single odd run is no change: so many in a row make one."""
@@ -83,7 +83,7 @@ def _change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], ind
     if float(np.ptp(before)) == 0.0 and float(np.ptp(after)) == 0.0:
         p_value = 0.0 if first != second else 1.0
     else:
-        p_value = float(stats.ttest_ind(before, after, equal_var=False).pvalue)
+        p_value = float(scipy.stats.ttest_ind(before, after, equal_var=False).pvalue)
     return ChangePoint(
         index=index,
         before=first,

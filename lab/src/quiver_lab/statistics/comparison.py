@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from quiver_lab.statistics.rank_intervals import Shift, cliffs_delta, independent_shift, paired_shift
 from quiver_lab.statistics.summary import CONFIDENCE, Interval
@@ -156,7 +156,7 @@ def compare_rounds(
         p_value = wilcoxon = 1.0
     else:
         p_value = float(
-            stats.permutation_test(
+            scipy.stats.permutation_test(
                 (differences,),
                 np.mean,
                 permutation_type="samples",
@@ -165,7 +165,7 @@ def compare_rounds(
                 vectorized=True,
             ).pvalue
         )
-        wilcoxon = float(stats.wilcoxon(differences).pvalue)
+        wilcoxon = float(scipy.stats.wilcoxon(differences).pvalue)
     evidence = _Evidence(effect, interval, p_value, names, better, noise_floor, len(rounds) >= ROUNDS_MIN)
     return Comparison(
         outcome=evidence.outcome(),
@@ -196,7 +196,7 @@ def compare_independent(
         p_value = ranks = 1.0
     else:
         p_value = float(
-            stats.permutation_test(
+            scipy.stats.permutation_test(
                 (np.array(log_first), np.array(log_second)),
                 lambda one, two, axis: np.mean(two, axis=axis) - np.mean(one, axis=axis),
                 n_resamples=PERMUTATIONS,
@@ -204,7 +204,7 @@ def compare_independent(
                 vectorized=True,
             ).pvalue
         )
-        ranks = float(stats.mannwhitneyu(second, first).pvalue)
+        ranks = float(scipy.stats.mannwhitneyu(second, first).pvalue)
     evidence = _Evidence(effect, interval, p_value, names, better, noise_floor, interval is not None)
     return Comparison(
         outcome=evidence.outcome(),
@@ -232,6 +232,18 @@ class NoiseFloor:
     rounds: int
 
 
+def chance_floor(log_ratios: Sequence[float], seed: int = PERMUTATION_SEED) -> float:
+    """The effect that chance stays below in 95 of 100 runs of as many rounds, by drawing the rounds of two
+    that are the same again, with either sign."""
+    if len(log_ratios) < ROUNDS_MIN:
+        raise ValueError(f"a noise floor needs at least {ROUNDS_MIN} rounds, not {len(log_ratios)}")
+    chance = np.random.default_rng(seed)
+    drawn = chance.choice(np.array(log_ratios), size=(PERMUTATIONS, len(log_ratios)))
+    drawn = drawn * chance.choice([-1.0, 1.0], size=drawn.shape)
+    effects = np.abs(np.expm1(np.median(drawn, axis=1)))
+    return float(np.quantile(effects, CONFIDENCE))
+
+
 def noise_floor(rounds: Sequence[AbbaRound], seed: int = PERMUTATION_SEED) -> NoiseFloor:
     """Learn the floor from rounds in which A and B are the same (A against A), by drawing rounds again with
     either sign: which of the two is called A is chance."""
@@ -240,12 +252,8 @@ def noise_floor(rounds: Sequence[AbbaRound], seed: int = PERMUTATION_SEED) -> No
     differences = np.array([one.log_ratio for one in rounds])
     values = [v for one in rounds for v in (one.first_a, one.first_b, one.second_b, one.second_a)]
     _check(values)
-    chance = np.random.default_rng(seed)
-    drawn = chance.choice(differences, size=(PERMUTATIONS, differences.size))
-    drawn = drawn * chance.choice([-1.0, 1.0], size=drawn.shape)
-    effects = np.abs(np.expm1(np.median(drawn, axis=1)))
     return NoiseFloor(
-        relative=float(np.quantile(effects, CONFIDENCE)),
+        relative=chance_floor([float(value) for value in differences], seed),
         coefficient_of_variation=float(np.std(values, ddof=1) / np.mean(values)),
         bias=compare_rounds(rounds).effect,
         rounds=len(rounds),

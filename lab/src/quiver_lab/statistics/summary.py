@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 CONFIDENCE = 0.95
 BOOTSTRAP_RESAMPLES = 2000
@@ -67,7 +67,7 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
         raise ValueError("an interval needs at least two values")
     mean = float(sample.mean())
     error = float(sample.std(ddof=1)) / math.sqrt(sample.size)
-    half = float(stats.t.ppf(0.5 + confidence / 2.0, sample.size - 1)) * error
+    half = float(scipy.stats.t.ppf(0.5 + confidence / 2.0, sample.size - 1)) * error
     return Interval(mean - half, mean + half)
 
 
@@ -80,7 +80,7 @@ def median_interval(
         raise ValueError("an interval needs at least two values")
     if float(sample.min()) == float(sample.max()):
         return Interval(float(sample[0]), float(sample[0]))
-    found = stats.bootstrap(
+    found = scipy.stats.bootstrap(
         (sample,),
         np.median,
         confidence_level=confidence,
