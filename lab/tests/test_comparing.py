@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,12 @@ def test_a_forwarder_at_its_own_end_is_not_bound_by_the_generator() -> None:
 def test_turns_that_other_programs_disturbed_are_counted() -> None:
     calm, busy = measured("x", [1e6] * 3), measured("y", [1e6], preemptions=100)
     assert disturbed([calm]) is None
-    assert str(disturbed([calm, busy])).startswith("in 1 of 4 turns other programs")
+    assert str(disturbed([calm, busy])).startswith("in 1 of 4 turns others had")
+    assert "but for y" in str(disturbed([calm, busy]))
+    mixed = measured("z", [1e6, 3e6])
+    mixed.samples[0] = replace(mixed.samples[0], steal_share=0.1)
+    assert mixed.rate_pps == 3e6
+    assert str(disturbed([mixed])).endswith("they are left out")
     assert preemptions(os.getpid()) >= preemptions(os.getpid(), "no such thread") == 0
 
 

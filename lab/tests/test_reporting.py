@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from conftest import scenario
 from quiver_lab import cli
+from quiver_lab.commands import measuring
 from quiver_lab.host import CpuTimes, Disturbance, host_facts
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
@@ -115,7 +116,7 @@ def test_demo_runs_all_five_scenarios(fakes: Path, tmp_path: Path, monkeypatch: 
             ]
         )
     ]
-    monkeypatch.setattr(cli, "read_scenarios", lambda _paths: small)
+    monkeypatch.setattr(measuring, "read_scenarios", lambda _paths: small)
     done = runner.invoke(cli.app, ["demo", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert all(f"number {number}" in done.output for number in range(5))

@@ -16,7 +16,7 @@ from quiver_lab.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
 from quiver_lab.campaign import run_experiment
 from quiver_lab.experiment import of_builds, parse_experiment
 from quiver_lab.histograms import curve, encode
-from quiver_lab.results import HostNoise, Results
+from quiver_lab.results import HostNoise, Mark, Results
 from quiver_lab.standing import different_hosts, interleaved, of_results, unmatched
 from quiver_lab.store.folder import QueryError, Store
 from quiver_lab.store.rows import TABLES, rows
@@ -285,3 +285,15 @@ def test_two_builds_become_the_two_cells_of_an_experiment(tmp_path: Path) -> Non
         of_builds(text.replace("quiver", "linux"), "a.yaml", {"old": tmp_path}, None)
     with pytest.raises(YamlError, match="there is no quiverd in"):
         parse_experiment(of_builds(text, "a.yaml", {"old": tmp_path}, None), "a.yaml")
+
+
+def test_an_average_over_the_stored_runs_has_no_marked_figure_in_it(results: Results) -> None:
+    clean = next(run for run in results.scenarios if run.mrr)
+    assert clean.mrr is not None
+    mark = Mark(kind="host-disturbed", about="a test", metrics=["mrr"])
+    before = clean.model_copy(update={"marks": []})
+    marked = clean.model_copy(update={"marks": [mark]})
+    one, other = rows(results.model_copy(update={"scenarios": [before, marked]}))["runs"]
+    assert (one["mrr"], one["mrr_apart"]) == (clean.mrr.mean_pps, None)
+    assert (other["mrr"], other["mrr_apart"]) == (None, clean.mrr.mean_pps)
+    assert other["pdr"] == one["pdr"]

@@ -133,7 +133,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             cores,
             bench.commands[:COMMANDS_TOLD_MAX],
             scenario.link.ring_size if bench.profile.ports[0].memif else RING_FRAMES,
-            lambda: machine.lost() or bench.forwarder.died(),
+            died=lambda: machine.lost() or bench.forwarder.died(),
         )
 
 

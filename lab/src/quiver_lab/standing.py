@@ -153,7 +153,8 @@ def interleaved(results: Results) -> list[Standing]:
         floor = known_noise(metric, results)
         comparison = compare_rounds(rounds, names, better, floor) if rounds else None
         wanted = len(first.runs) // 2
-        note = "" if len(rounds) == wanted else f"{len(rounds)} of {wanted} rounds count"
+        told = [f"{cell.title}: {one.note}" for cell, one in ((first, a), (second, b)) if one.note]
+        note = "" if len(rounds) == wanted else f"{len(rounds)} of {wanted} rounds count ({'; '.join(told)})"
         standings.append(
             Standing(f"{second.title} over {first.title}", metric, a.shown, b.shown, note, comparison)
         )

@@ -56,7 +56,8 @@ def floor_of(original: Measured, twin: Measured) -> Floor | None:
     """Of two sides that are the same; nothing where one of them is not there."""
     if original.skipped or twin.skipped:
         return None
-    pairs = list(zip(original.samples, twin.samples, strict=True))
+    turns = zip(original.samples, twin.samples, strict=True)
+    pairs = [(one, other) for one, other in turns if not (one.is_disturbed or other.is_disturbed)]
     clocks = [(one.clocks, other.clocks) for one, other in pairs]
     told = [(one, other) for one, other in clocks if one is not None and other is not None]
     return Floor(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quiver_lab.forwarders import NodeClocks, clocks_by_node
+from quiver_lab.host import STEAL_SHARE_MAX
 from quiver_lab.measurement import Latency
 
 PREEMPTIONS_MAX = 8
@@ -34,6 +35,11 @@ class Sample:
     preemptions: int = 0
     """How often another program took the core from the router."""
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Others had the CPUs meanwhile."""
+        return self.preemptions > PREEMPTIONS_MAX or self.steal_share > STEAL_SHARE_MAX
+
 
 @dataclass(slots=True)
 class Measured:
@@ -48,24 +54,29 @@ class Measured:
     samples: list[Sample] = field(default_factory=list)
 
     @property
+    def counted(self) -> list[Sample]:
+        """The turns that the host left alone; where there is none, all of them, and a warning says so."""
+        return [sample for sample in self.samples if not sample.is_disturbed] or self.samples
+
+    @property
     def rate_pps(self) -> float | None:
         """Median."""
-        return median(sample.rate_pps for sample in self.samples)
+        return median(sample.rate_pps for sample in self.counted)
 
     @property
     def clocks(self) -> float | None:
         """Median."""
-        return median(sample.clocks for sample in self.samples)
+        return median(sample.clocks for sample in self.counted)
 
     @property
     def loss_ratio(self) -> float | None:
         """Median."""
-        return median(sample.loss_ratio for sample in self.samples)
+        return median(sample.loss_ratio for sample in self.counted)
 
     @property
     def spread(self) -> tuple[float, float] | None:
         """The lowest and the highest rate."""
-        rates = [sample.rate_pps for sample in self.samples]
+        rates = [sample.rate_pps for sample in self.counted]
         return (min(rates), max(rates)) if rates else None
 
     def busy(self, tsc_mhz: float | None) -> float | None:
@@ -76,30 +87,34 @@ class Measured:
 
     def is_generator_bound(self, tsc_mhz: float | None) -> bool:
         """In most turns the generator was at its end, and the forwarder was not."""
-        told = 2 * sum(sample.limit is not None for sample in self.samples) > len(self.samples)
+        told = 2 * sum(sample.limit is not None for sample in self.counted) > len(self.counted)
         busy = self.busy(tsc_mhz)
         return told and (busy is None or busy < BUSY_AT_ITS_END)
 
     def latency(self, which: Callable[[Latency], float]) -> float | None:
         """Median of one percentile, nanoseconds."""
-        return median(which(sample.latency) for sample in self.samples if sample.latency)
+        return median(which(sample.latency) for sample in self.counted if sample.latency)
 
     def clocks_by_node(self) -> dict[str, float]:
         """Median clocks that each node costs a packet."""
         found: dict[str, list[float]] = {}
-        for sample in self.samples:
+        for sample in self.counted:
             for node, clocks in clocks_by_node(sample.nodes):
                 found.setdefault(node, []).append(clocks)
         return {node: statistics.median(values) for node, values in found.items()}
 
 
 def disturbed(measured: Sequence[Measured]) -> str | None:
-    """A warning, when other programs were on the router's core."""
+    """A warning, when others had the CPUs in some turns, and what was done about it."""
     samples = [sample for side in measured for sample in side.samples]
-    bad = sum(sample.preemptions > PREEMPTIONS_MAX for sample in samples)
+    bad = sum(sample.is_disturbed for sample in samples)
     if bad == 0:
         return None
-    return f"in {bad} of {len(samples)} turns other programs used the router's core: measure again"
+    whole = [
+        side.title for side in measured if side.samples and all(one.is_disturbed for one in side.samples)
+    ]
+    told = f"in {bad} of {len(samples)} turns others had the router's core or the CPUs: they are left out"
+    return told + (f", but for {', '.join(whole)}, which have no others: measure again" if whole else "")
 
 
 def median(values: Iterable[float | None]) -> float | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from quiver_lab.aggregate import CellRuns, Series, primary_metric
+from quiver_lab.models.fit import ModelError
+from quiver_lab.models.workers import fit_workers
 from quiver_lab.report.style import (
     BAD,
     INK,
@@ -20,6 +22,7 @@ from quiver_lab.report.style import (
     heading,
     layout,
 )
+from quiver_lab.words import mpps
 
 RATE_COLOURS = {"mrr": MRR_COLOUR, "pdr": PDR_COLOUR, "ndr": NDR_COLOUR, "pdr_finder": "#1a936f"}
 MARGIN_SHARE = 1.12
@@ -273,31 +276,40 @@ def frame_sizes(cells: Sequence[CellRuns]) -> Spec | None:
 
 
 def speedup(cells: Sequence[CellRuns]) -> Spec | None:
-    """Rate of several workers over that of one, beside what w workers would do at best."""
+    """Rate of several workers over that of one worker by the model f(w) = w · w_t, which is fitted to each
+    line, beside what w workers would do at best."""
     metric = primary_metric(cells)
     named = lines_by(cells, workers_of, "forwarder.workers")
     if metric is None or not named:
         return None
     traces: list[Spec] = []
     most = 1.0
-    for number, (name, points) in enumerate(named.items()):
-        one = points[0][1].series(metric).shown
-        if not one:
+    for number, (name, line) in enumerate(named.items()):
+        series = [(int(at), cell.series(metric)) for at, cell in line]
+        points = [(at, value, one) for at, one in series if (value := one.shown)]
+        try:
+            fit = fit_workers([(at, value) for at, value, _ in points])
+        except ModelError:
             continue
-        base = one / points[0][0]
-        most = max(most, points[-1][0])
-        values = [cell.series(metric).shown for _, cell in points]
+        one_worker = fit.parameter("w_t")
+        most = max(most, *(at for at, _, _ in points))
+        about = f"{name}: w_t = {one_worker / 1e6:.2f} Mpps, at most {100.0 * fit.worst_error:.1f} % off"
         traces.append(
             {
-                "type": "scatter", "mode": "lines+markers", "name": name, "x": [at for at, _ in points],
-                "y": [value / base if value else None for value in values],
+                "type": "scatter", "mode": "lines+markers", "name": about, "x": [at for at, _, _ in points],
+                "y": [value / one_worker for _, value, _ in points],
                 "line": {"color": SCENARIO_COLOURS[number % len(SCENARIO_COLOURS)], "width": 2},
-                "marker": {"size": 8},
-                "hovertemplate": "%{x} workers: %{y:.2f} times one<extra></extra>",
+                "marker": {
+                    "size": 8, "symbol": ["circle" if one.value else "x" for _, _, one in points],
+                },
+                "text": [f"{mpps(value)} Mpps {one.note}" for _, value, one in points],
+                "hovertemplate": "%{x} workers: %{y:.2f} times one, %{text}<extra></extra>",
             }
         )  # fmt: skip
+    if not traces:
+        return None
     ideal = {
-        "type": "scatter", "mode": "lines", "name": "w workers, w times", "x": [1, most], "y": [1, most],
+        "type": "scatter", "mode": "lines", "name": "f(w) = w · w_t", "x": [1, most], "y": [1, most],
         "line": {"color": QUIET, "width": 1, "dash": "dot"}, "hoverinfo": "skip",
     }  # fmt: skip
     top = most * MARGIN_SHARE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from quiver_lab.aggregate import kinds_about
 from quiver_lab.forwarders import clocks_by_node
 from quiver_lab.histograms import HistogramError, Point, curve
 from quiver_lab.measurement import Latency
@@ -41,7 +42,8 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
     def bar(
         name: str, colour: str, values: list[float | None], plus: list[float], minus: list[float]
     ) -> Spec:
-        hatched = ["/" if _generator_bound(result, name) else "" for result in shown]
+        metric = name.split(maxsplit=1)[0].lower()
+        hatched = ["/" if kinds_about(result, metric) else "" for result in shown]
         return {
             "type": "bar",
             "name": name,
@@ -88,9 +90,19 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
         "data": [
             bar("MRR", MRR_COLOUR, mrr, spread, spread),
             bar(
-                "PDR (0.5 % loss)", PDR_COLOUR, [rate for rate, _ in pdr], [width for _, width in pdr], zeros
+                "PDR (0.5 % loss)",
+                PDR_COLOUR,
+                [rate for rate, _ in pdr],
+                [width for _, width in pdr],
+                zeros,
             ),
-            bar("NDR (no loss)", NDR_COLOUR, [rate for rate, _ in ndr], [width for _, width in ndr], zeros),
+            bar(
+                "NDR (no loss)",
+                NDR_COLOUR,
+                [rate for rate, _ in ndr],
+                [width for _, width in ndr],
+                zeros,
+            ),
         ],
         "layout": layout(
             380,
@@ -101,13 +113,6 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
             yaxis=axis("Mpps, both directions together", rangemode="tozero"),
         ),
     }
-
-
-def _generator_bound(result: ScenarioResult, name: str) -> bool:
-    """Whether a bar says more about the generator than about the forwarder."""
-    if name == "MRR":
-        return result.mrr is not None and result.mrr.limited_by_generator
-    return result.ndrpdr is not None and result.ndrpdr.limited_by_generator
 
 
 def clocks_of(telemetry: Telemetry) -> list[tuple[str, float]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from quiver_lab.aggregate import CellRuns, primary_metric
+from quiver_lab.aggregate import CellRuns, kinds_about, primary_metric
 from quiver_lab.host import HostFacts
 from quiver_lab.models.cache import cache_marks, find_entry_bytes, fit_table_sizes
 from quiver_lab.models.fit import Fit, ModelError
 from quiver_lab.models.lookup import fit_lookup, share_of_nodes
 from quiver_lab.report.cell_figures import lines_by, table_size_of, workers_of
 from quiver_lab.report.style import QUIET, SCENARIO_COLOURS, Spec, axis, layout
+from quiver_lab.results import Telemetry
 
 LOOK_UP_NODES = frozenset({"ip4-lookup", "ip6-lookup", "l2-fwd"})
 """Nodes that ask a table whose size an experiment sets."""
+MARKED_TOO = ", marked runs too"
+"""Behind the name of a model that had no others at some of its points."""
 
 
 def cache_fits(cells: Sequence[CellRuns], host: HostFacts) -> Iterator[tuple[str, Fit]]:
@@ -22,11 +25,13 @@ def cache_fits(cells: Sequence[CellRuns], host: HostFacts) -> Iterator[tuple[str
     if metric is None or not host.caches or not host.mhz:
         return
     for name, line in lines_by(cells, table_size_of, "table.count").items():
-        points = [(at, value) for at, cell in line if (value := cell.series(metric).shown)]
+        series = [(at, cell.series(metric)) for at, cell in line]
+        points = [(at, value) for at, one in series if (value := one.shown)]
+        words = name if all(one.value for _, one in series) else name + MARKED_TOO
         hz = host.mhz * 1e6 * (workers_of(line[0][1]) or 1.0)
         try:
             entry_bytes = find_entry_bytes(points, host.caches, hz)
-            yield name, fit_table_sizes(points, host.caches, entry_bytes, hz)
+            yield words, fit_table_sizes(points, host.caches, entry_bytes, hz)
         except ModelError:
             continue
 
@@ -35,16 +40,22 @@ def look_up_fits(cells: Sequence[CellRuns]) -> Iterator[tuple[str, Fit]]:
     """The look-up model of each line of a sweep that has telemetry: rate and clocks of the same trial."""
     for name, line in lines_by(cells, table_size_of, "table.count").items():
         points = []
+        marked = False
         for _, cell in line:
             telemetry = cell.typical.telemetry
+            marked |= bool(kinds_about(cell.typical, "clocks")) or _generator_ended(telemetry)
             if telemetry is not None and telemetry.nodes:
                 share = share_of_nodes(telemetry.nodes, LOOK_UP_NODES)
                 points.append((share, telemetry.trial.received_pps))
         try:
             if len(points) > 1:
-                yield name, fit_lookup(points)
+                yield name + (MARKED_TOO if marked else ""), fit_lookup(points)
         except ModelError:
             continue
+
+
+def _generator_ended(telemetry: Telemetry | None) -> bool:
+    return telemetry is not None and telemetry.trial.limited_by_generator
 
 
 def _drawn(name: str, fit: Fit, colour: str) -> list[Spec]:

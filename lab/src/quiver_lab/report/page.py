@@ -52,7 +52,7 @@ def figures_of(results: Results) -> list[Figure]:
         if repeated
         else "Maximum receive rate whatever is lost, and the highest rates at which at most 0.5 % (PDR) and "
         "nothing (NDR) was lost. The whisker on NDR and PDR is what the search left of its interval; on "
-        "MRR it is one standard deviation. Hatched: the generator was at its end, not the forwarder."
+        "MRR it is one standard deviation. Hatched: a mark sets the figure apart; the table below says which."
     )
     plain_ip6 = [cell.typical for cell in figure_4_cells(found)]
     candidates = [
@@ -69,7 +69,8 @@ def figures_of(results: Results) -> list[Figure]:
          "run within 1.5 boxes. Every run is a dot. Crosses are runs that are marked irregular, "
          "generator-bound or host-disturbed: they are in no box and in no mean."),
         ("speedup", "Several workers", cell_figures.speedup(found),
-         "Rate over that of the fewest workers. On the dotted line w workers do w times the work of one."),
+         "Rate over w_t, the rate of one worker by the model f(w) = w · w_t that is fitted to the line. On "
+         "the dotted line w workers do w times the work of one. Crosses: every run is marked."),
         ("table-sizes", "Table size", cell_figures.table_sizes(found),
          "The same traffic over larger tables; logarithmic. Crosses: every run is marked."),
         ("cache-model", "Tables and caches", model_figures.caches(found, results.host),
