@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from quiver_lab import cli
+from quiver_lab import cli, processes
 
 HEAVY = ("scipy", "matplotlib", "pydantic", "asyncssh", "fastapi", "MLRsearch", "duckdb")
 
@@ -34,3 +36,18 @@ def test_a_command_that_is_not_there_is_refused_with_the_one_that_was_meant() ->
     answer = CliRunner().invoke(cli.app, ["reprot"])
     assert answer.exit_code == 2
     assert "report" in answer.output
+
+
+def test_ctrl_c_while_a_process_is_started_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed_over = subprocess.Popen
+
+    def interrupted(*arguments: Any, **more: Any) -> subprocess.Popen[bytes]:
+        signal.raise_signal(signal.SIGINT)
+        started.append(handed_over(*arguments, **more))
+        return started[0]
+
+    started: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        processes.start(["true"], subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
+    assert started[0].wait(20) == 0

@@ -279,3 +279,11 @@ def test_every_ready_experiment_is_right() -> None:
     assert len(files) >= 4
     for file in files:
         assert read_experiment(file).cells
+
+
+def test_mistakes_in_the_experiments_own_keys_hide_none_in_its_cells() -> None:
+    told = problems_of(
+        TEXT.replace("repetitions: 3", "repetitions: three").replace("frame: min", "frmae: min")
+    )
+    assert "a.yaml:4: repetitions: should be a whole number (it is 'three')" in told
+    assert "a.yaml:3: frmae: no such key; did you mean frame?" in told

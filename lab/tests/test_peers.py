@@ -82,8 +82,8 @@ datapath_drop_rx_invalid_packet   0.0/sec     0.000/sec        0.0000/sec   tota
             ":5: frame: DPDK's ports take up to 1,518 bytes here",
         ),
         ("forwarder: testpmd\npath: l2xc\nlink: {role: slave}", ":5: link.role: DPDK's memif is the master"),
-        ("forwarder: {kind: testpmd, mode: swap}\npath: l2xc", ":3: forwarder.mode: input should be 'io'"),
-        ("forwarder: {kind: testpmd, workers: 2}\npath: l2xc", ":3: forwarder.workers: input should be 1"),
+        ("forwarder: {kind: testpmd, mode: swap}\npath: l2xc", ":3: forwarder.mode: should be 'io'"),
+        ("forwarder: {kind: testpmd, workers: 2}\npath: l2xc", ":3: forwarder.workers: should be 1"),
         (
             "forwarder: {kind: linux, host: {address: a, wires: {a: b, c: b}}}\nscenario: ip4base",
             "the same one",

@@ -100,7 +100,7 @@ def read_experiment(path: Path) -> Experiment:
 def parse_experiment(text: str, name: str) -> Experiment:
     """The same from text; `name` stands for the file in messages."""
     tree = parse_tree(text, sorted([*Scenario.model_fields, "scenario", *OWN_KEYS]), name)
-    head = _head(tree, name)
+    head, problems = _head(tree, name)
     base = _without(tree, OWN_KEYS)
     axes = [_Axis.of(tree, key, head.matrix[key], name) for key in head.matrix]
     count = 1
@@ -109,7 +109,6 @@ def parse_experiment(text: str, name: str) -> Experiment:
     if count > CELLS_MAX:
         line = line_of(tree, ("matrix",))
         raise YamlError([f"{name}:{line}: matrix: {count:,} cells are too many; at most {CELLS_MAX:,}"])
-    problems: list[str] = []
     cells: dict[str, Cell] = {}
     unused = set(range(len(head.leave_out)))
     for chosen in itertools.product(*(axis.values for axis in axes)):
@@ -192,8 +191,21 @@ def experiment_of(scenarios: Sequence[Scenario], title: str) -> Experiment:
     return Experiment(question, title, 1, (), cells, "")
 
 
-def _head(tree: CommentedMap, name: str) -> ExperimentHead:
-    return from_tree(_without(tree, [key for key in tree if key not in OWN_KEYS]), ExperimentHead, name)
+def _head(tree: CommentedMap, name: str) -> tuple[ExperimentHead, list[str]]:
+    """An experiment's own keys, and what is wrong with them: then with nothing but a matrix that can be used,
+    so that mistakes in the cells are told too."""
+    try:
+        return from_tree(
+            _without(tree, [key for key in tree if key not in OWN_KEYS]), ExperimentHead, name
+        ), []
+    except YamlError as error:
+        problems = list(error.problems)
+    try:
+        return from_tree(
+            _without(tree, [key for key in tree if key != "matrix"]), ExperimentHead, name
+        ), problems
+    except YamlError:
+        return ExperimentHead(), problems
 
 
 def _without(tree: CommentedMap, keys: Sequence[str]) -> CommentedMap:

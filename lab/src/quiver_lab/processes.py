@@ -8,8 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -52,6 +53,25 @@ def _end_with_parent() -> None:
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the body is done: raised inside of a fork they would be forgotten."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda which, _frame: came.append(which))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 def start(
     command: Sequence[str | Path],
     stdin: int,
@@ -61,14 +81,15 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a program that ends with this process; `environment` is added to ours."""
     try:
-        return subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            env={**os.environ, **environment} if environment else None,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 - the lab has one thread
-        )
+        with _uninterrupted():
+            return subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env={**os.environ, **environment} if environment else None,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - the lab has one thread
+            )
     except OSError as error:
         raise ProcessError(f"{command[0]} cannot be started: {error.strerror}") from error
 

@@ -73,19 +73,35 @@ def from_tree(tree: CommentedMap, model: type[ModelT], name: str) -> ModelT:
     try:
         return model.model_validate(tree)
     except ValidationError as error:
-        problems = [_problem(tree, item, model, name) for item in error.errors()]
-        raise YamlError(problems) from error
+        found: dict[str, list[str]] = {}
+        for item in error.errors():
+            where, what = _problem(tree, item, model, name)
+            found.setdefault(where, []).append(what)
+        # Of a union each member has said what it would take.
+        raise YamlError([f"{where}: {_or(whats)}" for where, whats in found.items()]) from error
 
 
-def _problem(tree: CommentedMap, item: ErrorDetails, model: type[BaseModel], name: str) -> str:
-    """One line. What is wrong with several keys together begins with the one that it is about."""
+def _or(whats: list[str]) -> str:
+    """Several sentences about one place, of which any may become true."""
+    bare = [what.partition(" (it is ")[0] for what in whats]
+    first, *others = dict.fromkeys(bare)
+    told = ", or ".join([first, *(other.removeprefix("should be ") for other in others)])
+    return told + whats[-1].removeprefix(bare[-1])
+
+
+def _problem(tree: CommentedMap, item: ErrorDetails, model: type[BaseModel], name: str) -> tuple[str, str]:
+    """A line with its key, and what is wrong there. What is wrong with several keys together begins with the
+    one that it is about."""
     place = item["loc"]
     key, colon, _ = item["msg"].removeprefix("Value error, ").partition(": ")
     first = key.partition(".")[0]
     if not place and colon and (first in tree or first in model.model_fields):
         written = first if first in tree else "scenario"  # its words stand for path, table and traffic
-        return f"{name}:{line_of(tree, (written,))}: {item['msg'].removeprefix('Value error, ')}"
-    return f"{name}:{line_of(tree, place)}: {_sentence(item, model, _written(tree, place))}"
+        _, _, what = item["msg"].removeprefix("Value error, ").partition(": ")
+        return f"{name}:{line_of(tree, (written,))}: {key}", what
+    absent = item["type"] in ("missing", "extra_forbidden")
+    where = _written(tree, place, absent=absent)
+    return f"{name}:{line_of(tree, place)}: {where}", _sentence(item, model)
 
 
 def line_of(tree: Any, loc: tuple[int | str, ...]) -> int:
@@ -102,8 +118,9 @@ def line_of(tree: Any, loc: tuple[int | str, ...]) -> int:
     return line
 
 
-def _written(tree: Any, loc: tuple[int | str, ...]) -> str:
-    """`loc` as the author of the file would write it: without the tags of unions."""
+def _written(tree: Any, loc: tuple[int | str, ...], *, absent: bool) -> str:
+    """`loc` as the author of the file would write it: without the tags of unions. The last step stays where
+    it is a key that is `absent` or too many."""
     steps, node = [], tree
     for index, step in enumerate(loc):
         present = (isinstance(node, CommentedMap) and step in node) or (
@@ -111,23 +128,38 @@ def _written(tree: Any, loc: tuple[int | str, ...]) -> str:
         )
         if present:
             node = node[step]
-        if present or index == len(loc) - 1:
+        if present or (absent and index == len(loc) - 1):
             steps.append(str(step))
     return ".".join(steps) or "the file"
 
 
-def _sentence(item: ErrorDetails, model: type[BaseModel], where: str) -> str:
+EXPECTED = {
+    "int": "should be a whole number",
+    "float": "should be a number",
+    "bool": "should be true or false",
+    "string": "should be a text",
+    "list": "should be a list",
+    "dict": "should be a mapping",
+}
+"""By what comes before `_parsing` or `_type` in the name of a mistake."""
+
+
+def _sentence(item: ErrorDetails, model: type[BaseModel]) -> str:
     given = item.get("input")
     match item["type"]:
         case "extra_forbidden":
             *place, wrong = item["loc"]
-            return f"{where}: no such key; {_right_key(str(wrong), _model_at(model, tuple(place)))}"
+            return f"no such key; {_right_key(str(wrong), _model_at(model, tuple(place)))}"
         case "missing":
-            return f"{where}: is missing; write it"
+            return "is missing; write it"
         case _:
-            message = item["msg"].removeprefix("Value error, ")
+            message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
+            message = message[:1].lower() + message[1:]
+            kind, _, how = item["type"].partition("_")
+            if how in ("parsing", "type"):
+                message = EXPECTED.get(kind, message)
             shown = f" (it is {given!r})" if isinstance(given, str | int | float | bool) else ""
-            return f"{where}: {message[:1].lower()}{message[1:]}{shown}"
+            return message + shown
 
 
 def _right_key(wrong: str, model: type[BaseModel] | None) -> str:
