@@ -184,7 +184,7 @@ def different_hosts(first: Results, second: Results) -> str | None:
 
 
 def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
-    """For a terminal."""
+    """For a terminal; `sentences` say the rest."""
     result = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("Cell", overflow="fold")
     for title in ("figure", *names, "B / A", "p"):
@@ -194,12 +194,25 @@ def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
         metric = METRICS[one.metric]
         values = (f"{value / metric.scale:.2f}" for value in (one.first, one.second))
         certain = one.comparison
-        verdict = certain.verdict if certain else "too few runs that count to say how sure"
+        verdict = certain.outcome if certain else "too few runs that count"
         result.add_row(
             one.cell, metric.title, *values, f"{one.ratio:.3f}",
-            f"{certain.p_value:.3f}" if certain else "–", f"{verdict} {one.note}".strip(),
+            f"{certain.p_value:.3f}" if certain else "–", verdict,
         )  # fmt: skip
     return result
+
+
+def sentences(standings: Sequence[Standing]) -> list[str]:
+    """What the table has no room for: how large each difference is and how sure, and what was left out."""
+    told = []
+    for one in standings:
+        certain = one.comparison
+        verdict = certain.verdict if certain and certain.outcome != "too few rounds" else ""
+        if words := " ".join(part for part in (verdict, f"({one.note})" if one.note else "") if part):
+            told.append(f"{one.cell}, {METRICS[one.metric].title}: {words}")
+    if any(one.comparison and one.comparison.outcome == "too few rounds" for one in standings):
+        told.append(f"too few rounds: {ROUNDS_MIN} are the fewest that can be sure")
+    return told
 
 
 def noise_table(told: Sequence[HostNoise]) -> Table:

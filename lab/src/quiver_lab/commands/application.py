@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -64,7 +65,9 @@ def _nothing() -> None:
     """There are no options before the command."""
 
 
-console = Console()
+PIPE_COLUMNS = 150
+"""Of tables that go into a file: they are not folded to the width of a terminal that is not there."""
+console = Console(width=None if Console().is_terminal or "COLUMNS" in os.environ else PIPE_COLUMNS)
 errors = Console(stderr=True)
 
 INTERRUPTED = 130

@@ -11,14 +11,14 @@ import typer
 
 from quiver_lab.campaign import NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
-from quiver_lab.commands.stored import StoreOption, report_and_keep, results_at
+from quiver_lab.commands.stored import StoreOption, report_and_keep, results_at, say_standings
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
 from quiver_lab.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
 from quiver_lab.generators.quiver_tg import GeneratorError
 from quiver_lab.json_rpc import RpcError
 from quiver_lab.processes import ProcessError
 from quiver_lab.results import Results, ResultsError
-from quiver_lab.standing import different_hosts, interleaved, noise_table, of_results, table, unmatched
+from quiver_lab.standing import different_hosts, interleaved, noise_table, of_results, unmatched
 from quiver_lab.statistics.comparison import ROUNDS_MIN
 from quiver_lab.store.folder import Store
 from quiver_lab.yaml_reading import YamlError, read_text
@@ -101,7 +101,7 @@ def _results(first: str, second: str, store: Store) -> None:
     for name, told in zip(names, (one, other), strict=True):
         at = f", commit {told.commit.short}" if told.commit else ""
         say(f"{name}  {told.identity}  {told.title}{at}")
-    console.print(table(standings, names))
+    say_standings(standings, names)
     if (one.noise or other.noise) and not different_hosts(one, other):
         say("differences were held against the larger of the noise floors that the two results have")
     else:
@@ -164,7 +164,7 @@ def _in_turns(
     except (NotKeptError, ValueError) as error:
         fail(str(error))
     if standings:
-        console.print(table(standings, (experiment.cells[0].title, experiment.cells[1].title)))
+        say_standings(standings, (experiment.cells[0].title, experiment.cells[1].title))
     _say_noise(results)
     if results.repetitions < 2 * ROUNDS_MIN:
         say(f"{2 * ROUNDS_MIN} repetitions are {ROUNDS_MIN} rounds, the fewest that can be sure: --rounds")

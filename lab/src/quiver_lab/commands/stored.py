@@ -18,7 +18,7 @@ from quiver_lab.report.data import as_csv
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
 from quiver_lab.results import Results, ResultsError
-from quiver_lab.standing import different_hosts, of_results, table, unmatched
+from quiver_lab.standing import Standing, different_hosts, of_results, sentences, table, unmatched
 from quiver_lab.store.folder import QueryError, Store
 
 StoreOption = Annotated[
@@ -91,6 +91,13 @@ def export_bundle(
     say(f"bundle  {path}")
 
 
+def say_standings(standings: list[Standing], names: tuple[str, str]) -> None:
+    """The table, and under it what it has no room for."""
+    console.print(table(standings, names))
+    for sentence in sentences(standings):
+        say(sentence)
+
+
 def report_and_keep(results: Results, folder: Path, place: Store) -> None:
     """The page beside the results, and the results in the store; a full disk costs nothing that was
     measured."""
@@ -129,7 +136,7 @@ def reproduce(
         fail(str(error))
     names = ("original", "here")
     standings = of_results(opened.results, here, names)
-    console.print(table(standings, names))
+    say_standings(standings, names)
     for sentence in (different_hosts(opened.results, here), *unmatched(opened.results, here, names)):
         if sentence:
             say(sentence)

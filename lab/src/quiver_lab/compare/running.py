@@ -23,8 +23,6 @@ RATE_RING = 1_024
 """What most forwarders take when they are not told."""
 LATENCY_RING = 8_192
 """Rates without loss need rings that bridge a virtual machine's stalls."""
-TABLE_COLUMNS = 150
-"""A table is not folded to the width of a pipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,6 @@ def compare_all(names: Sequence[str], wishes: Wishes, console: Console) -> list[
         if warning := disturbed(comparison.measured):
             comparison.tables[0].notes.insert(0, warning)
         for table in comparison.tables:
-            console.print(table.rich(), width=max(console.width, TABLE_COLUMNS))
+            console.print(table.rich())
         written += comparison.write(wishes.out)
     return written
