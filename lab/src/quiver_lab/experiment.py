@@ -270,6 +270,8 @@ def _label(key: str, value: Any) -> str:
         return ", ".join(told)
     if last == "workers":
         return f"{value} worker{'' if value == 1 else 's'}"
+    if last in ("routes", "count") and isinstance(value, int):
+        return f"{value:,}"
     if last == "frame":
         return f"{value} B" if isinstance(value, int) else str(value)
     if isinstance(value, dict):

@@ -192,18 +192,17 @@ def _matters(record: TrialRecord, decided_at: float | None) -> bool:
 
 def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
     """Disturbed trials that count set a figure apart when they may have decided otherwise."""
-    counted: dict[str, int] = {}
+    counted: dict[str, None] = {}
     for record in result.trials:
         if not record.disturbed or record.set_apart:
             continue
         for metric in record.disturbs or metrics_of(record.phase):
             if _matters(record, _decided_at(result, metric)):
-                counted[metric] = counted.get(metric, 0) + 1
+                counted[metric] = None
     if not counted:
         return []
-    titles = {key: METRICS[key].title if key in METRICS else key for key in counted}
-    words = ", ".join(f"{count} of {titles[key]}" for key, count in counted.items())
-    about = f"trials count that the host's stalls may have decided: {words}"
+    titles = ", ".join(METRICS[key].title if key in METRICS else key for key in counted)
+    about = f"trials count that the host's stalls may have decided: {titles}"
     return [Mark(kind="host-disturbed", about=about, metrics=list(counted))]
 
 

@@ -48,6 +48,20 @@ def as_csv(headings: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return buffer.getvalue()
 
 
+def headings(spec: Spec) -> tuple[str, ...]:
+    """What the columns are, with what stands at the axes: units too."""
+    names = {"x": _axis_title(spec, "x"), "y": _axis_title(spec, "y")}
+    if any(trace.get("orientation") == "h" for trace in spec["data"]):
+        names = {"x": names["y"], "y": names["x"]}
+    return tuple(f"{name}: {names[name]}" if names.get(name) else name for name in HEADINGS)
+
+
+def _axis_title(spec: Spec, name: str) -> str:
+    """Of the first of a figure's axes that has one; several small plots have the same."""
+    places = (place for key, place in spec["layout"].items() if key.startswith(f"{name}axis"))
+    return next((text for place in places if (text := place.get("title", {}).get("text"))), "")
+
+
 def figure_csv(spec: Spec) -> str:
     """A figure's numbers."""
-    return as_csv(HEADINGS, rows(spec))
+    return as_csv(headings(spec), rows(spec))

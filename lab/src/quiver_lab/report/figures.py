@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -26,9 +27,17 @@ from quiver_lab.results import ScenarioResult, Telemetry
 from quiver_lab.search.ndrpdr import RateInterval
 
 COLUMNS = 3
-PERCENTILE_TICKS = {"min": 1, "p90": 10, "p99": 100, "p99.9": 1e3, "p99.99": 1e4, "p99.999": 1e5}
+PERCENTILE_TICKS = {
+    "min": 1,
+    "p90": 10,
+    "p99": 100,
+    "p99.9": 1e3,
+    "p99.99": 1e4,
+    "p99.999": 1e5,
+    "p99.9999": 1e6,
+}
 """Where a percentile is on an axis of "one frame in so many took longer", as HdrHistogram draws it."""
-PERCENTILE_DECADES = 6
+PERCENTILE_DECADES_MIN = 6.0
 NODES_SHOWN_MAX = len(NODE_COLOURS) - 1
 
 
@@ -58,9 +67,9 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
                     "size": 6,
                 },
             },
-            "text": ["" if value is None else f"{value:.1f}" for value in values],
+            "text": ["" if value is None else f"{value:.{1 if value >= 10 else 2}f}" for value in values],
             "textposition": "inside",
-            "insidetextanchor": "end",
+            "insidetextanchor": "start",
             "textangle": 0,
             "textfont": {"size": 11, "color": INK if colour == MRR_COLOUR else "#fff"},
             "error_y": {
@@ -86,24 +95,13 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
     mrr = [result.mrr.mean_pps / 1e6 if result.mrr else None for result in shown]
     pdr = [of(result.ndrpdr.pdr if result.ndrpdr else None) for result in shown]
     ndr = [of(result.ndrpdr.ndr if result.ndrpdr else None) for result in shown]
+    traces = [
+        bar("MRR", MRR_COLOUR, mrr, spread, spread),
+        bar("PDR (0.5 % loss)", PDR_COLOUR, [rate for rate, _ in pdr], [width for _, width in pdr], zeros),
+        bar("NDR (no loss)", NDR_COLOUR, [rate for rate, _ in ndr], [width for _, width in ndr], zeros),
+    ]
     return {
-        "data": [
-            bar("MRR", MRR_COLOUR, mrr, spread, spread),
-            bar(
-                "PDR (0.5 % loss)",
-                PDR_COLOUR,
-                [rate for rate, _ in pdr],
-                [width for _, width in pdr],
-                zeros,
-            ),
-            bar(
-                "NDR (no loss)",
-                NDR_COLOUR,
-                [rate for rate, _ in ndr],
-                [width for _, width in ndr],
-                zeros,
-            ),
-        ],
+        "data": [trace for trace in traces if any(value is not None for value in trace["y"])],
         "layout": layout(
             380,
             barmode="group",
@@ -197,6 +195,14 @@ def latency(results: Sequence[ScenarioResult]) -> Spec | None:
     traces: list[Spec] = []
     annotations: list[Spec] = []
     axes: Spec = {}
+    rarest = max(
+        point.one_in
+        for result in shown
+        for row in result.latency
+        if row.latency
+        for point in percentile_points(row.latency)
+    )
+    decades_shown = max(PERCENTILE_DECADES_MIN, math.log10(rarest) + 0.1)
     for index, (result, (x, y)) in enumerate(zip(shown, grid(len(shown), COLUMNS), strict=True)):
         suffix = "" if index == 0 else str(index + 1)
         annotations.append(heading(result.title, x["domain"], y["domain"]))
@@ -206,7 +212,7 @@ def latency(results: Sequence[ScenarioResult]) -> Spec | None:
             type="log",
             tickvals=list(PERCENTILE_TICKS.values()),
             ticktext=list(PERCENTILE_TICKS),
-            range=[0, PERCENTILE_DECADES],
+            range=[0, decades_shown],
         )
         axes[f"yaxis{suffix}"] = axis(
             "µs" if index % COLUMNS == 0 else "", **y, anchor=f"x{suffix}", type="log", dtick=1,

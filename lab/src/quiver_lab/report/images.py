@@ -23,6 +23,9 @@ NOT_DRAWN = re.compile(r"rgba\([^)]*,\s*0\)")
 TAG = re.compile(r"</?b>|</?i>")
 GROUP_WIDTH = 0.76
 
+LABELS_FLAT_MAX = 110
+"""Letters of all labels of an axis that have room beside each other when they are turned a little."""
+
 
 def figure_png(spec: Spec, title: str) -> bytes:
     """A figure as the bytes of a PNG file."""
@@ -148,7 +151,11 @@ def _style(axes: Axes, across: Spec, up: Spec) -> None:
             one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             one.set_minor_formatter(NullFormatter())
         if "tickvals" in spec:
-            one.set_ticks(spec["tickvals"], spec["ticktext"])
+            # Ticks outside of what is drawn would widen it.
+            low, high = one.get_view_interval()
+            ticks = zip(spec["tickvals"], spec["ticktext"], strict=True)
+            shown = [(at, text) for at, text in ticks if "range" in spec or low <= at <= high]
+            one.set_ticks([at for at, _ in shown], [text for _, text in shown])
             one.set_minor_formatter(NullFormatter())
         if "range" in spec:
             low, high = (10**end if spec.get("type") == "log" else end for end in spec["range"])
@@ -167,10 +174,10 @@ def _grow_from_zero(axes: Axes, outline: Spec) -> None:
 
 
 def _label(axes: Axes, names: Sequence[str]) -> None:
-    slanted = len(names) > 6 or max((len(name) for name in names), default=0) > 18
-    axes.set_xticks(
-        range(len(names)), names, rotation=18 if slanted else 0, ha="right" if slanted else "center"
-    )
+    longest = max((len(name) for name in names), default=0)
+    slanted = len(names) > 6 or longest > 18
+    angle = 0 if not slanted else 18 if len(names) * longest <= LABELS_FLAT_MAX else 35
+    axes.set_xticks(range(len(names)), names, rotation=angle, ha="right" if slanted else "center")
 
 
 def _bars(panels: _Panels, traces: Sequence[Spec], outline: Spec) -> None:

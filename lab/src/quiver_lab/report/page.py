@@ -52,7 +52,7 @@ def figures_of(results: Results) -> list[Figure]:
         if repeated
         else "Maximum receive rate whatever is lost, and the highest rates at which at most 0.5 % (PDR) and "
         "nothing (NDR) was lost. The whisker on NDR and PDR is what the search left of its interval; on "
-        "MRR it is one standard deviation. Hatched: a mark sets the figure apart; the table below says which."
+        "MRR it is one standard deviation. Hatched: a mark sets the figure apart: see above."
     )
     plain_ip6 = [cell.typical for cell in figure_4_cells(found)]
     candidates = [

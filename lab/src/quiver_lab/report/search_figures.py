@@ -19,6 +19,7 @@ from quiver_lab.report.style import (
     SCENARIO_COLOURS,
     Spec,
     axis,
+    decades,
     grid,
     heading,
     layout,
@@ -169,9 +170,7 @@ def latency_against_load(results: Sequence[ScenarioResult]) -> Spec | None:
             traces.append(_line("model of the mean", x, y, QUIET, showlegend=first))
         return traces
 
-    return _small_multiples(
-        shown, draw, axis("Mpps offered, both directions"), lambda _run: axis("µs", type="log")
-    )
+    return _small_multiples(shown, draw, axis("Mpps offered, both directions"), lambda _run: decades("µs"))
 
 
 def blocked_time(results: Sequence[ScenarioResult]) -> Spec | None:

@@ -44,6 +44,14 @@ def axis(title: str = "", **more: Any) -> Spec:
     }
 
 
+def decades(title: str = "", **more: Any) -> Spec:
+    """A logarithmic axis that says 1, 2, 5, 10, 20, 50 and so on: plotly's own shows bare digits between
+    powers of ten."""
+    values = [digit * 10.0**power for power in range(-3, 8) for digit in (1, 2, 5)]
+    texts = [f"{value:,.0f}" if value >= 1.0 else f"{value:g}" for value in values]
+    return axis(title, type="log", tickvals=values, ticktext=texts, **more)
+
+
 def layout(height: int, **more: Any) -> Spec:
     """A figure's frame."""
     return {
