@@ -75,7 +75,7 @@ def test_short_words_of_the_matrix_reach_into_the_scenario() -> None:
     read = experiment(f"{text}matrix: {{workers: [1, 2], routes: [1, 1000], order: [seq, rnd]}}\n")
     last = read.cells[-1].scenario
     assert (len(read.cells), last.forwarder.workers, last.traffic.order) == (8, 2, "rnd")
-    assert read.cells[-1].title == "2 workers, 1000, rnd"
+    assert read.cells[-1].title == "2 workers, 1,000 routes, rnd"
 
 
 @pytest.mark.parametrize(

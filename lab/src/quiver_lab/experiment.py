@@ -255,6 +255,10 @@ class _Axis:
         return _Axis(key, tuple(values))
 
 
+COUNTED = {"routes": ("route", "routes"), "count": ("entry", "entries")}
+"""Keys whose bare number says nothing in a title."""
+
+
 def _label(key: str, value: Any) -> str:
     """A value in words."""
     last = key.rpartition(".")[2]
@@ -270,8 +274,9 @@ def _label(key: str, value: Any) -> str:
         return ", ".join(told)
     if last == "workers":
         return f"{value} worker{'' if value == 1 else 's'}"
-    if last in ("routes", "count") and isinstance(value, int):
-        return f"{value:,}"
+    if last in COUNTED and isinstance(value, int):
+        one, several = COUNTED[last]
+        return f"{value:,} {one if value == 1 else several}"
     if last == "frame":
         return f"{value} B" if isinstance(value, int) else str(value)
     if isinstance(value, dict):
