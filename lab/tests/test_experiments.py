@@ -287,3 +287,18 @@ def test_mistakes_in_the_experiments_own_keys_hide_none_in_its_cells() -> None:
     )
     assert "a.yaml:4: repetitions: should be a whole number (it is 'three')" in told
     assert "a.yaml:3: frmae: no such key; did you mean frame?" in told
+
+
+def test_results_name_the_sources_of_the_build_that_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "question: How fast?\ntitle: It\nforwarder: {kind: quiver, build: BUILD}\nscenario: l2xcbase\n"
+    program = tmp_path / "old" / "quiverd"
+    program.parent.mkdir()
+    program.touch(0o755)
+    asked: list[Path] = []
+    monkeypatch.setattr(campaign, "commit_at", asked.append)
+    monkeypatch.setattr(campaign, "run_cell", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(experiment(text.replace("BUILD", str(tmp_path / "old"))), tmp_path, QUIET)
+    assert asked == [tmp_path / "old"]

@@ -18,7 +18,7 @@ from quiver_lab.journal import JOURNAL, Journal, unfinished_trials
 from quiver_lab.progress import RunProgress, cells_table, print_notes, result_table
 from quiver_lab.results import PlannedRun, Results, ResultsError, ScenarioResult, TrialRecord
 from quiver_lab.running import run_cell
-from quiver_lab.sources import Commit, commit_of
+from quiver_lab.sources import Commit, commit_at, commit_of
 from quiver_lab.standing import host_noise
 
 RESULTS = "results.json"
@@ -114,6 +114,16 @@ def plan_of(experiment: Experiment) -> list[PlannedRun]:
     ]
 
 
+def _commit_of(experiment: Experiment) -> Commit | None:
+    """The sources that were measured: those of the build that the cells name, where they name one. Of several
+    builds none is that of the whole."""
+    named = {getattr(cell.scenario.forwarder, "build", None) for cell in experiment.cells}
+    builds = {Path(build) for build in named if build is not None}
+    if not builds:
+        return commit_of()
+    return commit_at(builds.pop()) if len(named) == 1 else None
+
+
 def run_experiment(
     experiment: Experiment,
     folder: Path,
@@ -128,7 +138,7 @@ def run_experiment(
         title=experiment.title,
         question=experiment.question,
         host=host_facts(),
-        commit=commit or commit_of(),
+        commit=commit or _commit_of(experiment),
         experiment=experiment.text,
         factors=list(experiment.factors),
         planned=plan_of(experiment),
@@ -167,10 +177,12 @@ def _run_one(
 ) -> None:
     watchers.progress.scenario(planned.cell.scenario, planned.repetition)
     watchers.journal.run(planned, number)
+    kept = len(results.scenarios)
     try:
         run_cell(planned, watchers, results.scenarios.append, earlier)
     finally:
-        watchers.journal.done(results.scenarios[-1])
+        if len(results.scenarios) > kept:  # otherwise it was interrupted before there was a result
+            watchers.journal.done(results.scenarios[-1])
 
 
 def _say_where(results: Results, keeper: Keeper, journal: Journal, console: Console) -> None:
