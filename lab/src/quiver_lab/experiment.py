@@ -20,7 +20,7 @@ from quiver_lab.yaml_reading import YamlError, as_text, from_tree, line_of, pars
 
 CELLS_MAX = 1_000
 REPETITIONS_MAX = 100
-TITLE_MAX = 40
+TITLE_MIN, TITLE_MAX = 2, 40
 """Of a scenario's title: it stands in tables and under bars."""
 ALIASES = {"workers": "forwarder.workers", "order": "traffic.order", "routes": "table.count"}
 """Short words for keys that many experiments vary."""
@@ -319,7 +319,7 @@ def _cell(base: CommentedMap, axes: Sequence[_Axis], chosen: Sequence[_Value], n
 def cell_title(labels: Iterator[str] | Sequence[str] | Any) -> str:
     """What names a cell in tables: its values, as many as fit."""
     title = ", ".join(labels)
-    if len(title) < 2:
+    if len(title) < TITLE_MIN:
         title = f"cell {title}"
     return title if len(title) <= TITLE_MAX else title[: TITLE_MAX - 1] + "…"
 

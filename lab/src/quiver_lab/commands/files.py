@@ -10,7 +10,14 @@ from typing import Annotated
 import typer
 
 from quiver_lab.commands.application import console, fail, say
-from quiver_lab.experiment import Experiment, experiment_schema, parse_experiment, read_experiment
+from quiver_lab.experiment import (
+    TITLE_MAX,
+    TITLE_MIN,
+    Experiment,
+    experiment_schema,
+    parse_experiment,
+    read_experiment,
+)
 from quiver_lab.naming import TestName
 from quiver_lab.progress import expected_s
 from quiver_lab.results import Results
@@ -57,7 +64,7 @@ def new(
         fail(f"{', '.join(unknown)}: no such search; there are: {', '.join(SEARCHES)}", 2)
     wanted = Wanted(
         question,
-        title or path.stem,
+        title or (path.stem if len(path.stem) >= TITLE_MIN else question[:TITLE_MAX]),
         forwarder or ("quiver",),
         scenario or ("ip4base",),
         frame or ("min",),
