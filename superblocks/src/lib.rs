@@ -10,7 +10,7 @@ use quiver_core::superblock::SuperblockSpec;
 use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
 use quiver_reassembly::SortFragments;
-use quiver_srv6::{Encaps, EncapsL2, Insert, SteerL2};
+use quiver_srv6::{Encaps, EncapsL2, Insert, SteerL2, TunnelL2};
 use quiver_tables::ip::{Ip4, Ip6};
 
 /// `ip4-sv-reassembly-feature`, `ip6-sv-reassembly-feature`.
@@ -43,6 +43,7 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Encaps<Ip4>>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Insert>(),
         SuperblockSpec::with_look_ups::<(SteerL2,), (EncapsL2,)>(),
+        SuperblockSpec::with_look_ups::<(TunnelL2,), (EncapsL2,)>(),
     ] {
         registry.graph.superblock(spec);
     }

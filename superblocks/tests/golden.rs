@@ -8,10 +8,11 @@ use quiver_testkit::golden::run_all_with;
 use quiver_testkit::{Register, Settings};
 
 const IP: [Register; 3] = [quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
-const SRV6: [Register; 5] = [
+const SRV6: [Register; 6] = [
     quiver_ethernet::register,
     quiver_ip::register,
     quiver_reassembly::register,
+    quiver_bridge::register,
     quiver_srv6::register,
     quiver_superblocks::register,
 ];

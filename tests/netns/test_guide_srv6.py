@@ -15,7 +15,7 @@ from peers.router import Router
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "srv6.md"
 #: The namespaces of the guide, in its words.
-NAMES = ("pe1", "pe2", "site-a", "site-b")
+NAMES = ("pe1", "pe2", "site-a", "site-b", "lan-a", "lan-b")
 
 
 def blocks(kind: str) -> list[str]:
@@ -26,7 +26,7 @@ def blocks(kind: str) -> list[str]:
 
 def renamed(script: str, made: list[Namespace]) -> str:
     """The script for namespaces of this test's own names, which exist already."""
-    script = re.sub(r"^for n in pe1 pe2 site-a site-b;.*\n", "", script, flags=re.MULTILINE)
+    script = re.sub(r"^for n in .*ip netns add.*\n", "", script, flags=re.MULTILINE)
     for name, namespace in zip(NAMES, made, strict=True):
         script = re.sub(rf"\b{name}\b", namespace.name, script)
     return script
@@ -35,7 +35,7 @@ def renamed(script: str, made: list[Namespace]) -> str:
 @pytest.fixture(scope="module")
 def sites() -> Iterator[tuple[list[Namespace], list[Router]]]:
     """What the guide has built before it asks whether it works."""
-    with namespaces("pe1", "pe2", "sitea", "siteb") as made:
+    with namespaces("pe1", "pe2", "sitea", "siteb", "lana", "lanb") as made:
         shell = blocks("sh")
         for script in shell[:2]:
             made[0].run("bash", "-euc", renamed(script, made))
@@ -107,3 +107,21 @@ def test_the_other_commands_do_what_the_guide_says(sites: tuple[list[Namespace],
         assert answers(ping(made[2], "10.2.0.2", count=10)) == 10
     assert answers(ping(made[2], "10.2.0.2", "-s", "1472", "-M", "do", count=1)) == 0
     assert answers(ping(made[2], "10.2.0.2", "-s", "1432", "-M", "do", count=3)) >= 1
+
+
+def test_the_lans_are_one_segment(sites: tuple[list[Namespace], list[Router]]) -> None:
+    """The layer 2 VPN beside: pings without a hop, known stations by the policy for them."""
+    made, routers = sites
+    lan_a, lan_b = made[4:]
+    made[0].run("bash", "-euc", renamed(blocks("sh l2")[0], made))
+    for router, kind in zip(routers, ("quiver pe1 l2", "quiver pe2 l2"), strict=True):
+        router.configure(blocks(kind)[0])
+        router.wait_for_link("host-lan")
+    reach(lan_a, "192.0.2.2")
+    said = ping(lan_a, "192.0.2.2", "-s", "1418", "-M", "do")
+    assert answers(said) == 3, said
+    assert "ttl=64" in said, said
+    routers[0].configure(blocks("quiver pe1 l2")[1])
+    behind = {row["mac"]: row["interface"] for row in routers[0].json("show l2fib all")["entries"]}
+    assert behind[lan_b.mac("eth0")] == "sr_l2_tunnel0", behind
+    assert behind[lan_a.mac("eth0")] == "host-lan", behind

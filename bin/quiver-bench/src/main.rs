@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bare;
+mod bridge_segments;
 mod device;
 mod forms;
 mod function_paths;

@@ -28,8 +28,8 @@ const LINES: u32 = 1_000_000;
 const FLOWS: usize = 100_000;
 
 /// The first stations' addresses on the side that frames come from, and on the other.
-const NEAR_STATIONS: u64 = 0x0210_0000_0000;
-const FAR_STATIONS: u64 = 0x0220_0000_0000;
+pub const NEAR_STATIONS: u64 = 0x0210_0000_0000;
+pub const FAR_STATIONS: u64 = 0x0220_0000_0000;
 
 /// What the bare loop has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,6 +277,7 @@ pub fn all() -> Vec<Path> {
     paths.extend(tagged());
     paths.extend(segment_paths());
     paths.extend(crate::function_paths::all());
+    paths.extend(crate::bridge_segments::all());
     paths
 }
 

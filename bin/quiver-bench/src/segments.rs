@@ -14,7 +14,7 @@ const NEXT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0);
 /// The segment before, where the SID is the last.
 const BEFORE: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 5, 0, 0, 0, 0, 5);
 /// Where the frames of stations inside come from and go to.
-const STATIONS: [[u8; 6]; 2] = [[2, 0, 0, 0, 9, 2], [2, 0, 0, 0, 9, 1]];
+pub const STATIONS: [[u8; 6]; 2] = [[2, 0, 0, 0, 9, 2], [2, 0, 0, 0, 9, 1]];
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 

@@ -42,6 +42,8 @@ pub struct Modes {
     taken: BTreeMap<InterfaceId, Taken>,
     held: BTreeMap<InterfaceId, Held>,
     asked: Vec<Stays>,
+    /// See [`set_group`].
+    groups: BTreeMap<InterfaceId, u8>,
 }
 
 /// An interface all of whose frames are another's: a member of a bond. It has no mode and no parts of its own.
@@ -154,11 +156,30 @@ pub fn leave(engine: &mut Engine, id: InterfaceId) -> Result<bool, Refusal> {
     Ok(true)
 }
 
+/// Say which split-horizon group an interface has in a bridge domain unless the operator names another: tunnels into
+/// the core of a network have one together, for what came from there must not go back there.
+pub fn set_group(engine: &mut Engine, id: InterfaceId, group: u8) {
+    if let Some(modes) = engine.get_mut::<Modes>() {
+        modes.groups.insert(id, group);
+    }
+}
+
+/// The split-horizon group of an interface whose operator names none, or of the one that it is a part of; 0 is none.
+pub fn group(engine: &Engine, id: InterfaceId) -> u8 {
+    let parent = engine.interface(id).map(|interface| interface.row().parent);
+    let groups = engine.get::<Modes>().map(|modes| &modes.groups);
+    let of = |id: InterfaceId| groups.and_then(|groups| groups.get(&id)).copied();
+    of(id).or_else(|| of(parent?)).unwrap_or(0)
+}
+
 /// An interface that goes leaves its mode.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     if change == InterfaceChange::Deleted {
         // It exists still, and whoever has it must let go; what it refuses then has no meaning.
         let _ = leave(engine, id);
         let_go(engine, id);
+        if let Some(modes) = engine.get_mut::<Modes>() {
+            modes.groups.remove(&id);
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! `l2-flood` and `l2-uu-flood`: a copy for each port of the domain, but for the one that the frame came in by and
-//! those of its split-horizon group.
+//! `l2-flood` and `l2-uu-flood`: a copy for each port of the domain, but for the one that the frame came in by, those
+//! of its split-horizon group, and those of another one that is excluded.
 //!
 //! Copies are bounded: a vector makes so many, and what is left comes back to the node after they were
 //! sent; and some buffers are always left to frames that go one way.
@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::mac::{FloodPlace, Flooded};
 
-use crate::tables::{Member, Published};
+use crate::tables::{Member, Port, Published};
 
 /// Copies that one call of the node makes at most; a frame for more ports goes on in the next.
 pub(crate) const COPIES_PER_CALL_MAX: usize = 512;
@@ -42,19 +43,28 @@ struct Flood<const UNKNOWN: bool> {
 }
 
 impl<const UNKNOWN: bool> Flood<UNKNOWN> {
+    /// Does a frame from `port` go to a member? What is to a station goes to the router if it is the router's: its own
+    /// address is always known, so what is not known is not for it.
+    fn is_for(cx: &Context<'_>, port: &Port, excluded: u8, member: &Member, packet: &Packet) -> bool {
+        let group = member.group;
+        if member.interface == packet.rx || (group != 0 && (group == port.group || group == excluded)) {
+            return false;
+        }
+        let Some(row) = cx.interface(member.interface).filter(|row| row.up) else { return false };
+        let to = packet.bytes().first_chunk::<6>();
+        !member.is_bvi || (!UNKNOWN && to.is_some_and(|to| to[0] & 1 != 0 || *to == row.mac))
+    }
+
     /// [`Packet::index`] says at which port to go on.
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, FloodDrop> {
         let view = self.published.read(cx.pass);
         let port = view.port(packet.rx).ok_or(FloodDrop::NotBridged)?;
         let domain = view.domain(port.domain).ok_or(FloodDrop::NotBridged)?;
-        let first = packet.index as usize;
-        // The router's own address is always known: what is not known is not for it.
-        let not_for =
-            |member: &Member| (port.group != 0 && member.group == port.group) || (UNKNOWN && member.is_bvi);
+        let FloodPlace { excluded, port: first } = FloodPlace::from_index(packet.index);
+        let (first, flooded) = (first as usize, Flooded { from_group: port.group }.to_index());
         let (mut last, mut copies) = (None::<Member>, 0);
         for (place, member) in domain.members.iter().enumerate().skip(first) {
-            let is_up = || cx.interface(member.interface).is_some_and(|row| row.up);
-            if member.interface == packet.rx || not_for(member) || !is_up() {
+            if !Self::is_for(cx, port, excluded, member, packet) {
                 continue;
             }
             let Some(earlier) = last.replace(*member) else { continue };
@@ -62,23 +72,23 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
                 // The earlier one and this one are yet to come: from the earlier one on.
                 let before =
                     domain.members[first..place].iter().rposition(|m| m.interface == earlier.interface);
-                packet.index = (first + before.unwrap_or(0)) as u32;
+                packet.index = FloodPlace { excluded, port: (first + before.unwrap_or(0)) as u32 }.to_index();
                 cx.count(FloodDrop::Resumed, 1);
                 return Ok(self.id);
             }
-            if !self.copy(cx, packet, earlier) {
+            if !self.copy(cx, packet, earlier, flooded) {
                 cx.count(FloodDrop::NoBuffer, 1);
             }
             copies += 1;
         }
         let last = last.ok_or(FloodDrop::NoPort)?;
         packet.tx = last.interface;
-        packet.index = 0;
+        packet.index = flooded;
         Ok(last.output)
     }
 
     /// A copy goes to a port. False when there is no buffer for it.
-    fn copy(&mut self, cx: &mut Context<'_>, packet: &Packet, to: Member) -> bool {
+    fn copy(&mut self, cx: &mut Context<'_>, packet: &Packet, to: Member, flooded: u32) -> bool {
         let pool = cx.buffers.pool();
         if pool.free() < pool.total() / BUFFERS_KEPT_PARTS {
             return false;
@@ -86,7 +96,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         let Some(mut copy) = packet.duplicate(cx.buffers) else { return false };
         self.copies_left -= 1;
         copy.tx = to.interface;
-        copy.index = 0;
+        copy.index = flooded;
         cx.emit(copy, to.output);
         cx.count(FloodDrop::Copied, 1);
         true
@@ -113,7 +123,10 @@ pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>) -> NodeSpec 
     .describe(|record, names| {
         let frame = crate::words::frame(record);
         match record.next == record.node {
-            true => format!("{frame}: flooded, and goes on at port {} of the domain", record.index),
+            true => format!(
+                "{frame}: flooded, and goes on at port {} of the domain",
+                FloodPlace::from_index(record.index).port
+            ),
             false => format!("{frame}: flooded, the last copy by {}", names.interface(record.tx)),
         }
     })

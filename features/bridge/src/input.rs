@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::mac::{FloodPlace, FloodRequest};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::address::Addresses;
@@ -46,6 +47,8 @@ pub struct Onward {
     unicast: NodeId,
     /// To a group.
     group: NodeId,
+    /// To all other ports, whatever the destination.
+    all: NodeId,
 }
 
 impl Onward {
@@ -55,7 +58,8 @@ impl Onward {
             Port { flood: true, .. } => ways.flood,
             _ => DROP,
         };
-        Onward { unicast: if port.forward { ways.forward } else { DROP }, group }
+        let all = if port.flood { ways.flood } else { DROP };
+        Onward { unicast: if port.forward { ways.forward } else { DROP }, group, all }
     }
 
     /// Where a frame goes; `None` when that is switched off.
@@ -69,12 +73,20 @@ impl Onward {
         };
         (next != DROP).then_some(next)
     }
+
+    /// Where a frame goes that is flooded whatever its destination.
+    #[inline(always)]
+    pub(crate) fn all(self) -> Option<NodeId> {
+        (self.all != DROP).then_some(self.all)
+    }
 }
 
 /// `l2-input`, a packet's part of it.
 pub struct L2Input {
     published: Arc<Published>,
     learn: NodeId,
+    /// As `learn`, of frames that are flooded whatever their destination.
+    learn_all: NodeId,
     ways: Ways,
     /// Where the port's own frames go.
     own: NodeId,
@@ -91,14 +103,30 @@ pub struct Common {
 }
 
 impl L2Input {
-    /// What no bridge forwards dies, but for what belongs to the port and its link, bridged or not.
+    /// What no bridge forwards dies, but for what belongs to the port and its link, bridged or not; and what the port
+    /// wants flooded is.
     #[cold]
-    fn refuse(&self, addresses: Addresses, common: Common, packet: &Packet) -> Result<NodeId, L2InputDrop> {
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        addresses: Addresses,
+        common: Common,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2InputDrop> {
         if !common.bridged {
             return Err(L2InputDrop::NotBridged);
         }
         if !addresses.has_station_source() {
             return Err(L2InputDrop::BadSource);
+        }
+        if let Some(FloodRequest { excluded }) = FloodRequest::from_index(packet.index)
+            && !addresses.is_to_link()
+        {
+            packet.index = FloodPlace { excluded, port: 0 }.to_index();
+            return match common.learn {
+                DROP => common.onward.all().ok_or(L2InputDrop::FloodOff),
+                _ => Ok(self.learn_all),
+            };
         }
         let header = EthernetHeader::overlay(packet.bytes());
         let is_of_the_link = header.is_some_and(|header| OF_THE_LINK.contains(&header.ether_type()));
@@ -119,15 +147,20 @@ impl Stage for L2Input {
                 learn: if port.learn { self.learn } else { DROP },
                 onward: Onward::of(port, self.ways),
             },
-            None => Common { bridged: false, learn: DROP, onward: Onward { unicast: DROP, group: DROP } },
+            None => Common {
+                bridged: false,
+                learn: DROP,
+                onward: Onward { unicast: DROP, group: DROP, all: DROP },
+            },
         }
     }
 
     #[inline(always)]
     fn decide(&self, _: Tally<'_>, common: Common, packet: &mut Packet) -> Result<NodeId, L2InputDrop> {
         let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
-        if !(addresses.has_station_source() & !addresses.is_to_link() & common.bridged) {
-            return self.refuse(addresses, common, packet);
+        let plain = FloodRequest::from_index(packet.index).is_none();
+        if !(addresses.has_station_source() & !addresses.is_to_link() & common.bridged & plain) {
+            return self.look_closer(addresses, common, packet);
         }
         if common.learn != DROP {
             return Ok(common.learn);
@@ -143,6 +176,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     NodeSpec::stage("Checks frames that come into a bridge domain", move |wiring| L2Input {
         published: published.clone(),
         learn: wiring.node("l2-learn"),
+        learn_all: wiring.node("l2-flood-learn"),
         ways: ways(wiring),
         own: wiring.node("ethernet-input"),
     })

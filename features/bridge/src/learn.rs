@@ -45,8 +45,9 @@ quiver_core::reasons! {
     }
 }
 
-/// `l2-learn`, a packet's part of it.
-pub struct L2Learn {
+/// `l2-learn`, a packet's part of it; and `l2-flood-learn` (`ALL`), of frames that are flooded whatever their
+/// destination.
+pub struct L2Learn<const ALL: bool = false> {
     published: Arc<Published>,
     table: MacTable,
     ways: Ways,
@@ -64,7 +65,7 @@ pub struct Common {
     now_ns: u64,
 }
 
-impl L2Learn {
+impl<const ALL: bool> L2Learn<ALL> {
     /// A source that is not known here, or not seen for a minute.
     #[cold]
     #[inline(never)]
@@ -106,8 +107,8 @@ impl L2Learn {
     }
 }
 
-impl LookUp for L2Learn {
-    const NAME: &'static str = "l2-learn";
+impl<const ALL: bool> LookUp for L2Learn<ALL> {
+    const NAME: &'static str = if ALL { "l2-flood-learn" } else { "l2-learn" };
     type Reason = L2LearnDrop;
     type Key = u64;
     type Found = MacEntry;
@@ -148,6 +149,9 @@ impl LookUp for L2Learn {
         if !found.is_settled(common.seen) {
             self.look_closer(tally, common, found, packet)?;
         }
+        if ALL {
+            return onward.all().ok_or(L2LearnDrop::FloodOff);
+        }
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
         let off = if to_group { L2LearnDrop::FloodOff } else { L2LearnDrop::ForwardOff };
         onward.next(to_group, packet).ok_or(off)
@@ -159,9 +163,17 @@ impl LookUp for L2Learn {
     }
 }
 
-pub(crate) fn spec(published: &Arc<Published>, table: &MacTable, offices: &Offices) -> NodeSpec {
+pub(crate) fn spec<const ALL: bool>(
+    published: &Arc<Published>,
+    table: &MacTable,
+    offices: &Offices,
+) -> NodeSpec {
     let (published, table, offices) = (published.clone(), table.clone(), offices.clone());
-    NodeSpec::look_up("Learns which port a station is behind", move |wiring| L2Learn {
+    let help = match ALL {
+        true => "Learns which port a station is behind whose frame is to be flooded",
+        false => "Learns which port a station is behind",
+    };
+    NodeSpec::look_up(help, move |wiring| L2Learn::<ALL> {
         published: published.clone(),
         table: table.clone(),
         ways: ways(wiring),

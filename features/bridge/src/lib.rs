@@ -51,7 +51,8 @@ pub fn register(registry: &mut Registry) {
     let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), Offices::default());
     let table = macs.table();
     registry.graph.node(input::spec(&published));
-    registry.graph.node(learn::spec(&published, &table, &offices));
+    registry.graph.node(learn::spec::<false>(&published, &table, &offices));
+    registry.graph.node(learn::spec::<true>(&published, &table, &offices));
     registry.graph.node(forward::spec(&published, &table));
     registry.graph.node(flood::spec::<false>(&published));
     registry.graph.node(flood::spec::<true>(&published));

@@ -6,14 +6,18 @@ mod commands;
 mod csid;
 mod endpoint;
 mod headend;
+mod l2_tunnel;
 mod local_sids;
 mod mobile;
 mod proxy;
 
 use quiver_control::{Registry, order};
 
-pub use crate::endpoint::{CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Endpoint};
+pub use crate::endpoint::{
+    CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, DecapsulateToBridge, Endpoint,
+};
 pub use crate::headend::{Encaps, EncapsL2, Insert, SteerL2};
+pub use crate::l2_tunnel::TunnelL2;
 pub use crate::proxy::{Masquerade, ToFunction};
 
 /// Register nodes and commands.
@@ -29,6 +33,7 @@ pub fn register(registry: &mut Registry) {
     kinds.extend(mobile::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
     headend::register(registry);
+    l2_tunnel::register(registry);
     registry.running_config(order::ROUTES, commands::write_config);
     registry.memory(local_sids::memory);
     registry.on_start(move |engine| local_sids::start(engine, local_sids));

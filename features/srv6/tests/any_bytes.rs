@@ -10,7 +10,7 @@ use quiver_testkit::Router;
 /// Frames sent through one router in one case.
 const FRAMES_PER_CASE: usize = 64;
 /// Behaviours of the SIDs that seeds are sent to, by the last number of the SID.
-const BEHAVIORS: [&str; 12] = [
+const BEHAVIORS: [&str; 14] = [
     "end",
     "end psp",
     "end usp",
@@ -23,6 +23,8 @@ const BEHAVIORS: [&str; 12] = [
     "end.dt4 0",
     "end.dx2 e2",
     "end.dx2v 7",
+    "end.dt2u sr_l2_tunnel0",
+    "end.dt2m sr_l2_tunnel0",
 ];
 
 /// A router with a SID of every behaviour.
@@ -31,6 +33,7 @@ fn router() -> Router {
         quiver_ethernet::register,
         quiver_ip::register,
         quiver_reassembly::register,
+        quiver_bridge::register,
         quiver_srv6::register,
     ]);
     for name in ["e0", "e1", "e2"] {
@@ -48,6 +51,21 @@ fn router() -> Router {
     router.cli("ip route add ::/0 table 10 via ip6-lookup-in-table 0");
     router.cli("ip route add 0.0.0.0/0 table 10 via 10.0.2.2 e2");
     router.cli("ip route add 192.0.2.0/24 via 10.0.1.2");
+    router.interface("e3");
+    for line in [
+        "set sr encaps source addr fc00:0:1::ff",
+        "sr policy add bsid fc00:0:f::b next fc00:0:2::1 next fc00:0:2::2 encap",
+        "create sr l2-tunnel unicast bsid fc00:0:f::b",
+        "set interface state sr_l2_tunnel0 up",
+        "set interface l2 bridge sr_l2_tunnel0 1",
+        "set interface l2 bridge e3 1",
+        "create loopback interface instance 0",
+        "set interface l2 bridge loop0 1 bvi",
+        "set interface ip address loop0 10.0.7.1/24",
+        "set interface state loop0 up",
+    ] {
+        router.cli(line);
+    }
     router.cli("sr vlan-table add 7 untagged e1");
     router.cli("sr vlan-table add 7 vlan 100 e2");
     for (number, behavior) in BEHAVIORS.iter().enumerate() {

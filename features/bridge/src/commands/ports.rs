@@ -1,6 +1,6 @@
 //! Interfaces of bridge domains.
 
-use quiver_control::{Command, ConfigWriter, Output, Registry};
+use quiver_control::{Command, ConfigWriter, Output, Registry, modes};
 use quiver_core::Engine;
 
 use super::GROUP;
@@ -12,13 +12,13 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("set interface l2 bridge <interface> <domain:1-16777215> [bvi] [<group:0-255>]")
             .group(GROUP)
             .help("Put an interface into a bridge domain")
-            .details("A domain that does not exist is made. With bvi, a loopback becomes the domain's own routed interface. Between interfaces of the same split-horizon group other than 0 no frame passes. `set interface l3` takes it out again.")
+            .details("A domain that does not exist is made. With bvi, a loopback becomes the domain's own routed interface. Between interfaces of the same split-horizon group other than 0 no frame passes; tunnels into the core of a network are in group 255 unless another is named. `set interface l3` takes it out again.")
             .example("set interface l2 bridge memif0/0 10")
             .example("set interface l2 bridge loop0 10 bvi")
             .example("set interface l2 bridge memif0/1 10 1")
             .run(|engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;
-                let (domain, group) = (args.get("domain")?, args.or("group", 0)?);
+                let (domain, group) = (args.get("domain")?, args.or("group", modes::group(engine, id))?);
                 join(engine, id, Join { domain, is_bvi: args.has("bvi"), group })?;
                 Ok(Output::none())
             }),
@@ -31,7 +31,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for (id, port) in bridges.ports() {
         let name = engine.interface_name(*id);
         let bvi = if port.is_bvi { " bvi" } else { "" };
-        let group = if port.group > 0 { format!(" {}", port.group) } else { String::new() };
+        let is_usual = port.group == modes::group(engine, *id);
+        let group = if is_usual { String::new() } else { format!(" {}", port.group) };
         config.command(format_args!("set interface l2 bridge {name} {}{bvi}{group}", port.domain));
         for (word, on) in [("learn", port.learn), ("forward", port.forward), ("flood", port.flood)] {
             if !on {

@@ -4,6 +4,7 @@
 pub(crate) mod adjacent;
 pub(crate) mod closer;
 mod dt;
+mod dt2;
 mod dx;
 mod dx2;
 pub(crate) mod end;
@@ -28,6 +29,7 @@ use crate::local_sids::Kind;
 use crate::{csid, mobile, proxy};
 
 pub use dt::DecapsulateLookUp;
+pub use dt2::DecapsulateToBridge;
 pub use dx::DecapsulateCross;
 pub use dx2::DecapsulateFrame;
 pub use end::Endpoint;
@@ -35,7 +37,7 @@ pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
-pub(crate) const LOCAL_NODES: [&str; 20] = [
+pub(crate) const LOCAL_NODES: [&str; 22] = [
     "ip6-local",
     end::NODE,
     end_x::NODE,
@@ -43,6 +45,8 @@ pub(crate) const LOCAL_NODES: [&str; 20] = [
     dt::NODE,
     dx2::NODE,
     dx2::NODE_V,
+    dt2::NODE_U,
+    dt2::NODE_M,
     csid::NODES[0],
     csid::NODES[1],
     csid::NODES[2],
@@ -66,6 +70,8 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     let views = vlan_tables::register(registry);
     registry.graph.node(dx2::spec::<false>(lines, &views));
     registry.graph.node(dx2::spec::<true>(lines, &views));
+    registry.graph.node(dt2::spec::<false>(lines));
+    registry.graph.node(dt2::spec::<true>(lines));
     registry.running_config(order::ROUTES, vlan_tables::write_config);
-    [&end::KINDS[..], &end_x::KINDS, &dx::KINDS, &dt::KINDS, &dx2::KINDS].concat()
+    [&end::KINDS[..], &end_x::KINDS, &dx::KINDS, &dt::KINDS, &dx2::KINDS, &dt2::KINDS].concat()
 }

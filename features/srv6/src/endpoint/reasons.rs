@@ -40,6 +40,8 @@ quiver_core::reasons! {
         NotConfigured = "not-configured", "the SID or what it leads to is not there any more";
         /// Down.
         InterfaceDown = "interface-down", "the interface that the SID leads to is down";
+        /// Round and round.
+        Loop = "loop", "the packet came out of tunnels too often: they lead back into one another";
         /// RFC 9433 §6.7.
         NotGtpu = "not-gtp-u", "not GTP-U, at a gateway for nothing else: another protocol or UDP port";
         /// TS 29.281 §5.1.

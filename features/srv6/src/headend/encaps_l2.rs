@@ -26,14 +26,14 @@ pub(super) const NODE: &str = "sr-pl-rewrite-encaps-l2";
 /// An Ethernet frame as an upper layer (RFC 8986 §10.1).
 const ETHERNET: IpProtocol = IpProtocol(143);
 /// A frame shorter than this has no Ethernet header.
-const FRAME_BYTES_MIN: usize = 14;
+pub(crate) const FRAME_BYTES_MIN: usize = 14;
 
 /// By interface: the group of the policy that its frames are steered into.
 pub(super) type Steered = Arc<PublishedSlots<GroupId>>;
 
 /// The flow's hash, kept in the packet.
 #[inline(always)]
-fn flow(packet: &mut Packet) -> u32 {
+pub(crate) fn flow(packet: &mut Packet) -> u32 {
     if packet.hash == 0 {
         packet.hash = frame_hash(packet.bytes());
     }
@@ -167,7 +167,7 @@ pub(super) fn steer_spec(steered: &Steered) -> NodeSpec {
     NodeSpec::stage("Finds the policy of the interface that frames came in by", move |wiring| SteerL2 {
         steered: steered.clone(),
         tables: wiring.shared(),
-        nodes: [wiring.node(NODE), wiring.node(super::spray::L2)],
+        nodes: super::FRAME_NODES.map(|name| wiring.node(name)),
     })
     .describe(|record, names| {
         let from = names.interface(record.rx);

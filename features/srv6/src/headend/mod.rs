@@ -6,6 +6,7 @@ mod commands;
 mod departure;
 mod encaps;
 mod encaps_l2;
+mod held;
 mod hmac_input;
 mod inner;
 mod insert;
@@ -34,8 +35,14 @@ use steering::Steerings;
 
 pub use encaps::Encaps;
 pub use encaps_l2::{EncapsL2, SteerL2};
+pub(crate) use encaps_l2::{FRAME_BYTES_MIN, flow as flow_of_frame};
+pub(crate) use held::{HeldPolicy, hold, let_go};
 pub use insert::Insert;
 pub(crate) use lent::{lend, take_back};
+pub(crate) use reasons::HeadendDrop;
+
+/// The nodes that frames go to which are sent by a policy: those of its lists, and the one that makes copies.
+pub(crate) const FRAME_NODES: [&str; 2] = [encaps_l2::NODE, spray::L2];
 
 /// The rows of every worker.
 type Rows = Arc<[Arc<WorkerHeaderRows>]>;

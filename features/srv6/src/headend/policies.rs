@@ -38,6 +38,8 @@ pub(super) struct Policies {
     policies: BTreeMap<Ipv6Addr, Policy>,
     /// Binding SIDs of policies that stand elsewhere.
     pub lent: BTreeSet<Ipv6Addr>,
+    /// Policies that others than steering send frames by, and how many do.
+    pub held: BTreeMap<Ipv6Addr, usize>,
     rows: HeaderRows,
     sprayed: Sprayed,
     free_slots: Vec<u32>,
@@ -69,6 +71,7 @@ impl Policies {
         Ok(Policies {
             policies: BTreeMap::new(),
             lent: BTreeSet::new(),
+            held: BTreeMap::new(),
             rows: HeaderRows::new("segment lists", graph.workers(), graph.epochs())?,
             sprayed: Arc::new(PublishedSlots::new(graph.epochs(), POLICIES_MAX * Kind::ALL.len())),
             free_slots: (0..POLICIES_MAX as u32).rev().collect(),
@@ -287,6 +290,10 @@ impl Policies {
 
     /// Is nothing steered into it?
     pub fn check_unused(&self, engine: &Engine, bsid: Ipv6Addr) -> Result<(), Refusal> {
+        if self.held.contains_key(&bsid) {
+            let what = format!("a layer 2 tunnel sends by SR policy {bsid}");
+            return Err(Refusal::new(what).remedy("`show sr l2-tunnels`, `set sr l2-tunnel`"));
+        }
         match self.steerings.first_into(engine, bsid) {
             Some(what) => Err(Refusal::new(format!("{what} is steered into SR policy {bsid}"))
                 .remedy(format!("sr steer del {what} via bsid {bsid}"))),

@@ -9,6 +9,10 @@ quiver_core::reasons! {
         Truncated = "truncated", "the packet is shorter than its headers say";
         /// Gone.
         NoPolicy = "no-policy", "the policy was deleted while the packet was under way";
+        /// Nothing said.
+        TunnelUnset = "tunnel-without-policy", "a frame for a layer 2 tunnel that has no policy for such (`set sr l2-tunnel`)";
+        /// Said so.
+        NotFlooded = "flood-off", "a flooded frame at a layer 2 tunnel that takes none (`set sr l2-tunnel IF flood off`)";
         /// Too many headers in front already.
         NoHeadroom = "no-headroom", "no room in the buffer for the segments and a layer 2 header";
         /// 16 bits.

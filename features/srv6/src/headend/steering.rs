@@ -105,7 +105,7 @@ fn refusal(what: &str, error: FibError) -> Refusal {
 }
 
 /// The path that follows a policy.
-fn path(policies: &Policies, bsid: Ipv6Addr, kind: Kind) -> Result<Path, Refusal> {
+pub(super) fn path(policies: &Policies, bsid: Ipv6Addr, kind: Kind) -> Result<Path, Refusal> {
     let lent = policies.own_table(kind).filter(|_| policies.lent.contains(&bsid));
     if let Some(table) = lent {
         return match kind {

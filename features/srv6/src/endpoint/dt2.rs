@@ -1,0 +1,291 @@
+//! End.DT2U (RFC 8986 §4.11): the inner frame comes into the bridge domain of a layer 2 tunnel as if received on it: its
+//! source is learned there, its destination looked up. End.DT2M (§4.12): it is flooded in that domain, but for ports that
+//! the SID's argument excludes. Nothing goes back into the core: tunnels are in one split-horizon group.
+
+use std::sync::Arc;
+
+use quiver_control::{Args, Refusal};
+use quiver_core::arc::DEVICE_INPUT;
+use quiver_core::node::NodeSpec;
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
+use quiver_tables::mac::FloodRequest;
+use quiver_wire::{EthernetHeader, Header, Ip6Header};
+
+use super::closer;
+use super::exposed::take_off;
+use super::inside::{ETHERNET, Inside, inside_if_plain};
+use super::line::{Line, Parts};
+use super::reasons::{Bad, LocalSidDrop};
+use super::ways::Ways;
+use crate::l2_tunnel::Tunnels;
+use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+
+/// The nodes of End.DT2U and End.DT2M.
+pub(crate) const NODE_U: &str = "sr-localsid-dt2u";
+pub(crate) const NODE_M: &str = "sr-localsid-dt2m";
+/// Bits of an argument at most.
+const ARGUMENT_BITS_MAX: u8 = 32;
+
+/// Where Arg.FE2 stands in a SID (RFC 9252 §6.3): behind the SID's prefix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Argument {
+    /// Bits of it; 0 when there is none.
+    bits: u8,
+    /// Bits behind it.
+    behind: u8,
+}
+
+impl Argument {
+    /// Behind a prefix of so many bits: `bits` of what is left, or, without that, all of it.
+    fn behind_prefix(prefix_bits: u8, bits: Option<u8>) -> Result<Argument, Refusal> {
+        let left = 128 - prefix_bits.min(128);
+        let bits = bits.unwrap_or(left);
+        if bits > left {
+            let what =
+                format!("behind a prefix of {prefix_bits} bits is no room for {bits} bits of argument");
+            return Err(Refusal::new(what).remedy("give the SID a shorter prefix"));
+        }
+        if bits > ARGUMENT_BITS_MAX {
+            let what = format!("an argument of {bits} bits is longer than {ARGUMENT_BITS_MAX}");
+            return Err(Refusal::new(what).remedy("say how many bits it has with `arg-fe2`"));
+        }
+        Ok(Argument { bits, behind: left - bits })
+    }
+
+    /// As a line has it.
+    fn word(self) -> u32 {
+        u32::from(self.bits) << 8 | u32::from(self.behind)
+    }
+
+    /// What the argument of an address is, by that word.
+    #[inline(always)]
+    fn read(word: u32, address: u128) -> u32 {
+        let (bits, behind) = (word >> 8 & 0x3f, word & 0x7f);
+        let mask = (1u64 << bits) - 1;
+        (address >> behind) as u32 & mask as u32
+    }
+}
+
+/// The split-horizon group that an argument excludes: that of the same number; 0 excludes none, and there is none above
+/// 255.
+#[inline(always)]
+fn excluded(argument: u32) -> u8 {
+    u8::try_from(argument).unwrap_or(0)
+}
+
+/// The control side of both.
+#[derive(Debug)]
+struct EndDt2 {
+    tunnel: InterfaceId,
+    /// End.DT2M: the bits of its argument, if they were said.
+    many: Option<Option<u8>>,
+}
+
+impl Behavior for EndDt2 {
+    fn words(&self, shown: &Shown<'_>) -> String {
+        let tunnel = shown.engine.interface_name(self.tunnel);
+        match self.many {
+            None => format!("end.dt2u {tunnel}"),
+            Some(None) => format!("end.dt2m {tunnel}"),
+            Some(Some(bits)) => format!("end.dt2m {tunnel} arg-fe2 {bits}"),
+        }
+    }
+
+    fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
+        let (name, argument) = match self.many {
+            None => (NODE_U, Argument::default()),
+            Some(bits) => (NODE_M, Argument::behind_prefix(place.prefix.len(), bits)?),
+        };
+        let node = engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?;
+        let parts = Parts { interface: self.tunnel.0, more: argument.word(), ..Parts::default() };
+        Ok(Held { node, words: parts.words() })
+    }
+
+    fn release(&mut self, _: &mut Engine) {}
+
+    fn names(&self, interface: InterfaceId) -> bool {
+        self.tunnel == interface
+    }
+}
+
+/// `sr-localsid-dt2u`, and `sr-localsid-dt2m` (`MANY`): a packet's part of it.
+pub struct DecapsulateToBridge<const MANY: bool> {
+    ways: Ways,
+}
+
+impl<const MANY: bool> DecapsulateToBridge<MANY> {
+    /// The inner frame is received on the tunnel.
+    #[inline(always)]
+    fn receive(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        at: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        let bytes = packet.length();
+        let index = if MANY {
+            let address = Ip6Header::overlay(packet.bytes()).map_or(0, Ip6Header::destination_bits);
+            FloodRequest { excluded: excluded(Argument::read(line.more(), address)) }.to_index()
+        } else {
+            0
+        };
+        take_off(packet, at)?;
+        if packet.segment_length() < EthernetHeader::LEN {
+            return Err(LocalSidDrop::InnerWrong.into());
+        }
+        let tunnel = line.interface();
+        let row = tally.interface(tunnel).ok_or(LocalSidDrop::NotConfigured)?;
+        if !row.up {
+            return Err(LocalSidDrop::InterfaceDown.into());
+        }
+        if !packet.turn() {
+            return Err(LocalSidDrop::Loop.into());
+        }
+        self.ways.good(line.0, bytes);
+        let counters = tally.interface_counters(tunnel);
+        counters.rx_packets.add(1);
+        counters.rx_bytes.add(packet.length() as u64);
+        packet.rx = tunnel;
+        packet.index = index;
+        packet.l2_bytes = 0;
+        packet.clear(PacketFlags::L2_GROUP.and(PacketFlags::NOTED));
+        packet.arc_restart();
+        Ok(row.first(DEVICE_INPUT, row.input))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let outcome = closer::last(packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+            true => self.receive(tally, line, upper.at, packet),
+            false => self.ways.upper(tally, line, upper, packet),
+        });
+        self.ways.settle(tally, line.0, outcome, bytes, packet)
+    }
+}
+
+impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
+    const NAME: &'static str = if MANY { NODE_M } else { NODE_U };
+    const SORTS: bool = true;
+    type Reason = LocalSidDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
+    }
+
+    /// Each packet is counted for its tunnel by itself, for only then its bytes are those of the frame.
+    fn expect(&self, _: &Context<'_>, _: InterfaceId, (): (), _: &[Packet]) -> Option<((), InterfaceId)> {
+        None
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
+        if (at == 0) | (protocol != ETHERNET) {
+            return self.closer(tally, packet);
+        }
+        let line = Line(self.ways.lines.line(packet.index));
+        match self.receive(tally, line, at, packet) {
+            Ok(next) => Ok(next),
+            bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+        }
+    }
+}
+
+/// The declaration of a node.
+pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>) -> NodeSpec {
+    let lines = lines.clone();
+    let help = match MANY {
+        true => "End.DT2M: inner frames are flooded in the bridge domain of a tunnel",
+        false => "End.DT2U: inner frames come into the bridge domain of a tunnel",
+    };
+    NodeSpec::stage(help, move |wiring| DecapsulateToBridge::<MANY> { ways: Ways::new(wiring, &lines) })
+        .describe(|record, names| {
+            let (bytes, rx, next) =
+                (record.packet_bytes, names.interface(record.rx), names.node(record.next));
+            let excluded = FloodRequest::from_index(record.index).map_or(0, |asked| asked.excluded);
+            let but = match excluded {
+                0 => String::new(),
+                group => format!(", not for split-horizon group {group}"),
+            };
+            format!("a frame of {bytes} bytes, received on {rx}{but}; to {next}")
+        })
+}
+
+/// The tunnel that a command names.
+fn tunnel(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    if engine.get::<Tunnels>().is_some_and(|tunnels| tunnels.has(id)) {
+        return Ok(id);
+    }
+    let what = format!("{} is no layer 2 tunnel", engine.interface_name(id));
+    Err(args.refuse("interface", what).remedy("`create sr l2-tunnel` makes one"))
+}
+
+fn make_u(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndDt2 { tunnel: tunnel(engine, args)?, many: None }))
+}
+
+fn make_m(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    Ok(Box::new(EndDt2 { tunnel: tunnel(engine, args)?, many: Some(args.optional("arg-fe2")?) }))
+}
+
+/// What the command knows.
+pub(crate) const KINDS: [Kind; 2] = [
+    Kind {
+        name: "end.dt2u",
+        syntax: "<interface>",
+        help: "inner frames come into the bridge domain of this layer 2 tunnel (`create sr l2-tunnel`), as if received on it",
+        words: &[],
+        example: "end.dt2u sr_l2_tunnel0",
+        make: make_u,
+    },
+    Kind {
+        name: "end.dt2m",
+        syntax: "<interface> [arg-fe2 <arg-fe2:1-32>]",
+        help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to the tunnels there, \
+               nor to ports of the split-horizon group whose number is the SID's argument: as many bits behind the \
+               prefix as arg-fe2 says, or all",
+        words: &[("arg-fe2", "bits of the argument behind the SID's prefix (Arg.FE2, RFC 8986 §4.12)")],
+        example: "end.dt2m sr_l2_tunnel0",
+        make: make_m,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_argument_is_read_where_it_stands_behind_the_prefix(prefix in 1u8..=128, bits in 0u8..=32, address: u128) {
+            match Argument::behind_prefix(prefix, Some(bits)) {
+                Ok(argument) => {
+                    let text = format!("{address:0128b}");
+                    let own = &text[usize::from(prefix)..usize::from(prefix + bits)];
+                    let expected = u32::from_str_radix(own, 2).unwrap_or(0);
+                    prop_assert_eq!(Argument::read(argument.word(), address), expected);
+                }
+                Err(_) => prop_assert!(prefix + bits > 128),
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_length_the_argument_is_all_that_is_behind_the_prefix() {
+        assert_eq!(Argument::behind_prefix(112, None).unwrap(), Argument { bits: 16, behind: 0 });
+        assert_eq!(Argument::behind_prefix(128, None).unwrap(), Argument { bits: 0, behind: 0 });
+        assert_eq!(Argument::behind_prefix(64, Some(16)).unwrap(), Argument { bits: 16, behind: 48 });
+        assert!(Argument::behind_prefix(64, None).is_err());
+        assert_eq!([0, 5, 255, 256, u32::MAX].map(excluded), [0, 5, 255, 0, 0]);
+    }
+}

@@ -1,0 +1,145 @@
+//! `sr-pl-l2-tunnel`: what a layer 2 tunnel sends goes by its policy for one station, or by one for many: that of the
+//! split-horizon group that the frame came from, or that of all others.
+
+use std::sync::Arc;
+
+use quiver_core::device::TxQueue;
+use quiver_core::epoch::PublishedSlots;
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_tables::GroupId;
+use quiver_tables::ip::IpTables;
+use quiver_tables::mac::Flooded;
+
+use crate::headend::{FRAME_BYTES_MIN, FRAME_NODES, HeadendDrop, flow_of_frame};
+
+/// The node.
+pub(super) const NODE: &str = "sr-pl-l2-tunnel";
+
+/// The policies of a tunnel as workers read them.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    /// For frames to one station.
+    pub unicast: Option<GroupId>,
+    /// For frames to many.
+    pub flood: Flood,
+    /// For frames to many that came by a port of a split-horizon group, in order.
+    pub by_group: Box<[(u8, Flood)]>,
+}
+
+/// What is done with frames to many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Flood {
+    /// As with frames to one station.
+    #[default]
+    AsUnicast,
+    /// They go by this policy.
+    By(GroupId),
+    /// They are not for this tunnel.
+    Off,
+}
+
+/// The policies of all tunnels, by interface.
+pub(super) type Published = PublishedSlots<Ways>;
+
+impl Ways {
+    /// The policy of a frame; refused is one that there is none for.
+    #[inline(always)]
+    fn of(&self, packet: &Packet) -> Result<GroupId, HeadendDrop> {
+        let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
+        let flood = match Flooded::from_index(packet.index) {
+            Some(Flooded { from_group }) => self.flood_from(from_group),
+            None if to_group => self.flood,
+            None => Flood::AsUnicast,
+        };
+        match flood {
+            Flood::By(group) => Ok(group),
+            Flood::AsUnicast => self.unicast.ok_or(HeadendDrop::TunnelUnset),
+            Flood::Off => Err(HeadendDrop::NotFlooded),
+        }
+    }
+
+    fn flood_from(&self, group: u8) -> Flood {
+        let found = self.by_group.binary_search_by_key(&group, |(known, _)| *known).ok();
+        found.and_then(|place| self.by_group.get(place)).map_or(self.flood, |(_, flood)| *flood)
+    }
+}
+
+/// `sr-pl-l2-tunnel`, a packet's part of it.
+pub struct TunnelL2 {
+    ways: Arc<Published>,
+    tables: Arc<IpTables>,
+    nodes: [NodeId; 2],
+}
+
+impl Stage for TunnelL2 {
+    const NAME: &'static str = NODE;
+    type Reason = HeadendDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let ways = self.ways.read(packet.tx.index(), tally.pass()).ok_or(HeadendDrop::TunnelUnset)?;
+        if packet.segment_length() < FRAME_BYTES_MIN {
+            return Err(HeadendDrop::Truncated);
+        }
+        let word = self.tables.groups.word(ways.of(packet)?);
+        let hop = match word.is_single() {
+            true => word.hop(),
+            false => self.tables.groups.choose(word, flow_of_frame(packet)),
+        };
+        if !self.nodes.contains(&hop.next) {
+            return Err(HeadendDrop::NoPolicy);
+        }
+        packet.index = hop.index;
+        Ok(hop.next)
+    }
+}
+
+/// The declaration of the node.
+pub(super) fn spec(ways: &Arc<Published>) -> NodeSpec {
+    let ways = ways.clone();
+    NodeSpec::stage("Finds the policy of a layer 2 tunnel that a frame goes by", move |wiring| TunnelL2 {
+        ways: ways.clone(),
+        tables: wiring.shared(),
+        nodes: FRAME_NODES.map(|name| wiring.node(name)),
+    })
+    .describe(|record, names| {
+        let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
+        format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
+    })
+}
+
+/// Sends to `sr-pl-l2-tunnel`.
+pub(super) struct TunnelTx(pub NodeId);
+
+impl TxQueue for TunnelTx {
+    fn transmit(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+        frame.set_all_next(self.0);
+    }
+
+    fn passes_on(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_to_many_go_by_the_policy_of_the_group_that_they_came_from() {
+        let by_group =
+            vec![(3, Flood::By(GroupId(33))), (7, Flood::Off), (9, Flood::AsUnicast)].into_boxed_slice();
+        let ways = Ways { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
+        let told = |group| match ways.flood_from(group) {
+            Flood::By(group) => group.0,
+            Flood::AsUnicast => 1,
+            Flood::Off => 0,
+        };
+        assert_eq!([0, 3, 7, 9, 255].map(told), [2, 33, 0, 1, 2]);
+    }
+}
