@@ -95,7 +95,7 @@ fn stations_of_two_routers_find_each_other_and_then_speak_by_one_policy() {
     let question = frame(BROADCAST, mac(1), 60);
     routers[0].send("e0", &question);
     assert_eq!(carry(&mut routers), 1);
-    assert_eq!(routers[0].sent("e1"), [question.clone()]);
+    assert_eq!(routers[0].sent("e1"), std::slice::from_ref(&question));
     assert_eq!(routers[1].sent("e0"), [question]);
     let answer = frame(mac(1), mac(2), 60);
     routers[1].send("e0", &answer);
@@ -227,7 +227,7 @@ fn tags_pass_as_they_are() {
     tagged.splice(12..12, [0x88, 0xa8, 0, 9, 0x81, 0, 0, 100]);
     routers[0].send("e0", &tagged);
     carry(&mut routers);
-    assert_eq!(routers[1].sent("e0"), [tagged.clone()]);
+    assert_eq!(routers[1].sent("e0"), [tagged]);
 }
 
 #[test]
@@ -265,6 +265,24 @@ fn a_vlan_of_a_tunnel_is_a_port_like_any_vlan() {
         1,
         "what the core sends is not for the core"
     );
+}
+
+#[test]
+fn a_tunnel_that_is_cross_connected_is_a_pseudowire() {
+    let mut routers = [edge(1, &[2], 2), edge(2, &[1], 1)];
+    routers[0].cli("set interface l2 xconnect e1 sr_l2_tunnel0");
+    routers[0].cli("set interface l2 xconnect sr_l2_tunnel0 e1");
+    for to in [BROADCAST, mac(9)] {
+        let sent = frame(to, mac(1), 100);
+        routers[0].send("e1", &sent);
+        carry(&mut routers);
+        assert_eq!(routers[1].sent("e0"), [sent]);
+        let back = frame(to, mac(2), 100);
+        routers[1].send("e0", &back);
+        carry(&mut routers);
+        assert_eq!(routers[0].sent("e1"), [back]);
+    }
+    assert!(routers[0].sent("e0").is_empty());
 }
 
 #[test]
@@ -426,6 +444,8 @@ fn a_tunnel_that_goes_takes_its_sids_along_and_lets_its_policies_go() {
     let mut router = edge(1, &[2, 3], 1);
     let shown = router.json("show sr l2-tunnels");
     assert_eq!(shown.as_array().map(Vec::len), Some(2), "{shown}");
+    assert_eq!(shown[0]["unicast"], "fc00:0:1::a2");
+    assert_eq!(shown[0]["flood"], "fc00:0:1::b2");
     router.cli("delete sr l2-tunnel sr_l2_tunnel0");
     assert_eq!(router.json("show sr localsids").as_array().map(Vec::len), Some(2));
     router.cli("sr policy del bsid fc00:0:1::a2");

@@ -16,6 +16,26 @@ NO_PORTS = ("delete sub-interface memif1/0.11", "delete sub-interface memif1/1.1
 
 BRIDGES = [
     Change(
+        "layer 2 tunnels made, bridged, sent by other policies and deleted, with their local SIDs",
+        cycle=(
+            "create sr l2-tunnel instance 7 unicast bsid fc00:77::b1",
+            "set interface state sr_l2_tunnel7 up",
+            "set interface l2 bridge sr_l2_tunnel7 7",
+            "sr localsid address fc00:77::d behavior end.dt2u sr_l2_tunnel7",
+            "sr localsid address fc00:77:0:d2::/64 behavior end.dt2m sr_l2_tunnel7 arg-fe2 16",
+            "set sr l2-tunnel sr_l2_tunnel7 flood bsid fc00:77::b1",
+            "set sr l2-tunnel sr_l2_tunnel7 flood group 5 off",
+            "delete sr l2-tunnel sr_l2_tunnel7",
+        ),
+        setup=(
+            *PORTS,
+            "set interface l2 bridge memif1/0.11 7",
+            "set sr encaps source addr fc00:77::1",
+            "sr policy add bsid fc00:77::b1 next fc00:78::d encap.red",
+        ),
+        teardown=("sr policy del bsid fc00:77::b1", *NO_PORTS, "create bridge-domain 7 del"),
+    ),
+    Change(
         "bridge domains made and deleted, with interfaces that come and go",
         cycle=(
             "create bridge-domain 7 mac-age 1",

@@ -29,8 +29,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new(
-            "set sr l2-tunnel <interface> (unicast (bsid <unicast-bsid:ip6> | del) \
-             | flood [group <group:1-255>] (bsid <flood-bsid:ip6> | off | del))",
+            "set sr l2-tunnel <interface> (<frames:'unicast'> (bsid <unicast-bsid:ip6> | del) \
+             | <frames:'flood'> [group <group:1-255>] (bsid <flood-bsid:ip6> | off | del))",
         )
         .group(GROUP)
         .help("Say which SR policies a layer 2 tunnel sends by")
@@ -95,7 +95,7 @@ fn tunnel(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = tunnel(engine, args)?;
-    let (which, bsid) = if args.has("unicast") {
+    let (which, bsid) = if args.get::<&str>("frames")? == "unicast" {
         (Which::Unicast, args.optional("unicast-bsid")?)
     } else {
         let group = args.optional("group")?;
@@ -133,7 +133,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let tunnels = engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter);
     for (id, tunnel) in tunnels.filter(|(id, _)| only.is_none_or(|only| only == *id)) {
         let up = engine.interface(id).is_some_and(|interface| interface.row().up);
-        let words = |which| tunnel.sends.get(&which).map(sends_words);
+        let words = |which| tunnel.sends.get(&which).map(shown);
         let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
         let row = row.cell(words(Which::Unicast)).cell(words(Which::Flood));
         row.cell(groups(tunnel));
@@ -141,10 +141,18 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none().table("l2-tunnels", table))
 }
 
+/// In a table: the policy's binding SID, or `off`.
+fn shown(sends: &Sends) -> String {
+    match sends {
+        Sends::By(policy) => policy.bsid.to_string(),
+        Sends::Off => "off".to_owned(),
+    }
+}
+
 /// What frames from single groups are sent by.
 fn groups(tunnel: &Tunnel) -> Option<String> {
     let single = tunnel.sends.iter().filter_map(|(which, sends)| match which {
-        Which::FloodFrom(group) => Some(format!("{group} {}", sends_words(sends))),
+        Which::FloodFrom(group) => Some(format!("{group} {}", shown(sends))),
         _ => None,
     });
     let all: Vec<String> = single.collect();

@@ -117,7 +117,10 @@ pub(super) fn spec(ways: &Arc<Published>) -> NodeSpec {
 pub(super) struct TunnelTx(pub NodeId);
 
 impl TxQueue for TunnelTx {
-    fn transmit(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
+    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        // Who sends to a port need not say so in each packet.
+        let tx = cx.tx;
+        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
         frame.set_all_next(self.0);
     }
 
