@@ -120,6 +120,16 @@ def test_the_forwarders_own_stalls_count_but_not_while_its_configuration_changes
     assert evidence.forwarder == Stalls(1, 0.004, 0.004)
 
 
+def test_a_forwarder_that_tells_no_stalls_has_those_of_the_generator() -> None:
+    long = Stalls(1, 0.01, 0.01)
+    quiet = HostWatch(Bridge(8_192, 2), None)
+    assert quiet.end(trial(stalls=long), TrialRequest(1.0, 8e6), NDR_PDR).harm.lost_share > 0.0
+    # One that tells is believed: at this load it passes what a stall of the generator delayed.
+    telling = watch(Stalling(Stalls()))
+    telling.end(trial(1.2e7), TrialRequest(1.0, 1.2e7), NDR_PDR)
+    assert telling.end(trial(7e6, stalls=long), TrialRequest(1.0, 7e6), NDR_PDR).disturbs == ()
+
+
 def test_a_trial_is_repeated_where_another_has_a_chance_to_be_left_alone() -> None:
     repeats = Repeats(each=2, extra_share=0.5)
     for _ in range(4):

@@ -197,7 +197,9 @@ class HostWatch:
         forwarder = self._forwarder.stalls() if self._forwarder is not None else None
         # A change stops the workers on purpose: that is what its trial measures.
         counted = None if isinstance(request, ChangeRequest) else forwarder
-        harm = self._bridge.harm(trial, trial.stalls, counted, self._proven_pps)
+        # One that does not tell stands on the same host: its core is away about as long as the generator's.
+        taken_for = trial.stalls if self._forwarder is None and not self._simulated else counted
+        harm = self._bridge.harm(trial, trial.stalls, taken_for, self._proven_pps)
         # What a trial before this one passed on shows what the forwarder bears.
         self._proven_pps = max(self._proven_pps, trial.received_pps)
         why = _words(harm, trial.stalls, counted)
