@@ -60,9 +60,11 @@ def trends(
     left_out: dict[tuple[str, str], int] = {}
     for results in stored:
         machine = f"{results.host.cpu}, {results.host.cpus} CPUs"
-        for cell in (cell for cell in cells(results) if not cell.is_twin):
+        measured = [cell for cell in cells(results) if not cell.is_twin]
+        for cell in measured:
             key = (cell.key, machine)
-            titles[key] = cell.title
+            # A cell alone may be titled by its build, which is another one in each result.
+            titles[key] = cell.title if len(measured) > 1 else results.title
             series = cell.series(metric)
             values = (*series.kept, *(one.value for one in series.apart)) if marked else series.kept
             summary = summarize(values) if values else None

@@ -71,10 +71,10 @@ def trend(
         say(f"{one.title}: {len(one.points)} results, {one.left_out} left out, {len(sentences)} changes")
         for sentence in sentences:
             say(f"  {sentence}")
-    say(f"report  {_trend_page(found, metric, out)}")
+    say(f"report  {_trend_page(found, metric, out, marked=marked)}")
 
 
-def _trend_page(found: list[Trend], metric: str, out: Path) -> Path:
+def _trend_page(found: list[Trend], metric: str, out: Path, *, marked: bool) -> Path:
     figures = [
         Figure(
             f"trend-{number}",
@@ -86,7 +86,8 @@ def _trend_page(found: list[Trend], metric: str, out: Path) -> Path:
         for number, one in enumerate(found, 1)
     ]
     page = out / "trend.html"
-    words = "Each point is a stored result: the mean of its runs that count, with the 95 % interval."
+    runs = "all its runs, marked ones too (--marked)" if marked else "its runs that count"
+    words = f"Each point is a stored result: the mean of {runs}, with the 95 % interval."
     write_whole(page, render_figures(f"{METRICS[metric].title} over commits", words, figures))
     for one in figures:
         write_whole(out / f"{one.key}.csv", figure_csv(one.spec))
