@@ -82,9 +82,9 @@ def test_both_edges_answer_in_the_table_of_the_customer(
     reach(site, address)
     assert hops(site, address) == [*edges, address]
     assert answers(ping(site, edges[1])) == 3
-    nowhere, length = ("10.2.7.7", 24) if "." in address else ("2001:db8:b7::7", 64)
+    nowhere, length = ("10.2.7.7", 32) if "." in address else ("2001:db8:b7::7", 128)
     routers[0].ctl(
-        f"sr steer l3 {nowhere}/{length} via bsid fc00:0:1::b{4 if length == 24 else 6} fib-table 10"
+        f"sr steer l3 {nowhere}/{length} via bsid fc00:0:1::b{4 if length == 32 else 6} fib-table 10"
     )
     said = ping(site, nowhere, "-W", "1", count=1)
     assert f"From {edges[1]}" in said, said

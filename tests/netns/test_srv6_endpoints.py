@@ -276,10 +276,10 @@ def test_large_packets_get_segments_that_come_in_by_a_tap(taps: Network, family:
     try:
         for side, address, last in zip(net.sides, INNER[family], OUT, strict=True):
             way = f"via {side.address(family)} {side.interface}"
-            # IPv6 packets end at Linux, IPv4 packets at a SID of the router.
-            end = last if family == 6 else own
+            # IPv6 packets end at Linux, IPv4 packets at SIDs of the router.
+            path = f"next {last}" if family == 6 else f"next fc00:0:1::e next {own}"
             configure(f"""ip route add {address}/{length} table 10 {way}
-                sr policy add bsid fc00:0:1::b{side.subnet} next fc00:0:1::e next {end} encap
+                sr policy add bsid fc00:0:1::b{side.subnet} {path} encap
                 sr steer l3 {address}/{length} via bsid fc00:0:1::b{side.subnet}""")
         with local_sids(net, f"{own} behavior end.dt{family} 10", "fc00:0:1::e behavior end"):
             for side, to in zip(net.sides, reversed(INNER[family]), strict=True):
