@@ -13,7 +13,7 @@ const FRAMES_PER_CASE: usize = 96;
 /// Ports of the router.
 const PORTS: usize = 10;
 /// One of every behaviour. Seeds are sent to the addresses of these, whatever they were made for.
-const SIDS: [(&str, &str); 36] = [
+const SIDS: [(&str, &str); 38] = [
     ("fc00:0:1::1", "end"),
     ("fc00:0:1::2", "end psp usp usd"),
     ("fc00:0:1::3", "end.t 10 psp usd"),
@@ -26,6 +26,8 @@ const SIDS: [(&str, &str); 36] = [
     ("fc00:0:1::a", "end.dt46 10"),
     ("fc00:0:1::b", "end.dx2 e2"),
     ("fc00:0:1::c", "end.dx2v 7"),
+    ("fc00:0:1::d", "end.dt2u sr_l2_tunnel0"),
+    ("fc00:0:1:d2::/64", "end.dt2m sr_l2_tunnel0 arg-fe2 16"),
     ("fc00:0:1::20", "end.as nh 10.0.3.2 oif e3 iif e3 src fc00::1 next fc00:0:5::5 next fc00:0:9::9"),
     ("fc00:0:1::21", "end.as nh 2001:db8:3::2 oif e3 iif e3 src fc00::1 next fc00:0:5::5 reduced"),
     ("fc00:0:1::22", "end.as oif e4 iif e4 src fc00::1 next fc00:0:9::9"),
@@ -68,6 +70,17 @@ const STEERED: [&str; 6] = [
     "sr steer l3 192.0.3.0/24 via bsid fc00:1::d1",
     "sr steer l3 192.0.4.0/24 via bsid fc00:1::d2",
 ];
+/// A bridge domain of a layer 2 tunnel, whose frames go round to its own SID and by a policy, and the router itself.
+const BRIDGED: [&str; 8] = [
+    "sr policy add bsid fc00:0:1::b5 next fc00:0:1::d encap.red",
+    "create sr l2-tunnel unicast bsid fc00:0:1::b5 flood bsid fc00:0:1::b1",
+    "set interface state sr_l2_tunnel0 up",
+    "set interface l2 bridge sr_l2_tunnel0 1",
+    "create loopback interface instance 0",
+    "set interface l2 bridge loop0 1 bvi",
+    "set interface ip address loop0 10.0.99.1/24",
+    "set interface state loop0 up",
+];
 
 fn router() -> Router {
     let mut router = Router::new(&[
@@ -100,6 +113,9 @@ fn router() -> Router {
     router.cli("sr vlan-table add 7 untagged e1");
     router.cli("sr vlan-table add 7 vlan 100 e2");
     for line in POLICIES.iter().chain(&STEERED) {
+        router.cli(line);
+    }
+    for line in BRIDGED {
         router.cli(line);
     }
     for (sid, behavior) in SIDS {
