@@ -38,6 +38,7 @@ pub fn all() -> Vec<Path> {
     let two = "sr policy add bsid fd00::1 next fc00::1 next fc00::2 encap";
     let reduced = "sr policy add bsid fd00::1 next fc00::1 next fc00::2 encap.red";
     let insert = "sr policy add bsid fd00::1 next fc00::1 next fc00::2 insert";
+    let (key, signed) = ("sr hmac key 7 algo sha256 secret correct-horse", format!("{insert} hmac 7"));
     let steer6 = "sr steer l3 2001:db8::/128 via bsid fd00::1";
     let steer4 = "sr steer l3 20.0.0.0/32 via bsid fd00::1";
     let frames = "sr steer l2 bench0 via bsid fd00::1";
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Path> {
         with("srv6-hencaps-v4-2", Work::Encapsulate4, four, &[two, steer4]),
         with("srv6-hencaps-l2", Work::EncapsulateFrames, Packets::Any, &[two, frames]),
         with("srv6-hinsert", Work::Encapsulate6, six, &[insert, steer6]),
+        with("srv6-hinsert-hmac", Work::Encapsulate6, six, &[key, &signed, steer6]),
         many(MANY),
     ]
 }

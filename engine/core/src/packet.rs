@@ -290,6 +290,51 @@ impl Packet {
         true
     }
 
+    /// Put two headers in front: one of `count` bytes that `blocks` hold right-aligned, and before it one of
+    /// `outer_count` bytes that `outer` holds right-aligned. Bytes before them that are headroom may be written.
+    /// False (and nothing changes) without headroom.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_two<const BLOCKS: usize>(
+        &mut self,
+        blocks: &[[u8; 32]; BLOCKS],
+        count: usize,
+        outer: &[u8; 32],
+        outer_count: usize,
+    ) -> bool {
+        debug_assert!(count <= size_of_val(blocks) && outer_count <= outer.len());
+        if self.headroom() < size_of_val(blocks) + outer.len() {
+            return self.push_two_exactly(blocks.as_flattened(), count, outer, outer_count);
+        }
+        // SAFETY: so many bytes of headroom lie in front of the data.
+        unsafe {
+            self.data().sub(size_of_val(blocks)).cast::<[[u8; 32]; BLOCKS]>().write_unaligned(*blocks);
+        }
+        // SAFETY: as above: the first header is at most as long as its blocks.
+        unsafe { self.data().sub(count + outer.len()).cast::<[u8; 32]>().write_unaligned(*outer) };
+        self.grow_front(count + outer_count);
+        true
+    }
+
+    /// As [`push_two`](Self::push_two), where there is little headroom.
+    #[cold]
+    #[inline(never)]
+    fn push_two_exactly(&mut self, inner: &[u8], count: usize, outer: &[u8; 32], outer_count: usize) -> bool {
+        let (Some(inner_from), Some(outer_from)) =
+            (inner.len().checked_sub(count), outer.len().checked_sub(outer_count))
+        else {
+            return false;
+        };
+        let both = count + outer_count;
+        if !self.push(both) {
+            return false;
+        }
+        let (first, second) = self.bytes_mut()[..both].split_at_mut(outer_count);
+        first.copy_from_slice(&outer[outer_from..]);
+        second.copy_from_slice(&inner[inner_from..]);
+        true
+    }
+
     /// Room behind the bytes of an unchained packet.
     #[inline]
     pub fn tailroom(&self, data_bytes: usize) -> usize {
@@ -470,6 +515,30 @@ mod tests {
             assert!(packet.push_blocks(&blocks, count));
             assert_eq!(packet.bytes(), [&header[..], b"behind"].concat());
             assert!(!packet.push_blocks(&[[0; 32]; 9], 257));
+            cache.free(packet);
+        }
+    }
+
+    #[test]
+    fn two_headers_go_in_front_at_once_with_much_headroom_and_with_little() {
+        let mut cache = cache();
+        let outer: [u8; 32] = std::array::from_fn(|at| at as u8);
+        let counts = [40, 80, 96].into_iter();
+        for (count, room) in counts.flat_map(|count| [0, 140, 250 - count].map(|room| (count, room))) {
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(b"behind", &mut cache) && packet.push(room));
+            packet.bytes_mut()[..room].fill(7);
+            let before = packet.bytes().to_vec();
+            let header: Vec<u8> = (0..count as u8).collect();
+            let mut blocks = [[0; 32]; 3];
+            blocks.as_flattened_mut()[96 - count..].copy_from_slice(&header);
+            for outer_count in [14, 18] {
+                let fits = packet.headroom() >= count + outer_count;
+                assert_eq!(packet.push_two(&blocks, count, &outer, outer_count), fits);
+                let expected = [&outer[32 - outer_count..], &header, &before].concat();
+                assert_eq!(packet.bytes(), if fits { &expected } else { &before });
+                assert!(!fits || packet.pull(count + outer_count));
+            }
             cache.free(packet);
         }
     }

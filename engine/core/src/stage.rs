@@ -124,7 +124,7 @@ pub trait Stage: Send + 'static {
     }
 
     /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. As the last
-    /// stage behind a look-up it is told of a block of packets before the first of them is decided about.
+    /// stage behind a look-up it is told of packets some places before they are decided about.
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         let _ = packet;

@@ -28,6 +28,8 @@ pub const STAGES_MAX: usize = 8;
 pub(crate) const OUTPUTS_MAX: usize = 2;
 /// Packets whose headers are checked before the first of them is looked up.
 const BLOCK: usize = 64;
+/// How many packets ahead a last stage asks for what it will read ([`Stage::ahead`]).
+const TAIL_AHEAD: usize = 16;
 
 /// The nodes of a superblock by their places in it.
 type Ids = [NodeId; STAGES_MAX];
@@ -365,10 +367,16 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
                 elsewhere |= next.0 ^ tail_id.0;
             }
             if elsewhere == 0 {
-                packets.iter().for_each(|packet| tail.ahead(packet));
-                for (packet, next) in packets.iter_mut().zip(next) {
-                    *next = decide(tail, tally, self.tail, packet);
-                    bytes += packet.segment_length() as u64;
+                packets.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
+                let mut rest = packets;
+                for next in next.chunks_mut(TAIL_AHEAD) {
+                    let (now, later) = rest.split_at_mut(rest.len().min(TAIL_AHEAD));
+                    later.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
+                    for (packet, next) in now.iter_mut().zip(next) {
+                        *next = decide(tail, tally, self.tail, packet);
+                        bytes += packet.segment_length() as u64;
+                    }
+                    rest = later;
                 }
                 return bytes;
             }

@@ -14,6 +14,8 @@ use crate::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid, prefetch};
 pub const BLOCK_BYTES: usize = 32;
 /// Blocks of a row.
 const BLOCKS: usize = 7;
+/// Blocks of the shortest header: with what is before them, two cache lines, and moved in two pieces.
+pub const BLOCKS_MIN: usize = 3;
 /// The longest header, in bytes.
 pub const HEADER_BYTES_MAX: usize = BLOCKS * BLOCK_BYTES;
 /// Words of a row that are its owner's.
@@ -41,7 +43,10 @@ unsafe impl ZeroValid for HeaderRow {}
 impl HeaderRow {
     fn new(header: &[u8], words: [u32; ROW_WORDS]) -> HeaderRow {
         assert!(header.len() <= HEADER_BYTES_MAX, "a header of {} bytes", header.len());
-        let blocks = header.len().div_ceil(BLOCK_BYTES);
+        let blocks = match header.len() {
+            0 => 0,
+            length => length.div_ceil(BLOCK_BYTES).max(BLOCKS_MIN),
+        };
         let mut row = HeaderRow {
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -72,6 +77,12 @@ impl HeaderRow {
     #[inline(always)]
     pub fn blocks(&self) -> &[[u8; BLOCK_BYTES]] {
         &self.header[..usize::from(self.blocks).min(BLOCKS)]
+    }
+
+    /// The same, when they are as few as any header has.
+    #[inline(always)]
+    pub fn few_blocks(&self) -> Option<&[[u8; BLOCK_BYTES]; BLOCKS_MIN]> {
+        if usize::from(self.blocks) == BLOCKS_MIN { self.header.first_chunk() } else { None }
     }
 
     /// The header without what stands before it.
@@ -191,7 +202,9 @@ mod tests {
             let header: Vec<u8> = (1..=length as u8).collect();
             let row = HeaderRow::new(&header, [1, 2, 3]);
             assert_eq!(row.header(), header);
-            assert_eq!(row.blocks().len(), length.div_ceil(BLOCK_BYTES));
+            let blocks = length.div_ceil(BLOCK_BYTES);
+            assert_eq!(row.blocks().len(), if length == 0 { 0 } else { blocks.max(BLOCKS_MIN) });
+            assert_eq!(row.few_blocks().is_some(), (1..=96).contains(&length));
             assert_eq!(row.blocks().as_flattened().last().copied(), header.last().copied());
             assert_eq!([0, 1, 2].map(|place| row.word(place)), [1, 2, 3]);
         }

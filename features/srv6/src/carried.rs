@@ -56,7 +56,8 @@ impl Carried for Ip6 {
     #[inline(always)]
     fn facts(bytes: &[u8]) -> Option<Facts> {
         let header = Ip6Header::overlay(bytes)?;
-        let is_local = header.source_bits() >> 118 == 0xfe80 >> 6;
+        // fe80::/10, by its first two bytes alone.
+        let is_local = (header.source_bits() >> 112) as u16 & 0xffc0 == 0xfe80;
         Some(Facts { class: header.traffic_class(), hops: header.hop_limit(), is_local })
     }
 

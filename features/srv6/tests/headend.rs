@@ -266,6 +266,7 @@ fn what_is_refused_changes_nothing() {
         ("sr policy add bsid 2001:db8:a::1 next fc00:0:2::1", "address of the router"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 fib-table 9", "9"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 hmac 9", "no HMAC key 9"),
+        ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 insert hmac 9", "no HMAC key 9"),
         ("sr policy mod bsid fc00:0:1::b9 add sl next fc00:0:2::1", "no SR policy"),
         ("sr policy mod bsid fc00:0:1::b1 del sl index 0", "the last one"),
         ("sr policy mod bsid fc00:0:1::b1 mod sl index 5 weight 2", "no segment list 5"),
@@ -329,4 +330,31 @@ fn a_policy_that_changes_for_ever_leaves_no_rows_behind() {
     assert_eq!(router.sent("e1").len(), 1);
     router.cli("sr steer del l3 2001:db8:b::/48");
     router.cli("sr policy del bsid fc00:0:1::b1");
+}
+
+#[test]
+fn what_is_inserted_is_signed_for_every_packet_by_its_source() {
+    for (form, text) in [("insert", ""), ("insert.red", ""), ("insert", " linux"), ("insert.red", " linux")] {
+        let key = format!("sr hmac key 7 algo sha256 secret horse{text}");
+        let mut router = router();
+        router.cli(&key);
+        router
+            .cli(&format!("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 next fc00:0:3::1 {form} hmac 7"));
+        router.cli("sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1");
+        let mut other = self::router();
+        other.cli(&key);
+        other.cli("sr localsid address fc00:0:2::1 behavior end");
+        other.cli("set sr hmac-policy e0 required");
+        for (number, source) in ["2001:db8:a::2", "2001:db8:a::7"].into_iter().enumerate() {
+            router.send("e0", &ip6(source, TO6, 1, 100));
+            let mut frame = router.sent("e1").remove(0);
+            frame[..6].copy_from_slice(&[2, 0xfe, 0, 0, 0, 0]);
+            assert_eq!(sent_to(&mut other, &frame), ["fc00:0:3::1"], "{form}{text}");
+            assert_eq!(other.count("sr-hmac-input", "hmac-verified"), number as u64 + 1);
+            frame[14 + 23] ^= 1; // the source
+            assert!(sent_to(&mut other, &frame).is_empty());
+            assert_eq!(other.count("sr-hmac-input", "hmac-wrong"), number as u64 + 1);
+        }
+        assert!(router.refused("sr hmac key del 7").contains("signs with"));
+    }
 }

@@ -1,6 +1,8 @@
 //! `sr-pl-rewrite-b-encaps`, `sr-pl-rewrite-b-insert`: what packets to a binding SID meet (End.B6.Encaps and its reduced
 //! form: RFC 8986 §4.13, §4.14; End.B6.Insert and its: draft-filsfils-spring-srv6-net-pgm-insertion §4).
 
+use std::sync::Arc;
+
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
@@ -11,6 +13,7 @@ use quiver_wire::IpProtocol;
 use super::Rows;
 use super::encaps::{Encaps, Hop};
 use super::insert::{Insert, Last};
+use super::keys::KeyTable;
 use super::reasons::HeadendDrop;
 use super::words;
 use crate::carried::Carried;
@@ -129,11 +132,11 @@ pub(super) fn encaps_spec(rows: &Rows) -> NodeSpec {
 }
 
 /// The declaration of `sr-pl-rewrite-b-insert`.
-pub(super) fn insert_spec(rows: &Rows) -> NodeSpec {
-    let rows = rows.clone();
+pub(super) fn insert_spec(rows: &Rows, keys: &Arc<KeyTable>) -> NodeSpec {
+    let (rows, keys) = (rows.clone(), keys.clone());
     NodeSpec::stage(
         "Binding SIDs: an SRH with the policy's segments before the packet's own",
-        move |wiring| BindingInsert { insert: Insert::new(wiring, &rows), ends: Ends::new(wiring) },
+        move |wiring| BindingInsert { insert: Insert::new(wiring, &rows, &keys), ends: Ends::new(wiring) },
     )
     .describe(words::describe)
 }

@@ -47,7 +47,7 @@ pub(super) fn register(registry: &mut Registry) {
         .word("encap.red", "the same, reduced (H.Encaps.Red, H.Encaps.L2.Red, End.B6.Encaps.Red)")
         .word("insert", "an SRH in the IPv6 packet itself (H.Insert, End.B6.Insert)")
         .word("insert.red", "the same, reduced (H.Insert.Red, End.B6.Insert.Red)")
-        .word("hmac", "sign the SRH with this key (`sr hmac key`)")
+        .word("hmac", "sign the SRH with this key (`sr hmac key`): what is inserted for every packet anew, which is slow")
         .example("sr policy add bsid fc00:0:f::1 next fc00:0:1::1 next fc00:0:2::6 encap")
         .example("sr policy add bsid fc00:0:f::2 next fc00:0:2::6 fib-table 10 encap.red")
         .run(add),
@@ -126,10 +126,6 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let word = Behavior::WORDS.iter().find(|(word, _)| args.has(word));
     let behavior = word.map_or(Behavior::WORDS[0].1, |(_, behavior)| *behavior);
     let hmac = args.optional("hmac")?;
-    if hmac.is_some() && matches!(behavior, Behavior::Insert(_)) {
-        let what = "an inserted SRH is not signed: it would have to be for every packet anew";
-        return Err(args.refuse("hmac", what).remedy("leave it out, or take encap"));
-    }
     let new = New { behavior, spray: args.has("spray"), table, hmac, list: wanted(args)? };
     engine.with(|engine, policies: &mut Policies| policies.add(engine, bsid, new))?;
     Ok(Output::none())

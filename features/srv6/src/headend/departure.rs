@@ -6,12 +6,12 @@ use std::sync::Arc;
 use quiver_core::node::Wiring;
 use quiver_core::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
-use quiver_tables::ip::IpTables;
+use quiver_tables::ip::{IpFamily, IpTables, flow_hash};
 use quiver_tables::{Adjacency, HeaderRow, Hop, WorkerHeaderRows};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::reasons::HeadendDrop;
-use super::rows::Words;
+use super::rows::{NEXT_HEADER_PLACE, SRH_PLACE, Words};
 use crate::carried::flow_label;
 
 /// The longest payload of an IPv6 packet, in bytes.
@@ -37,6 +37,50 @@ pub(super) struct About {
     pub protocol: IpProtocol,
 }
 
+/// Put a row's header in front of a packet, and before it that of the link by which an adjacency leads straight out.
+/// Returns how long the latter is.
+#[inline(always)]
+pub(super) fn push(
+    row: &HeaderRow,
+    adjacency: &Adjacency,
+    packet: &mut Packet,
+) -> Result<usize, HeadendDrop> {
+    let (outer, before) = (adjacency.rewrite_field(), adjacency.rewrite_len());
+    let done = match row.few_blocks() {
+        Some(blocks) => packet.push_two(blocks, row.header_len(), outer, before),
+        None => packet.push_blocks(row.blocks(), row.header_len()) && packet.push_block32(outer, before),
+    };
+    if !done {
+        return Err(HeadendDrop::NoHeadroom);
+    }
+    Ok(before)
+}
+
+/// A packet that has all its headers leaves by an adjacency.
+#[inline(always)]
+pub(super) fn leave(adjacency: &Adjacency, packet: &mut Packet) -> NodeId {
+    packet.l2_bytes = 0;
+    packet.tx = adjacency.tx;
+    adjacency.output
+}
+
+/// Bytes of an IPv6 header and of what is behind it at least: an SRH, or a packet without one in front.
+const FRONT_BYTES: usize = Ip6Header::LEN + 8;
+
+/// Write what a row's header says of a packet, which is `total` bytes long with it.
+#[inline(always)]
+fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, about: About) -> Result<(), HeadendDrop> {
+    let bytes: &mut [u8; FRONT_BYTES] = bytes.first_chunk_mut().ok_or(HeadendDrop::Truncated)?;
+    bytes[if words.has_srh() { SRH_PLACE } else { NEXT_HEADER_PLACE }] = about.protocol.0;
+    let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
+    header.set_class_and_flow(about.class, flow_label(about.hash));
+    header.set_payload_length((total - Ip6Header::LEN) as u16);
+    if words.propagates_hop_limit() {
+        header.set_hop_limit(about.hops);
+    }
+    Ok(())
+}
+
 impl Departure {
     pub fn new(wiring: &Wiring<'_>, rows: &[Arc<WorkerHeaderRows>]) -> Departure {
         Departure {
@@ -53,6 +97,14 @@ impl Departure {
     #[inline(always)]
     pub fn hop(&self, row: &HeaderRow, hash: u32) -> Hop {
         self.tables.groups.resolve(Words(row).group(), hash)
+    }
+
+    /// The same, where nothing but the choice of the way needs the flow's hash.
+    #[inline(always)]
+    pub fn hop_for<F: IpFamily>(&self, row: &HeaderRow, packet: &mut Packet) -> Hop {
+        let groups = &self.tables.groups;
+        let word = groups.word(Words(row).group());
+        if word.is_single() { word.hop() } else { groups.choose(word, flow_hash::<F>(packet)) }
     }
 
     /// The adjacency of a hop that leads straight out. Of others it means nothing.
@@ -93,20 +145,29 @@ impl Departure {
             return Err(HeadendDrop::NoHeadroom);
         }
         let total = length + row.header_len();
-        let words = Words(row);
-        let bytes = packet.bytes_mut();
-        if let Some(next) = bytes.get_mut(words.next_header_place()) {
-            *next = about.protocol.0;
-        }
-        let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
-        header.set_class_and_flow(about.class, flow_label(about.hash));
-        header.set_payload_length((total - Ip6Header::LEN) as u16);
-        if words.propagates_hop_limit() {
-            header.set_hop_limit(about.hops);
-        }
+        fill(Words(row), packet.bytes_mut(), total, about)?;
         packet.l2_bytes = 0;
         row.count(total);
         Ok(())
+    }
+
+    /// Put a row's header in front of a packet of so many bytes, count it for the row, and send it out by an
+    /// adjacency that leads straight.
+    #[inline(always)]
+    pub fn put_straight(
+        &self,
+        row: &HeaderRow,
+        adjacency: &Adjacency,
+        packet: &mut Packet,
+        length: usize,
+        about: About,
+    ) -> Result<NodeId, HeadendDrop> {
+        let before = push(row, adjacency, packet)?;
+        let total = length + row.header_len();
+        let bytes = packet.bytes_mut().get_mut(before..).ok_or(HeadendDrop::Truncated)?;
+        fill(Words(row), bytes, total, about)?;
+        row.count(total);
+        Ok(leave(adjacency, packet))
     }
 
     /// Out by an adjacency that leads straight.

@@ -114,13 +114,12 @@ impl<F: Inner> Stage for Encaps<F> {
             & (length + row.header_len() <= usize::from(adjacency.mtu_bytes))
             & self.departure.is_straight(hop)
             & (row.header_len() != 0);
-        let Some((class, hops)) = F::plain(packet.bytes()).filter(|_| plain) else {
+        let stepped = if plain { F::step(packet.bytes_mut()) } else { None };
+        let Some((class, hops)) = stepped else {
             return self.closer(tally, packet, Hop::ToCount, |_| ());
         };
-        F::count_hop(packet.bytes_mut());
-        let about = About { class, hops: hops - 1, hash, protocol: F::PROTOCOL };
-        self.departure.put(row, packet, length, about)?;
-        self.departure.straight(adjacency, packet)
+        let about = About { class, hops, hash, protocol: F::PROTOCOL };
+        self.departure.put_straight(row, adjacency, packet, length, about)
     }
 }
 

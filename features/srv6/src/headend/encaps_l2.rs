@@ -156,8 +156,7 @@ impl LookUp for EncapsL2 {
         if !plain {
             return self.closer(packet);
         }
-        self.departure.put(row, packet, length, EncapsL2::about(hash))?;
-        self.departure.straight(adjacency, packet)
+        self.departure.put_straight(row, adjacency, packet, length, EncapsL2::about(hash))
     }
 }
 

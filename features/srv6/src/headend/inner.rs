@@ -11,11 +11,16 @@ pub trait Inner: Carried {
     /// The node that encapsulates it.
     const NODE: &'static str;
 
-    /// Traffic class and hops left, when it may be forwarded without a closer look.
+    /// One hop less to live, and the traffic class and the hops left; nothing (and nothing changes) when it may not be
+    /// forwarded without a closer look.
     #[inline(always)]
-    fn plain(bytes: &[u8]) -> Option<(u8, u8)> {
+    fn step(bytes: &mut [u8]) -> Option<(u8, u8)> {
         let facts = Self::facts(bytes)?;
-        ((facts.hops > 1) & !facts.is_local).then_some((facts.class, facts.hops))
+        if (facts.hops <= 1) | facts.is_local {
+            return None;
+        }
+        Self::count_hop(bytes);
+        Some((facts.class, facts.hops - 1))
     }
 
     /// What its sender hears when it may not be forwarded, which is counted.

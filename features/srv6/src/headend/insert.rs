@@ -1,6 +1,8 @@
 //! `sr-pl-rewrite-insert`: an IPv6 packet gets an SRH of its own behind its header (H.Insert, H.Insert.Red:
 //! draft-filsfils-spring-srv6-net-pgm-insertion §3). The last segment is the destination that it had.
 
+use std::sync::Arc;
+
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
@@ -12,9 +14,10 @@ use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::Rows;
-use super::departure::Departure;
+use super::departure::{Departure, leave, push};
 use super::encaps::Hop;
 use super::inner::Inner;
+use super::keys::{self, KeyTable};
 use super::reasons::HeadendDrop;
 use super::rows::{LAST_SEGMENT, NEXT_HEADER_PLACE, SRH_PLACE, Words};
 use super::words;
@@ -36,43 +39,24 @@ pub(super) enum Last {
 pub struct Insert {
     departure: Departure,
     error: NodeId,
+    keys: Arc<KeyTable>,
 }
 
 impl Insert {
-    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows) -> Insert {
-        Insert { departure: Departure::new(wiring, rows), error: wiring.node(Ip6::ERROR_NODE) }
+    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows, keys: &Arc<KeyTable>) -> Insert {
+        let departure = Departure::new(wiring, rows);
+        Insert { departure, error: wiring.node(Ip6::ERROR_NODE), keys: keys.clone() }
     }
 
-    /// Put the SRH behind the IPv6 header, whose next header is not that of hop-by-hop options.
-    #[inline(always)]
-    fn put(row: &HeaderRow, packet: &mut Packet, length: usize) -> Result<(), HeadendDrop> {
-        let saved: [u8; Ip6Header::LEN] = *packet.bytes().first_chunk().ok_or(HeadendDrop::Truncated)?;
-        let old = *Ip6Header::overlay(&saved).ok_or(HeadendDrop::Truncated)?;
-        if !(packet.pull(Ip6Header::LEN) && packet.push_blocks(row.blocks(), row.header_len())) {
-            return Err(HeadendDrop::NoHeadroom);
-        }
-        let bytes = packet.bytes_mut();
-        if let Some(next) = bytes.get_mut(SRH_PLACE) {
-            *next = old.next_header().0;
-        }
-        if let Some(last) = bytes.get_mut(LAST_SEGMENT) {
-            last.copy_from_slice(&old.destination().octets());
-        }
-        let total = length + row.header_len() - Ip6Header::LEN;
-        // The row's header lends its destination, the first segment.
-        let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
-        let first = header.destination();
-        *header = old;
-        header.set_destination(first);
-        header.set_next_header(IpProtocol::ROUTING);
-        header.set_payload_length((total - Ip6Header::LEN) as u16);
-        packet.l2_bytes = 0;
-        row.count(total);
-        Ok(())
-    }
-
-    /// The same behind hop-by-hop options, without a place for the destination, or without an SRH at all.
-    fn put_anywhere(row: &HeaderRow, packet: &mut Packet, last: Last) -> Result<(), HeadendDrop> {
+    /// Put the SRH behind the IPv6 header and hop-by-hop options, with a place for the destination or without one; or
+    /// another destination alone.
+    fn put_anywhere(
+        &self,
+        tally: Tally<'_>,
+        row: &HeaderRow,
+        packet: &mut Packet,
+        last: Last,
+    ) -> Result<(), HeadendDrop> {
         let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let (old, length) = (*header, packet.length());
         let first = Walk::new(old.next_header(), behind).next().and_then(Result::ok);
@@ -90,6 +74,10 @@ impl Insert {
         let srh = mine.get_mut(SRH_PLACE..).unwrap_or_default();
         if let Some(named) = srh.first_mut() {
             *named = next;
+        }
+        let keys = || self.keys.read(tally.pass());
+        if Words(row).signs() && !keys::sign_by(keys(), old.source(), srh) {
+            return Err(HeadendDrop::NoPolicy);
         }
         if !packet.insert(at, srh) {
             return Err(HeadendDrop::NoHeadroom);
@@ -144,7 +132,7 @@ impl Insert {
             return Ok(self.error);
         }
         move_offload(packet, Ip6Header::LEN + added)?;
-        Insert::put_anywhere(row, packet, last)?;
+        self.put_anywhere(tally, row, packet, last)?;
         if fits && self.departure.is_straight(hop) {
             if hop_of == Hop::ToCount && !own {
                 Ip6::count_hop(packet.bytes_mut());
@@ -158,6 +146,66 @@ impl Insert {
             packet.clear(PacketFlags::OWN);
         }
         Ok(next)
+    }
+}
+
+/// The IPv6 header of a packet in pieces that are read at once and written at once: no piece is read of what has just
+/// been written in others, which a processor would wait for.
+struct Fixed {
+    /// Version, class, label, length, next header, hop limit.
+    word: u64,
+    source: [u8; 16],
+    destination: [u8; 16],
+}
+
+/// Where they stand.
+const SOURCE_PLACE: usize = 8;
+const DESTINATION_PLACE: usize = 24;
+
+impl Fixed {
+    #[inline(always)]
+    fn of(bytes: &[u8]) -> Option<Fixed> {
+        let header: &[u8; Ip6Header::LEN] = bytes.first_chunk()?;
+        Some(Fixed {
+            word: u64::from_be_bytes(*header.first_chunk()?),
+            source: *header.get(SOURCE_PLACE..)?.first_chunk()?,
+            destination: *header.get(DESTINATION_PLACE..)?.first_chunk()?,
+        })
+    }
+
+    #[inline(always)]
+    fn next_header(&self) -> u8 {
+        (self.word >> 8) as u8
+    }
+
+    /// May it be forwarded without a closer look, and its SRH stand first behind it?
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let is_local = u16::from_be_bytes([self.source[0], self.source[1]]) >> 6 == 0xfe80 >> 6;
+        (self.word as u8 > 1) & (self.next_header() != IpProtocol::HOP_BY_HOP.0) & !is_local
+    }
+
+    /// Write it, with a hop less to live, over the header that a row's SRH lends, whose destination is the first
+    /// segment; the SRH behind gets its next header, and its destination as the last segment. `total` is how long the
+    /// packet is now.
+    #[inline(always)]
+    fn put(&self, bytes: &mut [u8], total: usize) -> Result<(), HeadendDrop> {
+        let (header, srh) =
+            bytes.split_first_chunk_mut::<{ Ip6Header::LEN }>().ok_or(HeadendDrop::Truncated)?;
+        let srh = srh.first_chunk_mut::<{ LAST_SEGMENT.end - SRH_PLACE }>().ok_or(HeadendDrop::Truncated)?;
+        let length = u64::from((total - Ip6Header::LEN) as u16);
+        let next = u64::from(IpProtocol::ROUTING.0);
+        let word = self.word >> 32 << 32 | length << 16 | next << 8 | u64::from(self.word as u8 - 1);
+        let (first, second) = header.split_at_mut(SOURCE_PLACE);
+        first.copy_from_slice(&word.to_be_bytes());
+        if let Some(source) = second.first_chunk_mut() {
+            *source = self.source;
+        }
+        srh[0] = self.next_header();
+        if let Some(last) = srh.last_chunk_mut() {
+            *last = self.destination;
+        }
+        Ok(())
     }
 }
 
@@ -182,32 +230,37 @@ impl Stage for Insert {
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let row = self.departure.rows.get(packet.index);
-        let hop = self.departure.hop(row, flow_hash::<Ip6>(packet));
+        let hop = self.departure.hop_for::<Ip6>(row, packet);
         let adjacency = self.departure.adjacency(hop);
         let length = packet.segment_length();
         let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
         let total = (length + row.header_len()).wrapping_sub(Ip6Header::LEN);
-        let header = Ip6Header::overlay(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let plain = packet.has_none(unusual)
             & (total <= usize::from(adjacency.mtu_bytes))
             & self.departure.is_straight(hop)
             & Words(row).has_srh()
-            & (header.next_header() != IpProtocol::HOP_BY_HOP)
+            & !Words(row).signs()
             & (row.header_len() != 0);
-        if !plain || Ip6::plain(packet.bytes()).is_none() {
+        let fixed = Fixed::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        if !(plain & fixed.is_plain()) {
             return self.closer(tally, packet, Hop::ToCount, Last::Destination);
         }
-        Ip6::count_hop(packet.bytes_mut());
-        Insert::put(row, packet, length)?;
-        self.departure.straight(adjacency, packet)
+        if !packet.pull(Ip6Header::LEN) {
+            return Err(HeadendDrop::Truncated);
+        }
+        let before = push(row, adjacency, packet)?;
+        let bytes = packet.bytes_mut().get_mut(before..).ok_or(HeadendDrop::Truncated)?;
+        fixed.put(bytes, total)?;
+        row.count(total);
+        Ok(leave(adjacency, packet))
     }
 }
 
 /// The declaration.
-pub(super) fn spec(rows: &Rows) -> NodeSpec {
-    let rows = rows.clone();
+pub(super) fn spec(rows: &Rows, keys: &Arc<KeyTable>) -> NodeSpec {
+    let (rows, keys) = (rows.clone(), keys.clone());
     NodeSpec::stage("Puts an SRH with a policy's segments behind the IPv6 header", move |wiring| {
-        Insert::new(wiring, &rows)
+        Insert::new(wiring, &rows, &keys)
     })
     .describe(words::describe)
 }

@@ -69,6 +69,19 @@ impl Key {
         field
     }
 
+    /// Sign an SRH whose HMAC TLV has room.
+    fn sign(&self, source: Ipv6Addr, header: &mut [u8]) {
+        if let Some(flags) = header.get_mut(FLAGS_PLACE).filter(|_| self.text == Text::Linux) {
+            *flags |= LINUX_FLAG;
+        }
+        let Ok((srh, _)) = Srh::parse(header) else { return };
+        let Some(tlv) = srh.hmac() else { return };
+        let (field, at) = (self.compute(source, &srh, &tlv), tlv.field_offset());
+        if let Some(place) = header.get_mut(at..at + HMAC_FIELD_BYTES_MAX) {
+            place.copy_from_slice(&field);
+        }
+    }
+
     /// Is the HMAC of a header right? It may stand in fewer bytes, but in no fewer than the digest has.
     pub(crate) fn verifies(&self, source: Ipv6Addr, srh: &Srh<'_>, tlv: &HmacTlv<'_>) -> bool {
         let computed = self.compute(source, srh, tlv);
@@ -80,6 +93,14 @@ impl Key {
 
 /// The keys as workers read them.
 pub(crate) type KeyTable = Published<BTreeMap<u32, Arc<Key>>>;
+
+/// Sign the SRH of a packet from `source` with the key that its HMAC TLV names. False when there is no such key.
+pub(super) fn sign_by(keys: &BTreeMap<u32, Arc<Key>>, source: Ipv6Addr, srh: &mut [u8]) -> bool {
+    let id = Srh::parse(srh).ok().and_then(|(srh, _)| srh.hmac()).map(|tlv| tlv.key_id);
+    let Some(key) = id.and_then(|id| keys.get(&id)) else { return false };
+    key.sign(source, srh);
+    true
+}
 
 /// All keys.
 pub(super) struct Keys {
@@ -111,16 +132,7 @@ impl Keys {
     /// Sign an IPv6 header with an SRH behind it, whose HMAC TLV has room.
     pub fn sign(&self, id: u32, source: Ipv6Addr, header: &mut [u8]) -> Result<(), Refusal> {
         let key = self.keys.get(&id).ok_or_else(|| no_key(id))?;
-        if let Some(flags) = header.get_mut(SRH_PLACE + FLAGS_PLACE).filter(|_| key.text == Text::Linux) {
-            *flags |= LINUX_FLAG;
-        }
-        let own = header.get(SRH_PLACE..).unwrap_or_default();
-        let Ok((srh, _)) = Srh::parse(own) else { return Ok(()) };
-        let Some(tlv) = srh.hmac() else { return Ok(()) };
-        let (field, at) = (key.compute(source, &srh, &tlv), SRH_PLACE + tlv.field_offset());
-        if let Some(place) = header.get_mut(at..at + HMAC_FIELD_BYTES_MAX) {
-            place.copy_from_slice(&field);
-        }
+        key.sign(source, header.get_mut(SRH_PLACE..).unwrap_or_default());
         Ok(())
     }
 

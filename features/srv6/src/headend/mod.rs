@@ -112,9 +112,9 @@ pub(crate) fn register(registry: &mut Registry) {
     graph.node(encaps::spec::<Ip6>(&rows));
     graph.node(encaps::spec::<Ip4>(&rows));
     graph.node(encaps_l2::spec(&rows));
-    graph.node(insert::spec(&rows));
+    graph.node(insert::spec(&rows, &keys));
     graph.node(binding::encaps_spec(&rows));
-    graph.node(binding::insert_spec(&rows));
+    graph.node(binding::insert_spec(&rows, &keys));
     for kind in Kind::ALL {
         graph.node(spray::spec(kind.spray_node(true), kind.node(true), &sprayed));
     }

@@ -141,14 +141,16 @@ impl Policies {
         let outer = Outer { source: self.source, hop_limit: self.hop_limit };
         let prepared = match policy.behavior {
             Behavior::Encaps(form) => rows::around(&outer, path, form, policy.hmac),
-            Behavior::Insert(form) => rows::into(path, form, !bound),
+            Behavior::Insert(form) => rows::into(path, form, !bound, policy.hmac),
         };
         let mut prepared = prepared.map_err(|no| {
             let what = format!("{} segments are too many: {no}", path.len());
             Refusal::new(what).remedy("a list of fewer segments, or a binding SID on the way")
         })?;
-        if let Some(id) = policy.hmac {
-            self.keys.sign(id, self.source, &mut prepared.header)?;
+        match (policy.hmac, policy.behavior) {
+            (Some(id), Behavior::Encaps(_)) => self.keys.sign(id, self.source, &mut prepared.header)?,
+            (Some(id), Behavior::Insert(_)) => self.keys.check(id)?,
+            (None, _) => {}
         }
         Ok(prepared)
     }

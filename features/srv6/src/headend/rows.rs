@@ -16,6 +16,10 @@ pub(super) const SRH_PLACE: usize = Ip6Header::LEN;
 pub(super) const LAST_SEGMENT: std::ops::Range<usize> =
     SRH_PLACE + segment_offset(0)..SRH_PLACE + segment_offset(0) + SEGMENT_BYTES;
 
+/// Bits of a row's second word, behind the place of the next header.
+const PROPAGATES: u32 = 0x100;
+const SIGNS: u32 = 0x200;
+
 /// The hop limit of an outer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HopLimit {
@@ -40,6 +44,8 @@ pub(super) struct Prepared {
     /// Does it hold a Segment Routing Header?
     has_srh: bool,
     hop_limit: HopLimit,
+    /// Is every packet to be signed?
+    signs: bool,
 }
 
 /// An IPv6 header to the first segment and an SRH behind it, if there is one.
@@ -58,7 +64,7 @@ fn prepare(outer: &Outer, first: Ipv6Addr, srh: Option<Repr<'_>>) -> Result<Prep
     if let Some(srh) = &srh {
         srh.emit(header.get_mut(SRH_PLACE..).unwrap_or_default())?;
     }
-    Ok(Prepared { header, has_srh: srh.is_some(), hop_limit: outer.hop_limit })
+    Ok(Prepared { header, has_srh: srh.is_some(), hop_limit: outer.hop_limit, signs: false })
 }
 
 /// What goes around packets (RFC 8986 §5.1, §5.2). The reduced form of one segment has no SRH, unless it carries
@@ -77,22 +83,33 @@ pub(super) fn around(
 }
 
 /// What goes into packets: an SRH whose last segment, where `to_destination`, is the destination that the packet
-/// had (draft-filsfils-spring-srv6-net-pgm-insertion §3). The header in front of it lends the first segment.
-pub(super) fn into(path: &[Ipv6Addr], form: Form, to_destination: bool) -> Result<Prepared, WireError> {
+/// had (draft-filsfils-spring-srv6-net-pgm-insertion §3). The header in front of it lends the first segment. An HMAC is
+/// made for every packet: its text has the packet's source (RFC 8754 §2.1.2.1).
+pub(super) fn into(
+    path: &[Ipv6Addr],
+    form: Form,
+    to_destination: bool,
+    hmac_key_id: Option<u32>,
+) -> Result<Prepared, WireError> {
     let outer = Outer { source: Ipv6Addr::UNSPECIFIED, hop_limit: HopLimit::Propagated };
     let first = path.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
     let mut whole = path.to_vec();
     whole.extend(to_destination.then_some(Ipv6Addr::UNSPECIFIED));
-    let srh = Repr::new(&whole, form, IpProtocol::NO_NEXT_HEADER);
-    prepare(&outer, first, (!srh.is_empty()).then_some(srh))
+    // A list that leaves nothing for an SRH stands in the full form when it is signed.
+    let is_needless = Repr::new(&whole, form, IpProtocol::NO_NEXT_HEADER).is_empty();
+    let form = if is_needless { Form::Full } else { form };
+    let srh = Repr { hmac_key_id, ..Repr::new(&whole, form, IpProtocol::NO_NEXT_HEADER) };
+    let prepared = prepare(&outer, first, (!is_needless || hmac_key_id.is_some()).then_some(srh))?;
+    Ok(Prepared { signs: hmac_key_id.is_some(), ..prepared })
 }
 
 impl Prepared {
     /// The words of the row, with the group of the way to the first segment, which is looked up in `table`.
     pub fn words(&self, group: GroupId, table: u32) -> [u32; ROW_WORDS] {
         let place = if self.has_srh { SRH_PLACE } else { NEXT_HEADER_PLACE };
-        let propagated = u32::from(self.hop_limit == HopLimit::Propagated) << 8;
-        [group.0, place as u32 | propagated, table]
+        let propagated = if self.hop_limit == HopLimit::Propagated { PROPAGATES } else { 0 };
+        let signs = if self.signs { SIGNS } else { 0 };
+        [group.0, place as u32 | propagated | signs, table]
     }
 }
 
@@ -122,7 +139,13 @@ impl Words<'_> {
     /// Does the outer header have the hop limit that the inner one has left?
     #[inline(always)]
     pub fn propagates_hop_limit(self) -> bool {
-        self.0.word(1) & 0x100 != 0
+        self.0.word(1) & PROPAGATES != 0
+    }
+
+    /// Is the SRH signed for every packet?
+    #[inline(always)]
+    pub fn signs(self) -> bool {
+        self.0.word(1) & SIGNS != 0
     }
 
     /// The table in which the first segment is looked up when nothing is known of its way.
@@ -155,14 +178,16 @@ mod tests {
 
     #[test]
     fn what_is_inserted_leads_to_the_destination_in_the_end() {
-        let inserted = into(&path(2), Form::Reduced, true).unwrap();
+        let inserted = into(&path(2), Form::Reduced, true, None).unwrap();
         let (srh, _) = Srh::parse(&inserted.header[40..]).unwrap();
         assert_eq!(srh.header().segments_left(), 2);
         assert!(srh.segments().eq([Ipv6Addr::UNSPECIFIED, path(2)[1]]));
-        let bound = into(&path(2), Form::Full, false).unwrap();
+        let bound = into(&path(2), Form::Full, false, None).unwrap();
         let (srh, _) = Srh::parse(&bound.header[40..]).unwrap();
         assert_eq!(srh.active(), Some(path(2)[0]));
-        assert!(!into(&path(1), Form::Reduced, false).unwrap().has_srh);
+        assert!(!into(&path(1), Form::Reduced, false, None).unwrap().has_srh);
+        let signed = into(&path(1), Form::Reduced, false, Some(9)).unwrap();
+        assert!(signed.has_srh && signed.signs);
     }
 
     #[test]
