@@ -59,7 +59,12 @@ struct LoopbackTx(NodeId);
 
 impl TxQueue for LoopbackTx {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.drain().for_each(|packet| cx.emit(packet, self.0));
+        // Who sends to a port need not say so in each packet.
+        let tx = cx.tx;
+        frame.drain().for_each(|mut packet| {
+            packet.tx = tx;
+            cx.emit(packet, self.0);
+        });
     }
 }
 

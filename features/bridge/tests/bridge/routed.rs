@@ -140,3 +140,16 @@ fn frames_of_other_features_at_its_output_come_before_the_bridge() {
     assert!(features.contains("bridge"), "{features}");
     assert!(router.cli("show mode").contains("bridge-domain 1 bvi"));
 }
+
+#[test]
+fn a_port_that_is_cross_connected_with_a_loopback_reaches_it() {
+    let mut router = bridge(1);
+    router.interface("e5");
+    router.cli("create loopback interface instance 0");
+    router.cli("set interface state loop0 up");
+    router.cli("set interface l2 xconnect e5 loop0");
+    for _ in 0..3 {
+        router.send("e5", &frame(BROADCAST, mac(1)));
+    }
+    assert_eq!(router.totals("loop0").rx_packets, 3);
+}
