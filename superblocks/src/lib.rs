@@ -6,15 +6,29 @@
 
 use quiver_bridge::{L2Forward, L2Input, L2Learn};
 use quiver_control::Registry;
-use quiver_core::superblock::SuperblockSpec;
+use quiver_core::stage::LookUp;
+use quiver_core::superblock::{SuperblockSpec, Tail};
 use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
 use quiver_reassembly::SortFragments;
-use quiver_srv6::{Encaps, EncapsL2, Insert, SteerL2, TunnelL2};
+use quiver_srv6::{
+    Compressed, CompressedCross, CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Encaps,
+    EncapsL2, Endpoint, Insert, NextCsid, SteerL2, TunnelL2,
+};
 use quiver_tables::ip::{Ip4, Ip6};
 
 /// `ip4-sv-reassembly-feature`, `ip6-sv-reassembly-feature`.
 type Virtual<const SIX: bool> = SortFragments<true, SIX>;
+
+/// To a local SID of this node, and on.
+fn local_sid<T: Tail>() -> SuperblockSpec {
+    SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, T>()
+}
+
+/// To a local SID of this node that looks up where the packet goes from there, and on.
+fn local_sid_with_look_up<L: LookUp, T: Tail>() -> SuperblockSpec {
+    SuperblockSpec::with_two_look_ups::<(EthernetInput, Ip6Input), Ip6Lookup, L, T>()
+}
 
 /// Declare all superblocks; those whose nodes are not built in are left out.
 pub fn register(registry: &mut Registry) {
@@ -44,6 +58,17 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Insert>(),
         SuperblockSpec::with_look_ups::<(SteerL2,), (EncapsL2,)>(),
         SuperblockSpec::with_look_ups::<(TunnelL2,), (EncapsL2,)>(),
+        // local SIDs: … → ip6-lookup → sr-localsid… → ip4-rewrite or ip6-rewrite → NAME-output
+        local_sid_with_look_up::<Endpoint, Ip6Rewrite>(),
+        local_sid::<(CrossConnect, Ip6Rewrite)>(),
+        local_sid::<(DecapsulateCross, Ip4Rewrite)>(),
+        local_sid::<(DecapsulateCross, Ip6Rewrite)>(),
+        local_sid_with_look_up::<DecapsulateLookUp, Ip4Rewrite>(),
+        local_sid_with_look_up::<DecapsulateLookUp, Ip6Rewrite>(),
+        local_sid::<DecapsulateFrame<false>>(),
+        // compressed ones: … → ip6-lookup → sr-next-csid… → ip6-rewrite → NAME-output
+        local_sid_with_look_up::<Compressed<NextCsid>, Ip6Rewrite>(),
+        local_sid::<(CompressedCross<NextCsid>, Ip6Rewrite)>(),
     ] {
         registry.graph.superblock(spec);
     }

@@ -1,7 +1,7 @@
 //! A vector of good and bad packets through every form of the router: what comes out, what is counted
 //! and why packets die must be the same node by node and in superblocks, on every variant.
 
-use std::collections::BTreeMap;
+mod outside;
 
 use proptest::prelude::*;
 use quiver_core::WorkerId;
@@ -9,6 +9,8 @@ use quiver_core::cpu::Variant;
 use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::checksum;
 use quiver_wire::{Header, Ip4Header};
+
+use outside::{Seen, forms, seen, without_identifications};
 
 const FEATURES: [Register; 4] =
     [quiver_ethernet::register, quiver_ip::register, quiver_srv6::register, quiver_superblocks::register];
@@ -161,33 +163,6 @@ fn udp(frame: &mut Vec<u8>, payload: usize) {
     frame.extend((8..payload).map(|i| i as u8));
 }
 
-/// All that can be seen from outside.
-#[derive(Debug, PartialEq)]
-struct Seen {
-    frames: Vec<Vec<Vec<u8>>>,
-    dropped: Vec<(String, String, u64)>,
-    events: Vec<(String, String, u64)>,
-    interfaces: Vec<[u64; 11]>,
-    packets_by_node: BTreeMap<String, u64>,
-}
-
-fn seen(router: &mut Router) -> Seen {
-    let names = ["e0", "e1", "e2"];
-    let frames = names.map(|name| {
-        let mut frames = router.sent(name);
-        frames.sort();
-        frames
-    });
-    let all: Vec<String> = router.engine().all_interfaces().map(|i| i.name.clone()).collect();
-    let interfaces = all.iter().map(|name| router.totals(name).fields().map(|(_, value)| value)).collect();
-    let (dropped, events) = (router.dropped(), router.events());
-    let engine = router.engine();
-    let nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (id, node.spec.name.clone())).collect();
-    let packets_by_node =
-        nodes.into_iter().map(|(id, name)| (name, engine.node_totals(WorkerId(0), id).vectors)).collect();
-    Seen { frames: frames.to_vec(), dropped, events, interfaces, packets_by_node }
-}
-
 fn run(settings: Settings, vectors: &[Vec<Sent>], features: &[&str]) -> Seen {
     let mut router = router(settings);
     features.iter().for_each(|line| {
@@ -200,12 +175,6 @@ fn run(settings: Settings, vectors: &[Vec<Sent>], features: &[&str]) -> Seen {
         router.run();
     }
     seen(&mut router)
-}
-
-fn forms() -> impl Iterator<Item = Settings> {
-    Variant::available().flat_map(|variant| {
-        [false, true].map(|superblocks| Settings { variant, superblocks, ..Settings::default() })
-    })
 }
 
 proptest! {
@@ -406,19 +375,6 @@ const POLICIES: [&str; 9] = [
     "sr steer l3 20.0.0.0/8 via bsid fc00:f::1",
     "sr steer l3 2001:db8:21::/48 via bsid fc00:f::2",
 ];
-
-/// Without the identifications of fragments, which no two routers choose alike (RFC 7739).
-fn without_identifications(mut seen: Seen) -> Seen {
-    for frame in seen.frames.iter_mut().flatten() {
-        let (is_routed, behind) = (frame.get(20) == Some(&43), frame.get(54..56).map(<[u8]>::to_vec));
-        if let (true, Some([44, length])) = (is_routed, behind.as_deref()) {
-            let at = 54 + (usize::from(*length) + 1) * 8 + 4;
-            frame[at..at + 4].fill(0);
-        }
-    }
-    seen.frames.iter_mut().for_each(|frames| frames.sort());
-    seen
-}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]

@@ -145,7 +145,7 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
     }
     router.run();
     for interface in &names {
-        let expected = match step.output.get(interface).map(|path| frames(path)) {
+        let mut expected = match step.output.get(interface).map(|path| frames(path)) {
             Some(Ok(frames)) => frames,
             Some(Err(text)) => {
                 wrong.push(text);
@@ -153,7 +153,13 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
             }
             None => Vec::new(),
         };
-        if let Some(text) = compare(&expected, &router.sent(interface)) {
+        let mut sent = router.sent(interface);
+        if router.engine().superblocks().next().is_some() {
+            // Those that leave a superblock go on node by node, and another way's packets overtake them.
+            expected.sort();
+            sent.sort();
+        }
+        if let Some(text) = compare(&expected, &sent) {
             wrong.push(format!("step {number}, out of {interface}:\n{text}"));
         }
     }

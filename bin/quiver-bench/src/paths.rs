@@ -304,7 +304,15 @@ fn segment_paths() -> Vec<Path> {
             Some(Routes::LocalSids(sids)),
         )
     };
+    let un = {
+        let next = format!("ip route add {}/48 via 2001:db8:ffff::2 bench1", segments::COMPRESSED_NEXT);
+        let sid = format!("sr localsid address {}/48 behavior un", segments::SID);
+        let packets = Packets::Segments { carried: Carried::Compressed, sids: 1 };
+        let length = segments::frame(Carried::Compressed).len();
+        Path { length, ..path("srv6-un", Work::Segments, packets, &[&next, &sid], None) }
+    };
     vec![
+        un,
         of("srv6-end", Carried::Udp, "end", &[NEXT]),
         of("srv6-end-psp", Carried::Udp, "end psp", &[NEXT]),
         of("srv6-endx", Carried::Udp, "end.x bench1 2001:db8:ffff::2", &[]),
@@ -453,7 +461,11 @@ impl Path {
                 Template::Stations(padded(&ip4_frame(0x1400_0000)), Arc::new(pairs))
             }
             Packets::Segments { carried, sids } => {
-                let base = segments::SID.to_bits();
+                let first = match carried {
+                    Carried::Compressed => segments::COMPRESSED,
+                    _ => segments::SID,
+                };
+                let base = first.to_bits();
                 let destinations = (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
                 Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
             }

@@ -11,6 +11,9 @@ use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
 /// The first local SID, and the next segment behind it.
 pub const SID: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 1, 0, 0, 0, 0, 0);
 const NEXT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0);
+/// The first C-SID's locator with the next one behind it (RFC 9800 §4.1), and the destination that they become.
+pub const COMPRESSED: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 1, 2, 0, 0, 0, 0);
+pub const COMPRESSED_NEXT: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 2, 0, 0, 0, 0, 0);
 /// The segment before, where the SID is the last.
 const BEFORE: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 5, 0, 0, 0, 0, 5);
 /// Where the frames of stations inside come from and go to.
@@ -23,6 +26,8 @@ const ETHERNET: usize = 14;
 pub enum Carried {
     /// UDP; the SID is the last segment but one.
     Udp,
+    /// UDP, and no SRH: the next C-SID stands behind the first in the destination.
+    Compressed,
     /// An IPv4 packet of 46 bytes to 20.0.0.0; the SID is the last.
     Ip4,
     /// An IPv6 packet of 60 bytes to 2001:db8::; the SID is the last.
@@ -34,6 +39,7 @@ pub enum Carried {
 /// A frame to the first SID.
 pub fn frame(carried: Carried) -> Vec<u8> {
     let (protocol, left, payload) = match carried {
+        Carried::Compressed => return ip6_frame(COMPRESSED).to_vec(),
         Carried::Udp => (IpProtocol::UDP, 1, ip6_frame(NEXT)[54..].to_vec()),
         Carried::Ip4 => (IpProtocol::IPV4, 0, ip4_frame(0x1400_0000)[ETHERNET..].to_vec()),
         Carried::Ip6 => (IpProtocol::IPV6, 0, ip6_frame(NEXT)[ETHERNET..].to_vec()),

@@ -129,6 +129,12 @@ impl Packet {
         crate::cpu::prefetch(self.data());
     }
 
+    /// Ask for the second cache line of the bytes: for those who look behind the first headers.
+    #[inline(always)]
+    pub fn prefetch_second(&self) {
+        crate::cpu::prefetch(self.data().wrapping_add(crate::buffer::CACHE_LINE_BYTES));
+    }
+
     /// The bytes of the first segment.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {

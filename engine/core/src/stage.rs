@@ -167,8 +167,14 @@ pub trait LookUp: Send + 'static {
     /// What holds for packets that came in by `rx`.
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
 
-    /// The packet's key.
-    fn key(&self, common: Self::Common, packet: &Packet) -> Self::Key;
+    /// Ask for the memory that [`key`](Self::key) will read of what [`Packet::index`] names.
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        let _ = packet;
+    }
+
+    /// The packet's key; what can be done with the packet before the answer is there is done.
+    fn key(&self, common: Self::Common, packet: &mut Packet) -> Self::Key;
 
     /// Look all keys up; `found` is as long as `keys`.
     fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
@@ -325,7 +331,8 @@ impl<L: LookUp> Body for AllKeys<'_, L> {
         let LookUpNode { look_up, keys, found } = self.node;
         let (packets, next) = self.frame.split_mut();
         let count = packets.len();
-        for (packet, key) in packets.iter().zip(keys.iter_mut()) {
+        packets.iter().for_each(|packet| look_up.ahead(packet));
+        for (packet, key) in packets.iter_mut().zip(keys.iter_mut()) {
             *key = look_up.key(self.common, packet);
         }
         look_up.find(self.variant, self.common, &keys[..count], &mut found[..count]);

@@ -3,8 +3,12 @@
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
 //! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 
+mod block;
+mod exits;
 mod look_ups;
 mod steered;
+mod tail;
+mod two_look_ups;
 
 use std::sync::Arc;
 
@@ -13,7 +17,7 @@ use crate::context::Context;
 use crate::counters::WorkerCounters;
 use crate::cpu::{Body, Variant};
 use crate::directory::Directory;
-use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, PREFETCH_AHEAD, settle};
+use crate::frame::{Frame, PREFETCH_AHEAD};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
@@ -21,6 +25,12 @@ use crate::shares::{Outputs, Shares};
 use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, decide};
 
 pub use look_ups::LookUps;
+pub use tail::Tail;
+#[doc(hidden)]
+pub use tail::TailWay;
+
+use block::Block;
+use exits::Exits;
 
 /// Nodes in one superblock at most, the interface's output not counted.
 pub const STAGES_MAX: usize = 8;
@@ -68,8 +78,8 @@ pub(crate) struct Passed {
     pub from: NodeId,
     /// The outputs whose work the superblock has done too.
     pub outputs: Outputs,
-    /// Most of the packets have gone another way.
-    pub mostly_left: bool,
+    /// Most of the packets have gone another way: where most of those left.
+    pub mostly_left: Option<Exit>,
 }
 
 /// Stages in a row, each leading to the next: a tuple of [`Stage`]s.
@@ -104,6 +114,7 @@ pub trait Stages: Sized + Send + 'static {
 
 /// A packet leaves: behind which stage, and to which node.
 #[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
     place: usize,
     next: NodeId,
@@ -199,41 +210,6 @@ stages!(A 0, B 1);
 stages!(A 0, B 1, C 2);
 stages!(A 0, B 1, C 2, D 3);
 
-/// Packets on their way out of the pass.
-struct Exits {
-    marks: Marks,
-    /// For those that are marked: the place of the stage they left behind.
-    places: Box<[u8; FRAME_PACKETS_MAX]>,
-}
-
-impl Exits {
-    fn new() -> Exits {
-        Exits { marks: Marks::default(), places: Box::new([0; FRAME_PACKETS_MAX]) }
-    }
-
-    /// How many left behind each stage.
-    #[cold]
-    #[inline(never)]
-    fn count(&self) -> [u32; STAGES_MAX] {
-        let mut count = [0; STAGES_MAX];
-        let marked = (0..FRAME_PACKETS_MAX).filter(|index| self.marks.has(*index));
-        marked.for_each(|index| count[usize::from(self.places[index])] += 1);
-        count
-    }
-
-    /// Send those who left to their nodes, and forget them.
-    #[cold]
-    #[inline(never)]
-    fn send(&mut self, cx: &mut Context<'_>, ids: &Ids, frame: &mut Frame) {
-        let same_rx = frame.is_same_rx();
-        let Exits { marks, places } = self;
-        frame.take_marked(marks, |index, packet, next| {
-            cx.outbox.put_from(ids[places[index] as usize], next, packet, same_rx, cx.buffers, cx.counters);
-        });
-        self.marks = Marks::default();
-    }
-}
-
 /// The rest of the way, when it is the same for all packets: the node they go to, or behind the output
 /// of `tx` when that has no output features, whose counting is done here; of a sub-interface, behind its parent's
 /// output as well. `bytes` counts first segments. Returns the outputs whose work is done.
@@ -265,7 +241,7 @@ fn carry_out(cx: &Context<'_>, mut tx: InterfaceId, mut bytes: u64, frame: &mut 
     done
 }
 
-/// Stages, a look-up for a block of packets, and a last stage.
+/// Stages, a look-up for a block of packets, and what comes last.
 struct WithLookUp<H, L: LookUp, T> {
     head: H,
     look_up: L,
@@ -277,13 +253,14 @@ struct WithLookUp<H, L: LookUp, T> {
     exits: Exits,
 }
 
-impl<H: Stages, L: LookUp, T: Stage> WithLookUp<H, L, T> {
+impl<H: Stages, L: LookUp, T: Tail> WithLookUp<H, L, T> {
     const LOOK_UP: usize = H::NAMES.len();
     const TAIL: usize = Self::LOOK_UP + 1;
+    const COUNT: usize = Self::TAIL + T::NAMES.len();
 }
 
 /// One pass over a vector.
-struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
+struct Pass<'a, H: Stages, L: LookUp, T: Tail> {
     block: &'a mut WithLookUp<H, L, T>,
     tally: Tally<'a>,
     variant: Variant,
@@ -294,7 +271,7 @@ struct Pass<'a, H: Stages, L: LookUp, T: Stage> {
     frame: &'a mut Frame,
 }
 
-impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
+impl<H: Stages, L: LookUp, T: Tail> Body for Pass<'_, H, L, T> {
     type Answer = Sums;
 
     #[inline(always)]
@@ -311,7 +288,7 @@ impl<H: Stages, L: LookUp, T: Stage> Body for Pass<'_, H, L, T> {
     }
 }
 
-impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
+impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
     /// Check a block's packets, and collect their keys.
     #[inline(always)]
     fn check(&mut self, block: usize, sorted: &mut Sorted) {
@@ -350,59 +327,20 @@ impl<H: Stages, L: LookUp, T: Stage> Pass<'_, H, L, T> {
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
         look_up.find(self.variant, self.look_up, &keys[..count], &mut found[..count]);
-        let (look_up_id, tail_id) = (ids[WithLookUp::<H, L, T>::LOOK_UP], ids[WithLookUp::<H, L, T>::TAIL]);
-        let (asking, tally) = (self.tally.of(look_up_id), self.tally.of(tail_id));
-        let ask = |key, found, packet: &mut Packet| {
-            settle(look_up.settle(asking, self.look_up, key, found, packet), packet)
-        };
-        let (packets, next) = (&mut packets[begin..begin + count], &mut next[begin..begin + count]);
-        let mut bytes = 0;
-        let mut left = exits.marks.word(block);
-        if left == 0 {
-            let mut elsewhere = 0;
-            for (((packet, next), found), key) in
-                packets.iter_mut().zip(&mut *next).zip(found.iter()).zip(keys.iter())
-            {
-                *next = ask(*key, *found, packet);
-                elsewhere |= next.0 ^ tail_id.0;
-            }
-            if elsewhere == 0 {
-                packets.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
-                let mut rest = packets;
-                for next in next.chunks_mut(TAIL_AHEAD) {
-                    let (now, later) = rest.split_at_mut(rest.len().min(TAIL_AHEAD));
-                    later.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
-                    for (packet, next) in now.iter_mut().zip(next) {
-                        *next = decide(tail, tally, self.tail, packet);
-                        bytes += packet.segment_length() as u64;
-                    }
-                    rest = later;
-                }
-                return bytes;
-            }
-        } else {
-            for (index, packet) in packets.iter_mut().enumerate().filter(|(i, _)| left >> i & 1 == 0) {
-                next[index] = ask(keys[index], found[index], packet);
-            }
-        }
-        for (index, packet) in packets.iter_mut().enumerate() {
-            if left >> index & 1 != 0 {
-                continue;
-            }
-            if next[index] == tail_id {
-                next[index] = decide(tail, tally, self.tail, packet);
-                bytes += packet.segment_length() as u64;
-            } else {
-                exits.places[begin + index] = WithLookUp::<H, L, T>::LOOK_UP as u8;
-                left |= 1 << index;
-            }
-        }
+        let places = &mut exits.places[begin..begin + count];
+        let mut packets =
+            Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
+        let place = WithLookUp::<H, L, T>::LOOK_UP;
+        let answers = keys.iter().zip(found.iter());
+        let left = exits.marks.word(block);
+        let left = packets.judge((look_up, self.look_up), self.tally, (ids, place), answers, left);
+        let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
         exits.marks.set_word(block, left);
         bytes
     }
 }
 
-impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
+impl<H: Stages, L: LookUp, T: Tail> Superblock for WithLookUp<H, L, T> {
     fn run(
         &mut self,
         cx: &mut Context<'_>,
@@ -419,17 +357,13 @@ impl<H: Stages, L: LookUp, T: Stage> Superblock for WithLookUp<H, L, T> {
         let sums = variant.run(pass);
         self.look_up.end();
         sums.sorted.count(tally, ways[0], rx);
-        let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
-        let arrived = count_arrived(count, &left, Self::TAIL + 1);
+        let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
+        let arrived = count_arrived(count, &left, Self::COUNT);
         self.head.arrived(cx, &ways, &arrived);
-        self.tail.arrived(cx, rx, u64::from(arrived[Self::TAIL]));
-        if self.exits.marks.any() {
-            self.exits.send(cx, &self.ids, frame);
-        }
-        let mostly_left = frame.len() * 2 < count;
+        self.tail.arrived(cx, rx, &arrived[Self::TAIL..]);
         let tx = frame.packets().first().map(|packet| packet.tx);
         let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, sums.bytes, frame));
-        let from = last_of(&outputs).unwrap_or(self.ids[Self::TAIL]);
+        let from = last_of(&outputs).unwrap_or(self.ids[Self::COUNT - 1]);
         Ok(Passed { arrived, from, outputs, mostly_left })
     }
 }
@@ -482,16 +416,16 @@ pub struct SuperblockSpec {
 }
 
 impl SuperblockSpec {
-    /// Stages, then a look-up, then a last stage; and the output of the interface that the packets
+    /// Stages, then a look-up, then a last stage or two; and the output of the interface that the packets
     /// leave by. The types are those with which the nodes were declared.
-    pub fn with_look_up<H: Stages, L: LookUp, T: Stage>() -> SuperblockSpec {
-        let names: Vec<_> = H::NAMES.iter().copied().chain([L::NAME, T::NAME]).collect();
+    pub fn with_look_up<H: Stages, L: LookUp, T: Tail>() -> SuperblockSpec {
+        let names: Vec<_> = H::NAMES.iter().chain([&L::NAME]).chain(T::NAMES).copied().collect();
         assert!(names.len() <= STAGES_MAX);
         let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
             Box::new(WithLookUp::<H, L, T> {
                 head: H::make(makers),
                 look_up: makers.make(L::NAME),
-                tail: makers.make(T::NAME),
+                tail: T::make(makers),
                 ids,
                 keys: Box::new([L::Key::default(); BLOCK]),
                 found: Box::new([L::Found::default(); BLOCK]),
@@ -531,6 +465,12 @@ pub(crate) struct Fused {
 }
 
 impl Fused {
+    /// Is it a way for packets that left `other` so?
+    pub(crate) fn takes_up(&self, other: &Fused, exit: Exit) -> bool {
+        let own = &self.ids[..self.stages];
+        own.get(..=exit.place) == other.ids.get(..=exit.place) && own.get(exit.place + 1) == Some(&exit.next)
+    }
+
     /// Run the vector through all stages, unless that would not do.
     pub(crate) fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Result<Passed, Declined> {
         self.block.run(cx, frame, &mut self.shares)

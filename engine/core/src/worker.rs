@@ -340,7 +340,10 @@ impl Worker {
                 }
                 let end = clocks();
                 fused.account(&self.shared.counters, &passed, end - start);
-                installed.likely = if passed.mostly_left { (chain + 1) % chains } else { chain };
+                // The others' own way next time, if there is a chain for it.
+                let this = &installed.fused[chain];
+                let own = |exit| installed.fused.iter().position(|other| other.takes_up(this, exit));
+                installed.likely = passed.mostly_left.and_then(own).unwrap_or(chain);
                 self.nodes[id.index()] = Some(installed);
                 return end;
             }

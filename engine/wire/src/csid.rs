@@ -59,11 +59,12 @@ impl Structure {
     }
 
     /// The address with the next C-SID as the active one: the argument moves up to the block, zeros come behind
-    /// it (RFC 9800 §4.1.1, S05 and S06).
+    /// it (RFC 9800 §4.1.1, S05 and S06). `None` when the argument is zero: then there is none.
     #[inline(always)]
-    pub const fn next(self, address: u128) -> u128 {
-        let block = self.block_mask();
-        (address & block) | ((address << self.csid) & !block)
+    pub const fn next(self, address: u128) -> Option<u128> {
+        // What was in front of the argument goes up into the block, and is not looked at there.
+        let (block, moved) = (self.block_mask(), address << self.csid);
+        if moved & !block == 0 { None } else { Some((address & block) | (moved & !block)) }
     }
 
     /// The address with another C-SID as the active one.
@@ -145,11 +146,12 @@ mod tests {
     #[test]
     fn the_argument_moves_up_and_zeros_come_behind_it() {
         let node = Structure::new(32, 16).unwrap();
-        assert_eq!(node.next(bits("fcbb:bbbb:1:2:3::")), bits("fcbb:bbbb:2:3::"));
+        assert_eq!(node.next(bits("fcbb:bbbb:1:2:3::")), Some(bits("fcbb:bbbb:2:3::")));
+        assert_eq!(node.next(bits("fcbb:bbbb:1::")), None);
         assert_eq!(node.argument(bits("fcbb:bbbb:1::")), 0);
         assert_eq!(node.argument(bits("fcbb:bbbb:1:2:3::")), bits("0:0:0:2:3::"));
         let both = Structure::new(32, 32).unwrap();
-        assert_eq!(both.next(bits("fcbb:bbbb:1:f001:2:3::")), bits("fcbb:bbbb:2:3::"));
+        assert_eq!(both.next(bits("fcbb:bbbb:1:f001:2:3::")), Some(bits("fcbb:bbbb:2:3::")));
     }
 
     #[test]
@@ -180,7 +182,7 @@ mod tests {
             for csid in csids {
                 let active = address << block >> 112;
                 prop_assert_eq!(active, u128::from(csid));
-                address = structure.next(address);
+                address = structure.next(address).unwrap_or(u128::MAX << (128 - block));
             }
             prop_assert_eq!(address, u128::MAX << (128 - block));
         }

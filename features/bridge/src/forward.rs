@@ -91,7 +91,7 @@ impl LookUp for L2Forward {
     }
 
     #[inline(always)]
-    fn key(&self, common: Common, packet: &Packet) -> u64 {
+    fn key(&self, common: Common, packet: &mut Packet) -> u64 {
         let destination = Addresses::of(packet).map_or(0, Addresses::destination);
         MacKey::from_wire(common.domain, destination).word()
     }

@@ -126,7 +126,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
     }
 
     #[inline(always)]
-    fn key(&self, common: Common, packet: &Packet) -> u64 {
+    fn key(&self, common: Common, packet: &mut Packet) -> u64 {
         let source = Addresses::of(packet).map_or(0, Addresses::source);
         MacKey::from_wire(common.domain, source).word()
     }

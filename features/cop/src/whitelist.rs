@@ -61,7 +61,7 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
 
     /// The source, or 0, which no list has.
     #[inline(always)]
-    fn key(&self, _: Common, packet: &Packet) -> F::Address {
+    fn key(&self, _: Common, packet: &mut Packet) -> F::Address {
         F::source(packet.bytes()).unwrap_or_default()
     }
 

@@ -13,6 +13,7 @@ mod proxy;
 
 use quiver_control::{Registry, order};
 
+pub use crate::csid::{Compressed, CompressedCross, NextCsid, ReplaceCsid};
 pub use crate::endpoint::{
     CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, DecapsulateToBridge, Endpoint,
 };

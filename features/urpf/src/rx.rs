@@ -52,7 +52,7 @@ impl<F: IpFamily> LookUp for RxCheck<F> {
     }
 
     #[inline(always)]
-    fn key(&self, _: Common, packet: &Packet) -> F::Address {
+    fn key(&self, _: Common, packet: &mut Packet) -> F::Address {
         F::source(packet.bytes()).unwrap_or_default()
     }
 

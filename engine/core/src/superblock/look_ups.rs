@@ -32,7 +32,14 @@ pub trait LookUps: Sized + Send + 'static {
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
     /// Each look-up's keys stand `stride` apart.
     #[doc(hidden)]
-    fn keys(&self, common: Self::Common, packet: &Packet, keys: &mut [Self::Key], at: usize, stride: usize);
+    fn keys(
+        &self,
+        common: Self::Common,
+        packet: &mut Packet,
+        keys: &mut [Self::Key],
+        at: usize,
+        stride: usize,
+    );
     #[doc(hidden)]
     fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
     /// Where the packet goes behind the last one. `ids` are theirs, and those before them are `before`.
@@ -98,7 +105,7 @@ macro_rules! look_ups {
             fn keys(
                 &self,
                 common: Self::Common,
-                packet: &Packet,
+                packet: &mut Packet,
                 keys: &mut [Self::Key],
                 at: usize,
                 stride: usize,
@@ -281,13 +288,9 @@ impl<H: Stages, L: LookUps> Superblock for WithLookUps<H, L> {
         let sums = variant.run(Pass { block: self, tally, variant, head, ways, common, frame: &mut *frame });
         self.look_ups.end();
         sums.sorted.count(tally, ways[0], ways[Self::FIRST]);
-        let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
+        let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
         let arrived = count_arrived(count, &left, Self::LAST + 1);
         self.head.arrived(cx, ways, &arrived);
-        if self.exits.marks.any() {
-            self.exits.send(cx, &self.ids, frame);
-        }
-        let mostly_left = frame.len() * 2 < count;
         let tx = frame.packets().first().map(|packet| packet.tx);
         let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, sums.bytes, frame));
         let from = last_of(&outputs).unwrap_or(self.ids[Self::LAST]);

@@ -61,7 +61,7 @@ impl<S: Steer> Superblock for Straight<S> {
         let arrived = count_arrived(frame.len(), &[0; STAGES_MAX], 1);
         let outputs = steer(cx, output, tx, bytes, frame);
         let from = last_of(&outputs).unwrap_or(self.ids[0]);
-        Ok(Passed { arrived, from, outputs, mostly_left: false })
+        Ok(Passed { arrived, from, outputs, mostly_left: None })
     }
 }
 
@@ -145,14 +145,10 @@ impl<H: Stages, S: Steer> Superblock for Steered<H, S> {
         let (tally, variant) = (Tally::new(cx), cx.variant);
         let sums = variant.run(SteeredPass { block: self, tally, head, ways: &ways, frame: &mut *frame });
         sums.sorted.count(tally, ways[0], ways[place]);
-        let left = if self.exits.marks.any() { self.exits.count() } else { [0; STAGES_MAX] };
+        let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
         let arrived = count_arrived(count, &left, place + 1);
         self.head.arrived(cx, &ways, &arrived);
         self.stage.arrived(cx, ways[place], u64::from(arrived[place]));
-        if self.exits.marks.any() {
-            self.exits.send(cx, &self.ids, frame);
-        }
-        let mostly_left = frame.len() * 2 < count;
         let outputs = steer(cx, output, tx, sums.bytes, frame);
         let from = last_of(&outputs).unwrap_or(self.ids[place]);
         Ok(Passed { arrived, from, outputs, mostly_left })

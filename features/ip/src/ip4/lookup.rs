@@ -27,7 +27,7 @@ impl LookUp for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn key(&self, _: u32, packet: &Packet) -> u32 {
+    fn key(&self, _: u32, packet: &mut Packet) -> u32 {
         destination::<Ip4>(packet)
     }
 

@@ -27,7 +27,7 @@ impl LookUp for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn key(&self, _: u32, packet: &Packet) -> u128 {
+    fn key(&self, _: u32, packet: &mut Packet) -> u128 {
         destination::<Ip6>(packet)
     }
 

@@ -13,8 +13,10 @@ use quiver_tables::CountedLines;
 
 use crate::local_sids::Kind;
 
-use next::NextCsid;
-use replace::ReplaceCsid;
+pub use next::NextCsid;
+pub use node::{Compressed, CompressedCross};
+pub use replace::ReplaceCsid;
+
 use step::Flavor;
 
 /// The nodes.

@@ -12,14 +12,13 @@ use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::{self, is_plain_segment};
 
 /// uN and its kin.
-pub(crate) struct NextCsid;
+pub struct NextCsid;
 
 /// The destination with the next C-SID of its argument as the active one; `None` when there is none.
 #[inline(always)]
 fn moved_up(line: Line<'_>, header: &Ip6Header) -> Option<u128> {
     let destination = header.destination().to_bits();
-    let structure = line.structure().filter(|structure| structure.argument(destination) != 0)?;
-    Some(structure.next(destination))
+    line.structure()?.next(destination)
 }
 
 /// The segments left in an SRH right behind the IPv6 header.

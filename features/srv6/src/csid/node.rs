@@ -12,20 +12,20 @@ use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
 
 use super::step::{Flavor, Step, take};
-use crate::endpoint::end::Key;
+use crate::endpoint::asked::{self, Asked};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::ways::Ways;
 use crate::endpoint::{CrossConnect, Endpoint, closer, words};
 
-/// End and End.T: the key is the next destination.
-pub(crate) struct Compressed<F> {
+/// End and End.T: ask for the next destination.
+pub struct Compressed<F> {
     plain: Endpoint,
     flavor: PhantomData<F>,
 }
 
 /// End.X.
-pub(crate) struct CompressedCross<F> {
+pub struct CompressedCross<F> {
     plain: CrossConnect,
     flavor: PhantomData<F>,
 }
@@ -39,44 +39,59 @@ fn go(tally: Tally<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Pa
     take(line, step, packet);
 }
 
-impl<F: Flavor> Compressed<F> {
-    /// Packets that are not plain.
-    #[cold]
-    #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.plain.line(packet.index), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.plain.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
+/// Packets that are not plain.
+#[cold]
+#[inline(never)]
+fn closer<F: Flavor>(
+    plain: &Endpoint,
+    tally: Tally<'_>,
+    packet: &mut Packet,
+) -> Result<NodeId, LocalSidDrop> {
+    let (line, bytes) = (plain.line(packet.index), packet.length());
+    let outcome = closer_still::<F>(plain, tally, line, packet);
+    plain.ways.settle(tally, line.0, outcome, bytes, packet)
+}
 
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let Some(step) = F::closer(line, packet)? else {
-            return self.plain.closer_still(tally, line, packet);
-        };
-        go(tally, &self.plain.ways, line, step, packet);
-        let group = self.plain.ways.tables.ip6.table(line.six()).lookup(step.to);
-        Ok(self.plain.ways.six(group, packet))
-    }
+fn closer_still<F: Flavor>(
+    plain: &Endpoint,
+    tally: Tally<'_>,
+    line: Line<'_>,
+    packet: &mut Packet,
+) -> Result<NodeId, Bad> {
+    let Some(step) = F::closer(line, packet)? else {
+        return plain.closer_still(tally, line, packet);
+    };
+    go(tally, &plain.ways, line, step, packet);
+    let group = plain.ways.tables.ip6.table(line.six()).lookup(step.to);
+    Ok(plain.ways.six(group, packet))
 }
 
 impl<F: Flavor> LookUp for Compressed<F> {
     const NAME: &'static str = F::NODE;
     type Reason = LocalSidDrop;
-    type Key = Key;
+    type Key = Asked;
     type Found = GroupId;
     type Common = ();
 
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &Packet) -> Key {
-        let step = F::plain(self.plain.line(packet.index), packet);
-        Key { segment: step.map_or(0, |step| step.to), index: packet.index }
+    fn ahead(&self, packet: &Packet) {
+        self.plain.ways.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Key], found: &mut [GroupId]) {
-        self.plain.find(variant, (), keys, found);
+    fn key(&self, (): (), packet: &mut Packet) -> Asked {
+        let line = self.plain.line(packet.index);
+        let Some(step) = F::plain(line, packet) else { return Asked::default() };
+        self.plain.ways.good(line.0, packet.length());
+        take(line, step, packet);
+        Asked::six(line.six(), step.to)
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
+        asked::find(&self.plain.ways.tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -84,36 +99,41 @@ impl<F: Flavor> LookUp for Compressed<F> {
         &self,
         tally: Tally<'_>,
         (): (),
-        key: Key,
+        asked: Asked,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let line = self.plain.line(key.index);
-        // The packet is as it was when the key was made of it.
-        let Some(step) = F::plain(line, packet) else { return self.closer(tally, packet) };
-        self.plain.ways.good(line.0, packet.length());
-        take(line, step, packet);
+        if asked.is_nothing() {
+            return closer::<F>(&self.plain, tally, packet);
+        }
         Ok(self.plain.ways.six(found, packet))
     }
 }
 
-impl<F: Flavor> CompressedCross<F> {
-    /// Packets that are not plain.
-    #[cold]
-    #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.plain.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.plain.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
+/// Packets that are not plain.
+#[cold]
+#[inline(never)]
+fn closer_cross<F: Flavor>(
+    plain: &CrossConnect,
+    tally: Tally<'_>,
+    packet: &mut Packet,
+) -> Result<NodeId, LocalSidDrop> {
+    let (line, bytes) = (Line(plain.ways.lines.line(packet.index)), packet.length());
+    let outcome = closer_cross_still::<F>(plain, tally, line, packet);
+    plain.ways.settle(tally, line.0, outcome, bytes, packet)
+}
 
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let Some(step) = F::closer(line, packet)? else {
-            return self.plain.closer_still(tally, line, packet);
-        };
-        go(tally, &self.plain.ways, line, step, packet);
-        Ok(choose::<Ip6>(&self.plain.ways.tables.groups, line.group6(), packet))
-    }
+fn closer_cross_still<F: Flavor>(
+    plain: &CrossConnect,
+    tally: Tally<'_>,
+    line: Line<'_>,
+    packet: &mut Packet,
+) -> Result<NodeId, Bad> {
+    let Some(step) = F::closer(line, packet)? else {
+        return plain.closer_still(tally, line, packet);
+    };
+    go(tally, &plain.ways, line, step, packet);
+    Ok(choose::<Ip6>(&plain.ways.tables.groups, line.group6(), packet))
 }
 
 impl<F: Flavor> Stage for CompressedCross<F> {
@@ -130,7 +150,9 @@ impl<F: Flavor> Stage for CompressedCross<F> {
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let line = Line(self.plain.ways.lines.line(packet.index));
-        let Some(step) = F::plain(line, packet) else { return self.closer(tally, packet) };
+        let Some(step) = F::plain(line, packet) else {
+            return closer_cross::<F>(&self.plain, tally, packet);
+        };
         self.plain.ways.good(line.0, packet.length());
         take(line, step, packet);
         Ok(choose::<Ip6>(&self.plain.ways.tables.groups, line.group6(), packet))

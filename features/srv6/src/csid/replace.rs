@@ -14,7 +14,7 @@ use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::is_plain_segment;
 
 /// End and its kin with containers.
-pub(crate) struct ReplaceCsid;
+pub struct ReplaceCsid;
 
 /// Where the SRH leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

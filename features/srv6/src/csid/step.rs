@@ -51,15 +51,16 @@ pub(crate) trait Flavor: Send + Sync + 'static {
 /// Make a step; with the flavour PSP the SRH goes with the last one (RFC 9800 §4.2.8).
 #[inline(always)]
 pub(crate) fn take(line: Line<'_>, step: Step, packet: &mut Packet) {
-    let bytes = packet.bytes_mut();
-    if let Some(header) = Ip6Header::overlay_mut(bytes) {
-        header.set_destination(step.to.into());
+    match step.list {
+        Some(ListStep { srh, last: true, .. }) if line.flavors().has(Flavors::PSP) => {
+            segments::pop(packet, srh.at, srh.named_at);
+        }
+        Some(ListStep { srh, left, .. }) => {
+            if let Some(header) = packet.bytes_mut().get_mut(srh.at..).and_then(SrhHeader::overlay_mut) {
+                header.set_segments_left(left);
+            }
+        }
+        None => {}
     }
-    let Some(ListStep { srh, left, last }) = step.list else { return };
-    if let Some(header) = bytes.get_mut(srh.at..).and_then(SrhHeader::overlay_mut) {
-        header.set_segments_left(left);
-    }
-    if last & line.flavors().has(Flavors::PSP) {
-        segments::pop(packet, srh.at, srh.named_at);
-    }
+    segments::set_destination(packet, step.to);
 }

@@ -9,16 +9,17 @@ use quiver_core::node::NodeSpec;
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
-use quiver_tables::ip::{Ip4, Ip6, NOT_ENABLED, choose};
+use quiver_tables::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
-use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
+use quiver_wire::IpProtocol;
 
-use super::closer;
+use super::asked::{self, Asked};
 use super::inside::inside_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::tables_held::TablesHeld;
 use super::ways::Ways;
+use super::{closer, exposed};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -57,58 +58,14 @@ impl Behavior for EndDt {
     }
 }
 
-/// `sr-localsid-dt`: the key is the inner destination.
+/// `sr-localsid-dt`: asks for the inner destination.
 pub struct DecapsulateLookUp {
     ways: Ways,
     /// The nodes by which packets leave the router straight.
     leaving: [NodeId; 2],
 }
 
-/// The inner destination, where the inner packet begins, and in which table it is looked up.
-#[derive(Clone, Copy, Default)]
-pub struct Key {
-    address: u128,
-    table: u32,
-    /// Bytes from the outer header; 0 for packets that must be looked at closer.
-    at: u16,
-    four: bool,
-}
-
-/// Keys that are looked up at a time.
-const KEYS_AT_A_TIME: usize = 64;
-
 impl DecapsulateLookUp {
-    /// All keys of one family and table are looked up together.
-    #[inline(always)]
-    fn find_some(&self, variant: Variant, keys: &[Key], found: &mut [GroupId]) {
-        let tables = &self.ways.tables;
-        let first = keys.iter().find(|key| key.at != 0).copied().unwrap_or_default();
-        let mut differ = 0;
-        for key in keys {
-            let other = (key.table ^ first.table) | u32::from(key.four ^ first.four);
-            differ |= if key.at == 0 { 0 } else { other };
-        }
-        if differ != 0 {
-            return keys.iter().zip(found).for_each(|(key, found)| {
-                *found = match key.four {
-                    true => tables.ip4.table(key.table).lookup(key.address as u32),
-                    false => tables.ip6.table(key.table).lookup(key.address),
-                };
-            });
-        }
-        if first.four {
-            let mut addresses = [0; KEYS_AT_A_TIME];
-            keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address as u32);
-            let addresses = addresses.get(..keys.len()).unwrap_or_default();
-            tables.ip4.table(first.table).lookup_slice(variant, addresses, found);
-        } else {
-            let mut addresses = [0; KEYS_AT_A_TIME];
-            keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address);
-            let addresses = addresses.get(..keys.len()).unwrap_or_default();
-            tables.ip6.table(first.table).lookup_slice(variant, addresses, found);
-        }
-    }
-
     /// The inner packet goes on. If it does not leave straight, the router itself may have to answer its sender, who
     /// is behind the table: then it came in by an interface of that table.
     #[inline(always)]
@@ -159,37 +116,39 @@ impl LookUp for DecapsulateLookUp {
     const NAME: &'static str = NODE;
     const SORTS: bool = true;
     type Reason = LocalSidDrop;
-    type Key = Key;
+    type Key = Asked;
     type Found = GroupId;
     type Common = ();
 
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &Packet) -> Key {
-        let inside = inside_if_plain(packet);
-        let line = Line(self.ways.lines.line(packet.index));
-        let bytes = packet.bytes().get(inside.at..).unwrap_or_default();
-        let at = inside.at as u16;
-        let (four, table, address) = if inside.protocol == IpProtocol::IPV4 {
-            let address = Ip4Header::overlay(bytes).map(|header| header.destination_bits().into());
-            (true, line.four(), address)
-        } else if inside.protocol == IpProtocol::IPV6 {
-            (false, line.six(), Ip6Header::overlay(bytes).map(Ip6Header::destination_bits))
-        } else {
-            (false, NOT_ENABLED, None)
-        };
-        match address {
-            Some(address) if table != NOT_ENABLED => Key { address, table, at, four },
-            _ => Key::default(),
-        }
+    fn ahead(&self, packet: &Packet) {
+        self.ways.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Key], found: &mut [GroupId]) {
-        for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
-            self.find_some(variant, keys, found);
+    fn key(&self, (): (), packet: &mut Packet) -> Asked {
+        let (inside, bytes) = (inside_if_plain(packet), packet.length());
+        let line = Line(self.ways.lines.line(packet.index));
+        let asked = match inside.protocol {
+            IpProtocol::IPV4 if line.four() != NOT_ENABLED => {
+                exposed::ip4_if_plain(packet, inside.at).map(|address| Asked::four(line.four(), address))
+            }
+            IpProtocol::IPV6 if line.six() != NOT_ENABLED => {
+                exposed::ip6_if_plain(packet, inside.at).map(|address| Asked::six(line.six(), address))
+            }
+            _ => None,
+        };
+        if asked.is_some() {
+            self.ways.good(line.0, bytes);
         }
+        asked.unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
+        asked::find(&self.ways.tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -197,27 +156,15 @@ impl LookUp for DecapsulateLookUp {
         &self,
         tally: Tally<'_>,
         (): (),
-        key: Key,
+        asked: Asked,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        if key.at == 0 {
+        if asked.is_nothing() {
             return self.closer(tally, packet);
         }
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let at = usize::from(key.at);
-        let outcome = if key.four { self.ways.expose4(at, packet) } else { self.ways.expose6(at, packet) };
-        if let Err(bad) = outcome {
-            return self.ways.settle(tally, line.0, Err(bad), bytes, packet);
-        }
-        self.ways.good(line.0, bytes);
-        let groups = &self.ways.tables.groups;
-        let next = match key.four {
-            true => choose::<Ip4>(groups, found, packet),
-            false => choose::<Ip6>(groups, found, packet),
-        };
-        let family = if key.four { Family::Ip4 } else { Family::Ip6 };
-        Ok(self.on(next, family, key.table, packet))
+        let next = asked.choose(&self.ways.tables, found, packet);
+        Ok(self.on(next, asked.family(), asked.table(), packet))
     }
 }
 

@@ -101,6 +101,7 @@ impl Stage for DecapsulateCross {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
+        packet.prefetch_second();
     }
 
     #[inline(always)]

@@ -127,6 +127,7 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
+        packet.prefetch_second();
     }
 
     #[inline(always)]

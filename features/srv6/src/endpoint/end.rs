@@ -11,8 +11,9 @@ use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
-use quiver_wire::{Header, Ip6Header, IpProtocol};
+use quiver_wire::IpProtocol;
 
+use super::asked::{self, Asked};
 use super::closer::{self, Matter};
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
@@ -60,20 +61,10 @@ impl Behavior for End {
     }
 }
 
-/// `sr-localsid`: the key is the next segment, and whose table it is looked up in.
+/// `sr-localsid`: asks for the next segment.
 pub struct Endpoint {
     pub(crate) ways: Ways,
 }
-
-/// The next segment, 0 for a packet that must be looked at closer; and the SID's line.
-#[derive(Clone, Copy, Default)]
-pub struct Key {
-    pub(crate) segment: u128,
-    pub(crate) index: u32,
-}
-
-/// Keys that are looked up at a time.
-const KEYS_AT_A_TIME: usize = 64;
 
 impl Endpoint {
     pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Endpoint {
@@ -126,41 +117,32 @@ impl Endpoint {
 impl LookUp for Endpoint {
     const NAME: &'static str = NODE;
     type Reason = LocalSidDrop;
-    type Key = Key;
+    type Key = Asked;
     type Found = GroupId;
     type Common = ();
 
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &Packet) -> Key {
+    fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
-        Key { segment: segments::next_if_plain(packet), index: packet.index }
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Key], found: &mut [GroupId]) {
-        let tables = &self.ways.tables.ip6;
-        for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
-            let mut segments = [0; KEYS_AT_A_TIME];
-            let table = |key: &Key| self.line(key.index).six();
-            let first = keys.iter().find(|key| key.segment != 0).map_or(0, table);
-            let mut differ = 0;
-            for (key, segment) in keys.iter().zip(&mut segments) {
-                *segment = key.segment;
-                let mask = if key.segment == 0 { 0 } else { u32::MAX };
-                differ |= (table(key) ^ first) & mask;
-            }
-            if differ == 0 {
-                let segments = segments.get(..keys.len()).unwrap_or_default();
-                tables.table(first).lookup_slice(variant, segments, found);
-            } else {
-                let each = |(key, found): (&Key, &mut GroupId)| {
-                    *found = tables.table(table(key)).lookup(key.segment)
-                };
-                keys.iter().zip(found).for_each(each);
-            }
+    fn key(&self, (): (), packet: &mut Packet) -> Asked {
+        let segment = segments::next_if_plain(packet);
+        if segment == 0 {
+            return Asked::default();
         }
+        let line = self.line(packet.index);
+        self.ways.good(line.0, packet.length());
+        segments::step(packet, segment, line.flavors().has(Flavors::PSP));
+        Asked::six(line.six(), segment)
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
+        asked::find(&self.ways.tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -168,18 +150,12 @@ impl LookUp for Endpoint {
         &self,
         tally: Tally<'_>,
         (): (),
-        key: Key,
+        asked: Asked,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        if key.segment == 0 {
+        if asked.is_nothing() {
             return self.closer(tally, packet);
-        }
-        let line = self.line(key.index);
-        self.ways.good(line.0, packet.length());
-        let left = segments::advance(packet, Ip6Header::LEN, key.segment);
-        if (left == 0) & line.flavors().has(Flavors::PSP) {
-            segments::pop(packet, Ip6Header::LEN, segments::NEXT_HEADER_PLACE);
         }
         Ok(self.ways.six(found, packet))
     }

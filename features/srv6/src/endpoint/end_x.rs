@@ -9,7 +9,7 @@ use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{Ip4, Ip6, choose};
-use quiver_wire::{Header, Ip6Header, IpProtocol};
+use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
 use super::closer::{self, Matter};
@@ -110,6 +110,7 @@ impl Stage for CrossConnect {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
+        packet.prefetch_second();
     }
 
     #[inline(always)]
@@ -120,10 +121,7 @@ impl Stage for CrossConnect {
         }
         let line = Line(self.ways.lines.line(packet.index));
         self.ways.good(line.0, packet.length());
-        let left = segments::advance(packet, Ip6Header::LEN, segment);
-        if (left == 0) & line.flavors().has(Flavors::PSP) {
-            segments::pop(packet, Ip6Header::LEN, segments::NEXT_HEADER_PLACE);
-        }
+        segments::step(packet, segment, line.flavors().has(Flavors::PSP));
         Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
     }
 }

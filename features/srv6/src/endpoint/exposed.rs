@@ -55,6 +55,31 @@ pub(crate) fn ip4(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
     if congested { carry_on4(packet) } else { Ok(()) }
 }
 
+/// As [`ip6`], if nothing is unusual about the packet there; else nothing happens. Returns its destination. There is
+/// none at 0, where a packet that is not plain has what is inside.
+#[inline(always)]
+pub(crate) fn ip6_if_plain(packet: &mut Packet, at: usize) -> Option<u128> {
+    let (available, congested) = (packet.segment_length().wrapping_sub(at), is_congested(packet));
+    let header = packet.bytes().get(at..).and_then(Ip6Header::overlay)?;
+    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
+    let destination = header.destination_bits();
+    let plain = ip6::is_plain(header, available) & exact & !congested & (at != 0);
+    let plain = plain & packet.has_none(PacketFlags::CHAINED);
+    (plain && take_off(packet, at).is_ok()).then_some(destination)
+}
+
+/// As [`ip4`], likewise.
+#[inline(always)]
+pub(crate) fn ip4_if_plain(packet: &mut Packet, at: usize) -> Option<u32> {
+    let (available, congested) = (packet.segment_length().wrapping_sub(at), is_congested(packet));
+    let header = packet.bytes().get(at..).and_then(Ip4Header::overlay)?;
+    let exact = usize::from(header.total_length()) == available;
+    let destination = header.destination_bits();
+    let plain = ip4::is_plain(header, available) & exact & !congested & (at != 0);
+    let plain = plain & packet.has_none(PacketFlags::CHAINED);
+    (plain && take_off(packet, at).is_ok()).then_some(destination)
+}
+
 /// Take the first `at` bytes off: another packet is left, with a flow of its own.
 #[inline(always)]
 pub(crate) fn take_off(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {

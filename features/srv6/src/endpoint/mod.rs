@@ -2,6 +2,7 @@
 //! its nodes, and beside them what they share.
 
 pub(crate) mod adjacent;
+pub(crate) mod asked;
 pub(crate) mod closer;
 mod dt;
 mod dt2;

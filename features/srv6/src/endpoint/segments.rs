@@ -14,22 +14,21 @@ pub(crate) const NEXT_HEADER_PLACE: usize = 6;
 #[inline(always)]
 pub(crate) fn next_if_plain(packet: &Packet) -> u128 {
     let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return 0 };
+    if header.next_header() != IpProtocol::ROUTING || header.hop_limit() <= 1 {
+        return 0;
+    }
     let Some(srh) = SrhHeader::overlay(behind) else { return 0 };
     let left = usize::from(srh.segments_left());
-    let from = segment_offset(left.wrapping_sub(1) & 0xff);
-    let Some(octets) = behind.get(from..).and_then(|rest| rest.first_chunk::<SEGMENT_BYTES>()) else {
+    if !srh.leads_on() || left == 0 || srh.len_bytes() > behind.len() {
         return 0;
-    };
+    }
+    if srh.flags() & FLAG_OAM != 0 || packet.has(PacketFlags::OFFLOAD) {
+        return 0;
+    }
+    let rest = behind.get(segment_offset(left - 1)..).unwrap_or_default();
+    let Some(octets) = rest.first_chunk::<SEGMENT_BYTES>() else { return 0 };
     let segment = u128::from_be_bytes(*octets);
-    let plain = (header.next_header() == IpProtocol::ROUTING)
-        & (header.hop_limit() > 1)
-        & (left != 0)
-        & srh.leads_on()
-        & (srh.len_bytes() <= behind.len())
-        & (srh.flags() & FLAG_OAM == 0)
-        & is_plain_segment(segment)
-        & packet.has_none(PacketFlags::OFFLOAD);
-    if plain { segment } else { 0 }
+    if is_plain_segment(segment) { segment } else { 0 }
 }
 
 /// No group, and not in ::/64, where the unspecified and the loopback address are.
@@ -54,24 +53,45 @@ pub(crate) fn advance(packet: &mut Packet, at: usize, segment: u128) -> u8 {
     left
 }
 
-/// Take out the SRH that stands `at` bytes from the IPv6 header, and is named in the byte at `named_at`
-/// (RFC 8986 §4.16.1, S14.2 to S14.4). The SRH was checked.
+/// As [`advance`] in a packet that [`next_if_plain`] was asked about; with `pops` (PSP) the SRH is taken out when
+/// no segments are left.
 #[inline(always)]
-pub(crate) fn pop(packet: &mut Packet, at: usize, named_at: usize) {
-    let bytes = packet.bytes_mut();
-    let Some(srh) = bytes.get(at..).and_then(SrhHeader::overlay) else { return };
-    let (next, length) = (srh.next_header(), srh.len_bytes());
-    if at + length > bytes.len() {
+pub(crate) fn step(packet: &mut Packet, segment: u128, pops: bool) {
+    let srh = packet.bytes().get(Ip6Header::LEN..).and_then(SrhHeader::overlay);
+    if !pops || srh.is_none_or(|srh| srh.segments_left() != 1) {
+        advance(packet, Ip6Header::LEN, segment);
         return;
     }
+    pop(packet, Ip6Header::LEN, NEXT_HEADER_PLACE);
+    set_destination(packet, segment);
+}
+
+/// The next segment is where the packet goes.
+#[inline(always)]
+pub(crate) fn set_destination(packet: &mut Packet, segment: u128) {
+    if let Some(header) = Ip6Header::overlay_mut(packet.bytes_mut()) {
+        header.set_destination(segment.into());
+    }
+}
+
+/// Take out the SRH that stands `at` bytes from the IPv6 header, and is named in the byte at `named_at`
+/// (RFC 8986 §4.16.1, S14.2 to S14.4). The SRH was checked. Headers are moved before anything is written to them:
+/// a wide load of what was just stored in parts would wait for the stores.
+#[inline(always)]
+pub(crate) fn pop(packet: &mut Packet, at: usize, named_at: usize) {
+    let bytes = packet.bytes();
+    let Some(srh) = bytes.get(at..).and_then(SrhHeader::overlay) else { return };
+    let (next, length) = (srh.next_header(), srh.len_bytes());
+    if !packet.remove(at, length) {
+        return;
+    }
+    moved(packet, length);
+    let bytes = packet.bytes_mut();
     if let Some(named) = bytes.get_mut(named_at) {
         *named = next.0;
     }
     if let Some(header) = Ip6Header::overlay_mut(bytes) {
         header.set_payload_length(header.payload_length().wrapping_sub(length as u16));
-    }
-    if packet.remove(at, length) {
-        moved(packet, length);
     }
 }
 

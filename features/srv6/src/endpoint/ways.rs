@@ -21,6 +21,7 @@ use crate::local_sids::{Flavors, count};
 pub(crate) struct Ways {
     pub lines: WorkerLines,
     pub tables: Arc<IpTables>,
+    rewrite: NodeId,
     error: NodeId,
     local: NodeId,
     reassembly: Option<NodeId>,
@@ -38,12 +39,13 @@ fn ours(wiring: &Wiring<'_>) -> Box<[bool]> {
 
 impl Ways {
     pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Ways {
-        for name in ["ip6-rewrite", "ip6-discover-neighbor", "ip6-drop"] {
+        for name in ["ip6-discover-neighbor", "ip6-drop"] {
             wiring.node(name); // edges, for `show graph`
         }
         Ways {
             lines: lines.of(wiring.worker),
             tables: wiring.shared(),
+            rewrite: wiring.node("ip6-rewrite"),
             error: wiring.node("ip6-icmp-error"),
             local: wiring.node("ip6-local"),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
@@ -63,7 +65,8 @@ impl Ways {
     #[inline(always)]
     pub fn six(&self, group: quiver_tables::GroupId, packet: &mut Packet) -> NodeId {
         let next = choose::<Ip6>(&self.tables.groups, group, packet);
-        if self.ours.get(next.index()).copied().unwrap_or(false)
+        if next != self.rewrite
+            && self.ours.get(next.index()).copied().unwrap_or(false)
             && let Some(header) = Ip6Header::overlay_mut(packet.bytes_mut())
         {
             header.decrement_hop_limit();

@@ -126,7 +126,7 @@ impl LookUp for EncapsL2 {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &Packet) -> u32 {
+    fn key(&self, (): (), packet: &mut Packet) -> u32 {
         packet.index
     }
 

@@ -1,0 +1,103 @@
+//! A block of packets behind a look-up: judged by what was found, and finished with. Where no packet leaves, as a
+//! rule, each is one loop without a branch for packets that left.
+
+use crate::frame::settle;
+use crate::ids::NodeId;
+use crate::packet::Packet;
+use crate::stage::{LookUp, Tally};
+
+use super::{Exit, Ids, Tail, TailWay};
+
+/// Packets, where each goes next, and the place of the stage that it left behind, if it left. Those that left are
+/// marked in a mask.
+pub(super) struct Block<'a> {
+    pub packets: &'a mut [Packet],
+    pub next: &'a mut [NodeId],
+    pub places: &'a mut [u8],
+}
+
+impl Block<'_> {
+    /// What was found says where the packets go from the look-up at `place`. Returns the marks with those that
+    /// do not go to the stage behind it.
+    #[inline(always)]
+    pub fn judge<'k, L: LookUp>(
+        &mut self,
+        (look_up, common): (&L, L::Common),
+        tally: Tally<'_>,
+        (ids, place): (&Ids, usize),
+        answers: impl Iterator<Item = (&'k L::Key, &'k L::Found)>,
+        mut left: u64,
+    ) -> u64
+    where
+        L::Key: 'k,
+        L::Found: 'k,
+    {
+        let (tally, onward) = (tally.of(ids[place]), ids[place + 1]);
+        let all = self.packets.iter_mut().zip(&mut *self.next).zip(answers);
+        let mut elsewhere = 0;
+        if left == 0 {
+            for ((packet, next), (key, found)) in all {
+                *next = settle(look_up.settle(tally, common, *key, *found, packet), packet);
+                elsewhere |= next.0 ^ onward.0;
+            }
+        } else {
+            let here = all.enumerate().filter(|(index, _)| left >> index & 1 == 0);
+            for (_, ((packet, next), (key, found))) in here {
+                *next = settle(look_up.settle(tally, common, *key, *found, packet), packet);
+                elsewhere |= next.0 ^ onward.0;
+            }
+        }
+        if elsewhere != 0 {
+            for (index, next) in self.next.iter().enumerate().take(self.packets.len()) {
+                if left >> index & 1 == 0 && *next != onward {
+                    self.places[index] = place as u8;
+                    left |= 1 << index;
+                }
+            }
+        }
+        left
+    }
+
+    /// What comes last decides about the packets that have not left. Returns the marks, and the bytes in the first
+    /// segments of those that went all the way.
+    #[inline(always)]
+    pub fn finish<T: Tail>(
+        &mut self,
+        (tail, common): (&T, T::Common),
+        tally: Tally<'_>,
+        (ids, first): (&Ids, usize),
+        mut left: u64,
+    ) -> (u64, u64) {
+        let way = TailWay { ids, first };
+        let mut bytes = 0;
+        let mut note =
+            |decision: Result<NodeId, Exit>, packet: &Packet, next: &mut NodeId, place: &mut u8| {
+                match decision {
+                    Ok(to) => {
+                        *next = to;
+                        bytes += packet.segment_length() as u64;
+                        0
+                    }
+                    Err(exit) => {
+                        *next = exit.next;
+                        *place = exit.place as u8;
+                        1
+                    }
+                }
+            };
+        let all = self.packets.iter_mut().zip(&mut *self.next).zip(&mut *self.places).enumerate();
+        if left == 0 {
+            for (index, ((packet, next), place)) in all {
+                let decision = tail.decide(tally, common, way, packet);
+                left |= note(decision, packet, next, place) << index;
+            }
+        } else {
+            let before = left;
+            for (index, ((packet, next), place)) in all.filter(|(index, _)| before >> index & 1 == 0) {
+                let decision = tail.decide(tally, common, way, packet);
+                left |= note(decision, packet, next, place) << index;
+            }
+        }
+        (left, bytes)
+    }
+}

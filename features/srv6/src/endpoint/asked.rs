@@ -1,0 +1,110 @@
+//! What local SIDs look up: addresses, each in the table that its SID names. Those of one table go together.
+
+use quiver_core::cpu::Variant;
+use quiver_core::{NodeId, Packet};
+use quiver_tables::GroupId;
+use quiver_tables::fib::Family;
+use quiver_tables::ip::{Ip4, Ip6, IpTables, choose};
+
+/// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
+#[derive(Clone, Copy, Default)]
+pub struct Asked {
+    address: u128,
+    /// The table's number and the family, 0 for nothing.
+    place: u32,
+}
+
+/// The families of places, and how far left of them the number of the table stands.
+const FOUR: u32 = 1;
+const SIX: u32 = 2;
+const FAMILY_BITS: u32 = 2;
+/// Keys that are looked up at a time.
+const KEYS_AT_A_TIME: usize = 64;
+
+impl Asked {
+    /// In an IPv6 table.
+    #[inline(always)]
+    pub(crate) fn six(table: u32, address: u128) -> Asked {
+        Asked { address, place: table << FAMILY_BITS | SIX }
+    }
+
+    /// In an IPv4 table.
+    #[inline(always)]
+    pub(crate) fn four(table: u32, address: u32) -> Asked {
+        Asked { address: address.into(), place: table << FAMILY_BITS | FOUR }
+    }
+
+    /// Must the packet be looked at closer?
+    #[inline(always)]
+    pub(crate) fn is_nothing(self) -> bool {
+        self.place == 0
+    }
+
+    #[inline(always)]
+    fn is_four(self) -> bool {
+        self.place & FOUR != 0
+    }
+
+    /// The family of the table.
+    #[inline(always)]
+    pub(crate) fn family(self) -> Family {
+        if self.is_four() { Family::Ip4 } else { Family::Ip6 }
+    }
+
+    /// The table's number.
+    #[inline(always)]
+    pub(crate) fn table(self) -> u32 {
+        self.place >> FAMILY_BITS
+    }
+
+    /// Where a packet goes by what was found.
+    #[inline(always)]
+    pub(crate) fn choose(self, tables: &IpTables, found: GroupId, packet: &mut Packet) -> NodeId {
+        match self.is_four() {
+            true => choose::<Ip4>(&tables.groups, found, packet),
+            false => choose::<Ip6>(&tables.groups, found, packet),
+        }
+    }
+}
+
+/// Look all up.
+#[inline(always)]
+pub(crate) fn find(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [GroupId]) {
+    for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
+        find_some(tables, variant, keys, found);
+    }
+}
+
+#[inline(always)]
+fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [GroupId]) {
+    let first = keys.iter().find(|key| !key.is_nothing()).copied().unwrap_or_default();
+    let mut differ = 0;
+    for key in keys {
+        differ |= if key.place == 0 { 0 } else { key.place ^ first.place };
+    }
+    if differ != 0 {
+        return find_each(tables, keys, found);
+    }
+    if first.is_four() {
+        let mut addresses = [0; KEYS_AT_A_TIME];
+        keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address as u32);
+        let addresses = addresses.get(..keys.len()).unwrap_or_default();
+        tables.ip4.table(first.table()).lookup_slice(variant, addresses, found);
+    } else {
+        let mut addresses = [0; KEYS_AT_A_TIME];
+        keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address);
+        let addresses = addresses.get(..keys.len()).unwrap_or_default();
+        tables.ip6.table(first.table()).lookup_slice(variant, addresses, found);
+    }
+}
+
+/// Several tables are asked.
+#[inline(never)]
+fn find_each(tables: &IpTables, keys: &[Asked], found: &mut [GroupId]) {
+    for (key, found) in keys.iter().zip(found) {
+        *found = match key.is_four() {
+            true => tables.ip4.table(key.table()).lookup(key.address as u32),
+            false => tables.ip6.table(key.table()).lookup(key.address),
+        };
+    }
+}

@@ -1,0 +1,396 @@
+//! Packets good and bad to local SIDs of every kind, through every form of the router: what comes out, what is
+//! counted for nodes, reasons and SIDs must be the same node by node and in superblocks, on every variant.
+
+mod outside;
+
+use std::net::Ipv6Addr;
+
+use proptest::prelude::*;
+use quiver_core::WorkerId;
+use quiver_core::cpu::Variant;
+use quiver_testkit::{Register, Router, Settings};
+
+use outside::{Seen, forms, seen, without_identifications};
+
+const FEATURES: [Register; 5] = [
+    quiver_ethernet::register,
+    quiver_ip::register,
+    quiver_reassembly::register,
+    quiver_srv6::register,
+    quiver_superblocks::register,
+];
+
+const SETUP: [&str; 34] = [
+    "set interface ip address e0 fd00::1/64",
+    "set interface ip address e1 10.0.1.1/24",
+    "set interface ip address e1 fd00:1::1/64",
+    "set interface ip address e2 fd00:2::1/64",
+    "ip table add 10",
+    "ip6 table add 10",
+    "ip neighbor e0 fd00::2 02:00:00:00:00:a0 static",
+    "ip neighbor e1 10.0.1.2 02:00:00:00:00:b1 static",
+    "ip neighbor e1 fd00:1::2 02:00:00:00:00:b1 static",
+    "ip neighbor e2 fd00:2::2 02:00:00:00:00:c2 static",
+    "ip route add 20.0.0.0/8 via 10.0.1.2 e1",
+    "ip route add 20.0.0.0/8 table 10 via 10.0.1.2 e1",
+    "ip route add 2001:db8:20::/48 via fd00:1::2 e1",
+    "ip route add 2001:db8:21::/48 via fd00:1::2 e1 via fd00:2::2 e2",
+    "ip route add 2001:db8:22::/48 via drop",
+    "ip route add 2001:db8:20::/48 table 10 via fd00:2::2 e2",
+    "ip route add fc00:0:30::/48 via fd00:1::2 e1",
+    "sr localsid address fc00::1 behavior end",
+    "sr localsid address fc00::2 behavior end psp usp usd",
+    "sr localsid address fc00::3 behavior end.x e1 fd00:1::2",
+    "sr localsid address fc00::4 behavior end.x e1 fd00:1::2 e2 fd00:2::2 psp usd",
+    "sr localsid address fc00::5 behavior end.t 10",
+    "sr localsid address fc00::6 behavior end.dx4 e1 10.0.1.2",
+    "sr localsid address fc00::7 behavior end.dx6 e1 fd00:1::2",
+    "sr localsid address fc00::8 behavior end.dt4 10",
+    "sr localsid address fc00::9 behavior end.dt6 0",
+    "sr localsid address fc00::a behavior end.dt46 10",
+    "sr localsid address fc00::b behavior end.dx2 e2",
+    "sr localsid address fc00:0:10::/48 behavior un",
+    "sr localsid address fc00:0:11::/48 behavior un psp usd",
+    "sr localsid address fc00:0:12::/48 behavior ua e1 fd00:1::2 psp",
+    "sr localsid address fc00:0:13::/48 behavior end.dt4 10",
+    "sr localsid address fc00:0:14::/48 behavior end.replace",
+    "sr localsid address fc00:0:15::/48 behavior ut 10",
+];
+
+/// Local SIDs, and destinations that are none: segments too, and inner destinations.
+const ADDRESSES: [&str; 27] = [
+    "fc00::1",
+    "fc00::2",
+    "fc00::3",
+    "fc00::4",
+    "fc00::5",
+    "fc00::6",
+    "fc00::7",
+    "fc00::8",
+    "fc00::9",
+    "fc00::a",
+    "fc00::b",
+    "fc00:0:10:30::",
+    "fc00:0:10:11:30::",
+    "fc00:0:11::",
+    "fc00:0:12:30::",
+    "fc00:0:12::",
+    "fc00:0:13::",
+    "fc00:0:14::2",
+    "fc00:0:15:30::",
+    "2001:db8:20::7",
+    "2001:db8:21::7",
+    "2001:db8:22::7",
+    "2001:db9::1",
+    "fd00::1",
+    "fd00:1::9",
+    "ff02::1",
+    "::",
+];
+/// Those of them that are SIDs.
+const SIDS: usize = 19;
+
+/// What is behind the headers in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inner {
+    Udp,
+    Echo,
+    Ip4,
+    Ip6(usize),
+    Frame,
+    Unknown,
+}
+
+/// What is wrong with a packet, if anything.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    None,
+    HopsLeft(u8),
+    Cut(usize),
+    Padding(usize),
+    Congestion,
+    Oam,
+    ListTooShort,
+    OtherRouting,
+    DestinationOptions,
+    Flip { byte: usize, bit: u8 },
+}
+
+/// A packet: to which address, with which segments behind it, and what is inside.
+#[derive(Clone, Debug)]
+struct Sent {
+    to: usize,
+    /// As they stand in the list; `None` for no SRH.
+    list: Option<Vec<usize>>,
+    left: u8,
+    inner: Inner,
+    payload: usize,
+    fault: Fault,
+}
+
+fn inner() -> impl Strategy<Value = Inner> {
+    prop_oneof![
+        Just(Inner::Udp),
+        Just(Inner::Echo),
+        Just(Inner::Ip4),
+        (0..ADDRESSES.len()).prop_map(Inner::Ip6),
+        Just(Inner::Frame),
+        Just(Inner::Unknown),
+    ]
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        20 => Just(Fault::None),
+        1 => (0..3u8).prop_map(Fault::HopsLeft),
+        1 => (14..200usize).prop_map(Fault::Cut),
+        1 => (1..40usize).prop_map(Fault::Padding),
+        1 => Just(Fault::Congestion),
+        1 => Just(Fault::Oam),
+        1 => Just(Fault::ListTooShort),
+        1 => Just(Fault::OtherRouting),
+        1 => Just(Fault::DestinationOptions),
+        4 => (14..160usize, 0..8u8).prop_map(|(byte, bit)| Fault::Flip { byte, bit }),
+    ]
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    let to = prop_oneof![8 => 0..SIDS, 1 => 0..ADDRESSES.len()];
+    let list = proptest::option::weighted(0.8, proptest::collection::vec(0..ADDRESSES.len(), 1..4));
+    let payload = prop_oneof![10 => 8..64usize, 1 => 1300..1600usize];
+    (to, list, 0..4u8, inner(), payload, fault()).prop_map(|(to, list, left, inner, payload, fault)| Sent {
+        to,
+        list,
+        left,
+        inner,
+        payload,
+        fault,
+    })
+}
+
+/// Packets that go all the way through a superblock: to each kind of SID what it is for.
+fn plain() -> impl Strategy<Value = Sent> {
+    let on = |to: usize| (to, Some(vec![19, to]), 1, Inner::Udp);
+    let ends = |to: usize, inner| (to, Some(vec![to, 24]), 0, inner);
+    let kinds = [
+        on(0),
+        on(1),
+        on(2),
+        on(3),
+        on(4),
+        ends(5, Inner::Ip4),
+        ends(6, Inner::Ip6(24)),
+        ends(7, Inner::Ip4),
+        ends(8, Inner::Ip6(19)),
+        ends(9, Inner::Ip4),
+        ends(9, Inner::Ip6(19)),
+        ends(10, Inner::Frame),
+        (8, None, 0, Inner::Ip6(20)),
+        (11, None, 0, Inner::Udp),
+        (12, Some(vec![19, 12]), 1, Inner::Udp),
+        on(13),
+        (14, None, 0, Inner::Udp),
+        (19, None, 0, Inner::Udp),
+    ];
+    (proptest::sample::select(kinds.to_vec()), 8..64usize).prop_map(|((to, list, left, inner), payload)| {
+        Sent { to, list, left, inner, payload, fault: Fault::None }
+    })
+}
+
+/// Vectors whose packets are all of one kind, or nearly all, or any.
+fn vector() -> impl Strategy<Value = Vec<Sent>> {
+    (plain(), 0..4u8, proptest::collection::vec((0..10u8, plain(), sent()), 1..200)).prop_map(
+        |(usual, mixture, packets)| {
+            let chosen = |(often, plain, sent): (u8, Sent, Sent)| match (mixture, often) {
+                (0, _) | (1, 0) => sent,
+                (1, 1) => plain,
+                (2, 0..5) => plain,
+                (3, 0) => sent,
+                (_, payload) => Sent { payload: usual.payload + usize::from(payload), ..usual.clone() },
+            };
+            packets.into_iter().map(chosen).collect()
+        },
+    )
+}
+
+fn octets(index: usize) -> [u8; 16] {
+    ADDRESSES[index].parse::<Ipv6Addr>().expect("an address").octets()
+}
+
+/// An IPv6 header.
+fn ip6_header(next: u8, hops: u8, destination: usize, payload: usize) -> Vec<u8> {
+    let mut header = vec![0x60, 0, 0, 0];
+    header.extend((payload as u16).to_be_bytes());
+    header.extend([next, hops]);
+    header.extend("fd00::2".parse::<Ipv6Addr>().expect("an address").octets());
+    header.extend(octets(destination));
+    header
+}
+
+fn udp(payload: usize) -> Vec<u8> {
+    let length = (payload as u16).to_be_bytes();
+    let header = [0x30, 0x39, 0, 9, length[0], length[1], 0, 1];
+    header.into_iter().chain((8..payload).map(|i| i as u8)).collect()
+}
+
+fn ip4(payload: usize) -> Vec<u8> {
+    use quiver_wire::{Header, Ip4Header, checksum};
+    let total = ((20 + payload) as u16).to_be_bytes();
+    let mut packet = vec![0x45, 0, total[0], total[1], 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 9, 9, 20, 0, 0, 7];
+    if let Some(header) = Ip4Header::overlay_mut(&mut packet) {
+        let sum = checksum::header_checksum(header);
+        header.set_checksum(sum);
+    }
+    packet.extend(udp(payload));
+    packet
+}
+
+/// The protocol and the bytes of what is inside.
+fn inside(sent: &Sent) -> (u8, Vec<u8>) {
+    let payload = sent.payload;
+    match sent.inner {
+        Inner::Udp => (17, udp(payload)),
+        Inner::Echo => (58, [vec![128, 0, 0, 0, 0, 1, 0, 1], vec![7; payload]].concat()),
+        Inner::Ip4 => (4, ip4(payload)),
+        Inner::Ip6(to) => (41, [ip6_header(17, 64, to, payload), udp(payload)].concat()),
+        Inner::Frame => {
+            let addresses = [2, 0, 0, 0, 9, 1, 2, 0, 0, 0, 9, 2, 8, 0];
+            (143, [addresses.to_vec(), ip4(payload)].concat())
+        }
+        Inner::Unknown => (253, vec![1; payload]),
+    }
+}
+
+fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
+    let (mut next, mut rest) = inside(sent);
+    if let Some(list) = &sent.list {
+        let last = (list.len() - usize::from(matches!(sent.fault, Fault::ListTooShort))) as u8;
+        let kind = if matches!(sent.fault, Fault::OtherRouting) { 3 } else { 4 };
+        let flags = if matches!(sent.fault, Fault::Oam) { 0x20 } else { 0 };
+        let mut srh = vec![next, last * 2, kind, sent.left, last.wrapping_sub(1), flags, 0, 0];
+        list.iter().for_each(|segment| srh.extend(octets(*segment)));
+        (next, rest) = (43, [srh, rest].concat());
+    }
+    if matches!(sent.fault, Fault::DestinationOptions) {
+        (next, rest) = (60, [vec![next, 0, 1, 4, 0, 0, 0, 0], rest].concat());
+    }
+    let hops = if let Fault::HopsLeft(left) = sent.fault { left } else { 64 };
+    let mut header = ip6_header(next, hops, sent.to, rest.len());
+    if matches!(sent.fault, Fault::Congestion) {
+        header[1] |= 0x30;
+    }
+    let mut frame = [mac.to_vec(), vec![2, 0, 0, 0, 0, 0xa0, 0x86, 0xdd], header, rest].concat();
+    match sent.fault {
+        Fault::Cut(length) => frame.truncate(length),
+        Fault::Padding(count) => frame.extend(vec![0; count]),
+        Fault::Flip { byte, bit } => {
+            if let Some(byte) = frame.get_mut(byte) {
+                *byte ^= 1 << bit;
+            }
+        }
+        _ => {}
+    }
+    frame
+}
+
+fn router(settings: Settings) -> Router {
+    let mut router = Router::with(settings, &FEATURES);
+    ["e0", "e1", "e2"].into_iter().for_each(|name| drop(router.interface(name)));
+    SETUP.into_iter().for_each(|line| drop(router.cli(line)));
+    router
+}
+
+fn mac(router: &mut Router) -> [u8; 6] {
+    let id = router.id("e0");
+    router.engine().interface(id).expect("made above").row().mac
+}
+
+/// What comes out, and what SIDs count.
+fn run(settings: Settings, vectors: &[Vec<Sent>], more: &[&str]) -> (Seen, String) {
+    let mut router = router(settings);
+    more.iter().for_each(|line| drop(router.cli(line)));
+    let mac = mac(&mut router);
+    for vector in vectors {
+        vector.iter().for_each(|sent| router.inject("e0", &frame(sent, mac)));
+        router.run();
+    }
+    let counted = router.cli("show sr localsids");
+    (without_identifications(seen(&mut router)), counted)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn local_sids_say_the_same(
+        vectors in proptest::collection::vec(vector(), 1..5),
+        more in proptest::sample::select(vec![
+            "", "set interface mtu packet 1400 e1", "set interface state e2 down",
+            "sr localsid del address fc00::1", "ip route del 2001:db8:20::/48 via fd00:1::2 e1",
+        ]),
+    ) {
+        let more: Vec<&str> = more.split_terminator('\n').collect();
+        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
+        let expected = run(plain, &vectors, &more);
+        for form in forms() {
+            prop_assert_eq!(&run(form, &vectors, &more), &expected, "{:?}", form);
+        }
+    }
+}
+
+/// Nodes that all packets of a vector pass, behind `ip6-lookup`.
+const WAYS: [(usize, &[usize], Inner, &[&str]); 11] = [
+    (0, &[19, 0], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
+    (1, &[19, 1], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
+    (2, &[19, 2], Inner::Udp, &["sr-localsid-x", "ip6-rewrite"]),
+    (4, &[19, 4], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
+    (5, &[5], Inner::Ip4, &["sr-localsid-dx", "ip4-rewrite"]),
+    (6, &[6], Inner::Ip6(24), &["sr-localsid-dx", "ip6-rewrite"]),
+    (7, &[7], Inner::Ip4, &["sr-localsid-dt", "ip4-rewrite"]),
+    (8, &[8], Inner::Ip6(19), &["sr-localsid-dt", "ip6-rewrite"]),
+    (10, &[10], Inner::Frame, &["sr-localsid-dx2"]),
+    (11, &[19, 11], Inner::Udp, &["sr-next-csid", "ip6-rewrite"]),
+    (14, &[19, 14], Inner::Udp, &["sr-next-csid-x", "ip6-rewrite"]),
+];
+
+#[test]
+fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
+    let mut router = router(Settings::default());
+    let mac = mac(&mut router);
+    for (to, list, inner, behind) in WAYS {
+        router.cli("clear runtime");
+        let left = list.len() as u8 - 1;
+        let sent = Sent { to, list: Some(list.to_vec()), left, inner, payload: 26, fault: Fault::None };
+        for _ in 0..128 {
+            (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+            router.run();
+        }
+        let engine = router.engine();
+        for name in ["ethernet-input", "ip6-input", "ip6-lookup"].iter().chain(behind) {
+            let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
+            assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{to} {name}");
+            assert!((115..128).contains(&totals.fused), "{to} {name}: {}", totals.fused);
+            assert!(totals.clocks > 0, "{to} {name} has its share of the clocks");
+        }
+    }
+}
+
+#[test]
+fn a_traced_packet_shows_every_node_of_its_way() {
+    let mut router = router(Settings::default());
+    let mac = mac(&mut router);
+    for (to, list, inner, behind) in WAYS {
+        let left = list.len() as u8 - 1;
+        let sent = Sent { to, list: Some(list.to_vec()), left, inner, payload: 26, fault: Fault::None };
+        (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+        router.run(); // the chain is found
+        router.cli("clear trace");
+        router.cli("trace add test-input 5");
+        (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+        router.run();
+        let trace = router.cli("show trace");
+        for name in ["ethernet-input", "ip6-input", "ip6-lookup"].iter().chain(behind) {
+            assert!(trace.contains(name), "{name} is not in the trace of {to}:\n{trace}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What can be seen of a router from outside, and the forms in which it must be the same.
+
+use std::collections::BTreeMap;
+
+use quiver_core::WorkerId;
+use quiver_core::cpu::Variant;
+use quiver_testkit::{Router, Settings};
+
+/// All that can be seen from outside.
+#[derive(Debug, PartialEq)]
+pub struct Seen {
+    pub frames: Vec<Vec<Vec<u8>>>,
+    pub dropped: Vec<(String, String, u64)>,
+    pub events: Vec<(String, String, u64)>,
+    pub interfaces: Vec<[u64; 11]>,
+    pub packets_by_node: BTreeMap<String, u64>,
+}
+
+pub fn seen(router: &mut Router) -> Seen {
+    let names = ["e0", "e1", "e2"];
+    let frames = names.map(|name| {
+        let mut frames = router.sent(name);
+        frames.sort();
+        frames
+    });
+    let all: Vec<String> = router.engine().all_interfaces().map(|i| i.name.clone()).collect();
+    let interfaces = all.iter().map(|name| router.totals(name).fields().map(|(_, value)| value)).collect();
+    let (dropped, events) = (router.dropped(), router.events());
+    let engine = router.engine();
+    let nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (id, node.spec.name.clone())).collect();
+    let packets_by_node =
+        nodes.into_iter().map(|(id, name)| (name, engine.node_totals(WorkerId(0), id).vectors)).collect();
+    Seen { frames: frames.to_vec(), dropped, events, interfaces, packets_by_node }
+}
+
+/// Every way to run.
+pub fn forms() -> impl Iterator<Item = Settings> {
+    Variant::available().flat_map(|variant| {
+        [false, true].map(|superblocks| Settings { variant, superblocks, ..Settings::default() })
+    })
+}
+
+/// Without the identifications of fragments, which no two routers choose alike (RFC 7739).
+pub fn without_identifications(mut seen: Seen) -> Seen {
+    for frame in seen.frames.iter_mut().flatten() {
+        let (is_routed, behind) = (frame.get(20) == Some(&43), frame.get(54..56).map(<[u8]>::to_vec));
+        if let (true, Some([44, length])) = (is_routed, behind.as_deref()) {
+            let at = 54 + (usize::from(*length) + 1) * 8 + 4;
+            frame[at..at + 4].fill(0);
+        }
+    }
+    seen.frames.iter_mut().for_each(|frames| frames.sort());
+    seen
+}
