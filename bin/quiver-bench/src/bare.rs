@@ -60,7 +60,6 @@ impl Body for Loop<'_> {
         let Loop { work, tagging, variant, frame, tables, bridge, counted } = self;
         let (groups, adjacencies) = (&*tables.groups, &*tables.adjacencies);
         match work {
-            Work::Segments => cross(frame, counted),
             Work::Exchange(exchange) => {
                 exchange::exchange(&exchange, variant, frame, tables, counted);
             }

@@ -7,7 +7,7 @@ use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
 use quiver_wire::ip4::Ip4Header;
 use quiver_wire::{Header, MacAddress};
 
-use crate::bare::exchange::Exchange;
+use crate::bare::exchange::{Exchange, Layer};
 use crate::device::Template;
 use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
 use crate::segments::{self, Carried};
@@ -56,8 +56,6 @@ pub enum Work {
     EncapsulateFrames,
     /// Change what is in front of packets.
     Exchange(Exchange),
-    /// Follow segments. The bare loop passes packets on: what segments cost is held against `ip6-1`.
-    Segments,
 }
 
 impl Work {
@@ -287,18 +285,24 @@ fn segment_paths() -> Vec<Path> {
     const OUT4: &str = "ip route add 20.0.0.0/32 via 10.1.0.2 bench1";
     const TABLE: &str = "ip6 table add 10";
     const NEXT10: &str = "ip route add 2001:db8::/128 table 10 via 2001:db8:ffff::2 bench1";
-    let of = |name: &str, carried, behavior: &str, before: &[&str]| {
+    let of = |name: &str, carried, work: Exchange, behavior: &str, before: &[&str]| {
         let sid = format!("sr localsid address {} behavior {behavior}", segments::SID);
         let setup: Vec<&str> = before.iter().copied().chain([sid.as_str()]).collect();
         let packets = Packets::Segments { carried, sids: 1 };
         let length = segments::frame(carried).len();
-        Path { length, ..path(name, Work::Segments, packets, &setup, None) }
+        Path { length, ..path(name, Work::Exchange(work), packets, &setup, None) }
     };
+    let looked_up = |exchange: Exchange| Exchange { looks_up: true, ..exchange };
+    // The next segment becomes the destination.
+    let step = Exchange { carries: Some((40 + 8, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
+    let popped = Exchange { takes: 40, carries: Some((24, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
+    // What is inside goes on without IPv6 and an SRH of two segments.
+    let inside = |leaves| Exchange { takes: 40 + 40, ..Exchange::of(Layer::Ip6, leaves) };
     let many = |name: &str, sids| Path {
         length: segments::frame(Carried::Udp).len(),
         ..path(
             name,
-            Work::Segments,
+            Work::Exchange(looked_up(step)),
             Packets::Segments { carried: Carried::Udp, sids },
             &[NEXT],
             Some(Routes::LocalSids(sids)),
@@ -309,19 +313,23 @@ fn segment_paths() -> Vec<Path> {
         let sid = format!("sr localsid address {}/48 behavior un", segments::SID);
         let packets = Packets::Segments { carried: Carried::Compressed, sids: 1 };
         let length = segments::frame(Carried::Compressed).len();
-        Path { length, ..path("srv6-un", Work::Segments, packets, &[&next, &sid], None) }
+        // The C-SIDs behind the active one move up.
+        let work = Exchange { carries: Some((24, 24)), ..looked_up(Exchange::of(Layer::Ip6, Layer::Ip6)) };
+        Path { length, ..path("srv6-un", Work::Exchange(work), packets, &[&next, &sid], None) }
     };
+    let (four, six, frame) = (inside(Layer::Ip4), inside(Layer::Ip6), inside(Layer::Frame));
+    let (x4, x6) = ("bench1 10.1.0.2", "bench1 2001:db8:ffff::2");
     vec![
         un,
-        of("srv6-end", Carried::Udp, "end", &[NEXT]),
-        of("srv6-end-psp", Carried::Udp, "end psp", &[NEXT]),
-        of("srv6-endx", Carried::Udp, "end.x bench1 2001:db8:ffff::2", &[]),
-        of("srv6-endt", Carried::Udp, "end.t 10", &[TABLE, NEXT10]),
-        of("srv6-enddx4", Carried::Ip4, "end.dx4 bench1 10.1.0.2", &[]),
-        of("srv6-enddx6", Carried::Ip6, "end.dx6 bench1 2001:db8:ffff::2", &[]),
-        of("srv6-enddt4", Carried::Ip4, "end.dt4 0", &[OUT4]),
-        of("srv6-enddt6", Carried::Ip6, "end.dt6 0", &[NEXT]),
-        of("srv6-enddx2", Carried::Frame, "end.dx2 bench1", &[]),
+        of("srv6-end", Carried::Udp, looked_up(step), "end", &[NEXT]),
+        of("srv6-end-psp", Carried::Udp, looked_up(popped), "end psp", &[NEXT]),
+        of("srv6-endx", Carried::Udp, step, &format!("end.x {x6}"), &[]),
+        of("srv6-endt", Carried::Udp, looked_up(step), "end.t 10", &[TABLE, NEXT10]),
+        of("srv6-enddx4", Carried::Ip4, four, &format!("end.dx4 {x4}"), &[]),
+        of("srv6-enddx6", Carried::Ip6, six, &format!("end.dx6 {x6}"), &[]),
+        of("srv6-enddt4", Carried::Ip4, looked_up(four), "end.dt4 0", &[OUT4]),
+        of("srv6-enddt6", Carried::Ip6, looked_up(six), "end.dt6 0", &[NEXT]),
+        of("srv6-enddx2", Carried::Frame, frame, "end.dx2 bench1", &[]),
         many("srv6-end-100k", 100_000),
     ]
 }
