@@ -13,7 +13,7 @@ use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite
 use quiver_reassembly::SortFragments;
 use quiver_srv6::{
     Compressed, CompressedCross, CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Encaps,
-    EncapsL2, Endpoint, Insert, NextCsid, SteerL2, TunnelL2,
+    EncapsL2, Endpoint, Insert, NextCsid, ReplaceCsid, SteerL2, TunnelL2,
 };
 use quiver_tables::ip::{Ip4, Ip6};
 
@@ -66,9 +66,11 @@ pub fn register(registry: &mut Registry) {
         local_sid_with_look_up::<DecapsulateLookUp, Ip4Rewrite>(),
         local_sid_with_look_up::<DecapsulateLookUp, Ip6Rewrite>(),
         local_sid::<DecapsulateFrame<false>>(),
-        // compressed ones: … → ip6-lookup → sr-next-csid… → ip6-rewrite → NAME-output
+        // compressed ones: … → ip6-lookup → sr-next-csid…, sr-replace-csid… → ip6-rewrite → NAME-output
         local_sid_with_look_up::<Compressed<NextCsid>, Ip6Rewrite>(),
         local_sid::<(CompressedCross<NextCsid>, Ip6Rewrite)>(),
+        local_sid_with_look_up::<Compressed<ReplaceCsid>, Ip6Rewrite>(),
+        local_sid::<(CompressedCross<ReplaceCsid>, Ip6Rewrite)>(),
     ] {
         registry.graph.superblock(spec);
     }

@@ -300,7 +300,9 @@ fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
 
 fn router(settings: Settings) -> Router {
     let mut router = Router::with(settings, &FEATURES);
-    ["e0", "e1", "e2"].into_iter().for_each(|name| drop(router.interface(name)));
+    for name in ["e0", "e1", "e2"] {
+        router.interface(name);
+    }
     SETUP.into_iter().for_each(|line| drop(router.cli(line)));
     router
 }

@@ -138,7 +138,10 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
         packets.packets.iter().for_each(|packet| second.ahead(packet));
         let all = packets.packets.iter_mut().zip(&mut *asked_second.keys);
         if left == 0 {
-            all.for_each(|(packet, key)| *key = second.key(self.commons.second, packet));
+            // As a loop: a closure would not be compiled for the variant.
+            for (packet, key) in all {
+                *key = second.key(self.commons.second, packet);
+            }
         } else {
             for (index, (packet, key)) in all.enumerate() {
                 *key = match left >> index & 1 {

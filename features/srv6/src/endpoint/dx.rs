@@ -12,11 +12,11 @@ use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::closer;
 use super::inside::{Inside, inside_if_plain};
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::ways::Ways;
+use super::{closer, exposed};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -61,7 +61,6 @@ pub struct DecapsulateCross {
 
 impl DecapsulateCross {
     /// The inner packet, if it is of the SID's family, goes to the neighbour.
-    #[inline(always)]
     fn send(&self, line: Line<'_>, inside: Inside, packet: &mut Packet) -> Option<Result<NodeId, Bad>> {
         let (groups, bytes) = (&self.ways.tables.groups, packet.length());
         let (outcome, next) = match inside.protocol {
@@ -106,16 +105,20 @@ impl Stage for DecapsulateCross {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (inside, bytes) = (inside_if_plain(packet), packet.length());
-        let line = Line(self.ways.lines.line(packet.index));
-        if inside.at == 0 {
-            return self.closer(tally, packet);
-        }
-        match self.send(line, inside, packet) {
-            Some(Ok(next)) => Ok(next),
-            Some(bad) => self.ways.settle(tally, line.0, bad, bytes, packet),
-            None => self.closer(tally, packet),
-        }
+        let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
+        let (line, groups) = (Line(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
+        let next = match protocol {
+            IpProtocol::IPV4 if line.four() != 0 => {
+                exposed::ip4_if_plain(packet, at).map(|_| choose::<Ip4>(groups, line.group4(), packet))
+            }
+            IpProtocol::IPV6 if line.six() != 0 => {
+                exposed::ip6_if_plain(packet, at).map(|_| choose::<Ip6>(groups, line.group6(), packet))
+            }
+            _ => None,
+        };
+        let Some(next) = next else { return self.closer(tally, packet) };
+        self.ways.good(line.0, bytes);
+        Ok(next)
     }
 }
 
