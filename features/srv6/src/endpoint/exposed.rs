@@ -65,7 +65,11 @@ pub(crate) fn ip6_if_plain(packet: &mut Packet, at: usize) -> Option<u128> {
     let destination = header.destination_bits();
     let plain = ip6::is_plain(header, available) & exact & !congested & (at != 0);
     let plain = plain & packet.has_none(PacketFlags::CHAINED);
-    (plain && take_off(packet, at).is_ok()).then_some(destination)
+    if !plain || take_off(packet, at).is_err() {
+        return None;
+    }
+    packet.set_carried();
+    Some(destination)
 }
 
 /// As [`ip4`], likewise.
@@ -77,7 +81,11 @@ pub(crate) fn ip4_if_plain(packet: &mut Packet, at: usize) -> Option<u32> {
     let destination = header.destination_bits();
     let plain = ip4::is_plain(header, available) & exact & !congested & (at != 0);
     let plain = plain & packet.has_none(PacketFlags::CHAINED);
-    (plain && take_off(packet, at).is_ok()).then_some(destination)
+    if !plain || take_off(packet, at).is_err() {
+        return None;
+    }
+    packet.set_carried();
+    Some(destination)
 }
 
 /// Take the first `at` bytes off: another packet is left, with a flow of its own.
