@@ -2,6 +2,7 @@
 
 use quiver_wire::MacAddress;
 
+use crate::bare::exchange::{Exchange, Layer};
 use crate::paths::{Packets, Path, Work, path};
 use crate::segments::{self, Carried};
 
@@ -25,7 +26,9 @@ fn into(name: &str, behavior: &str) -> Path {
     let setup: Vec<&str> = COMMON.into_iter().chain(own.iter().map(String::as_str)).collect();
     let packets = Packets::Segments { carried: Carried::Frame, sids: 1 };
     let length = segments::frame(Carried::Frame).len();
-    Path { length, ..path(name, Work::Segments, packets, &setup, None) }
+    // The frame inside goes on without IPv6 and an SRH of two segments; what a bridge does with it is not here.
+    let inside = Exchange { takes: 40 + 40, ..Exchange::of(Layer::Ip6, Layer::Frame) };
+    Path { length, ..path(name, Work::Exchange(inside), packets, &setup, None) }
 }
 
 /// Frames of stations go by the policy of a tunnel.
