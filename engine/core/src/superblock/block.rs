@@ -6,7 +6,7 @@ use crate::ids::NodeId;
 use crate::packet::Packet;
 use crate::stage::{LookUp, Tally};
 
-use super::{Exit, Ids, Tail, TailWay};
+use super::{Exit, Ids, TAIL_AHEAD, Tail, TailWay};
 
 /// Packets, where each goes next, and the place of the stage that it left behind, if it left. Those that left are
 /// marked in a mask.
@@ -85,14 +85,22 @@ impl Block<'_> {
                     }
                 }
             };
-        let all = self.packets.iter_mut().zip(&mut *self.next).zip(&mut *self.places).enumerate();
         if left == 0 {
-            for (index, ((packet, next), place)) in all {
-                let decision = tail.decide(tally, common, way, packet);
-                left |= note(decision, packet, next, place) << index;
+            self.packets.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
+            let (mut rest, mut index) = (&mut *self.packets, 0);
+            for (next, places) in self.next.chunks_mut(TAIL_AHEAD).zip(self.places.chunks_mut(TAIL_AHEAD)) {
+                let (now, later) = rest.split_at_mut(rest.len().min(TAIL_AHEAD));
+                later.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
+                for ((packet, next), place) in now.iter_mut().zip(next).zip(places) {
+                    let decision = tail.decide(tally, common, way, packet);
+                    left |= note(decision, packet, next, place) << index;
+                    index += 1;
+                }
+                rest = later;
             }
         } else {
             let before = left;
+            let all = self.packets.iter_mut().zip(&mut *self.next).zip(&mut *self.places).enumerate();
             for (index, ((packet, next), place)) in all.filter(|(index, _)| before >> index & 1 == 0) {
                 let decision = tail.decide(tally, common, way, packet);
                 left |= note(decision, packet, next, place) << index;
