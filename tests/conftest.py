@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -33,6 +34,12 @@ def _possible_here() -> None:
     if why := why_not_here():
         pytest.skip(why)
     remove_orphans()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """Who runs these tests in the background ignores SIGINT, and children would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ SHORT_SEARCH = {
     "pdr_finder": {"trial_duration_s": 0.1},
     "latency": {"duration_s": 0.1},
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """Who runs these tests in the background ignores SIGINT, and children would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
