@@ -298,7 +298,7 @@ impl Packet {
 
     /// Put two headers in front: one of `count` bytes that `blocks` hold right-aligned, and before it one of
     /// `outer_count` bytes that `outer` holds right-aligned. Bytes before them that are headroom may be written.
-    /// False (and nothing changes) without headroom.
+    /// False (and nothing changes) without headroom, or where a header is longer than what holds it.
     #[inline(always)]
     #[must_use]
     pub fn push_two<const BLOCKS: usize>(
@@ -308,21 +308,21 @@ impl Packet {
         outer: &[u8; 32],
         outer_count: usize,
     ) -> bool {
-        debug_assert!(count <= size_of_val(blocks) && outer_count <= outer.len());
-        if self.headroom() < size_of_val(blocks) + outer.len() {
+        let is_whole = (count <= size_of_val(blocks)) & (outer_count <= outer.len());
+        if !is_whole | (self.headroom() < size_of_val(blocks) + outer.len()) {
             return self.push_two_exactly(blocks.as_flattened(), count, outer, outer_count);
         }
         // SAFETY: so many bytes of headroom lie in front of the data.
         unsafe {
             self.data().sub(size_of_val(blocks)).cast::<[[u8; 32]; BLOCKS]>().write_unaligned(*blocks);
         }
-        // SAFETY: as above: the first header is at most as long as its blocks.
+        // SAFETY: as above: the first header is at most as long as its blocks, which was asked.
         unsafe { self.data().sub(count + outer.len()).cast::<[u8; 32]>().write_unaligned(*outer) };
         self.grow_front(count + outer_count);
         true
     }
 
-    /// As [`push_two`](Self::push_two), where there is little headroom.
+    /// As [`push_two`](Self::push_two), where there is little headroom or a header cannot be.
     #[cold]
     #[inline(never)]
     fn push_two_exactly(&mut self, inner: &[u8], count: usize, outer: &[u8; 32], outer_count: usize) -> bool {
@@ -545,6 +545,10 @@ mod tests {
                 assert_eq!(packet.bytes(), if fits { &expected } else { &before });
                 assert!(!fits || packet.pull(count + outer_count));
             }
+            assert!(
+                !packet.push_two(&blocks, 97, &outer, 14) && !packet.push_two(&blocks, count, &outer, 33)
+            );
+            assert_eq!(packet.bytes(), before);
             cache.free(packet);
         }
     }
