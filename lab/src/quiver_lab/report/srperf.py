@@ -18,6 +18,8 @@ ENDPOINT_COLUMNS = ("End", "End.T", "End.X", "End.DT6", "End.DT4", "End.DX6", "E
 COLUMNS = (*HEADEND_COLUMNS, *ENDPOINT_COLUMNS)
 COLUMNS_MIN = 3
 """An experiment with so many of the paper's columns has its tables."""
+DRAWN_RUNS_MIN = 3
+"""An interval of the mean is drawn from so many runs on; that of two is longer than the axis."""
 LINUX, QUIVER = "Linux kernel", "Quiver"
 """Names of the forwarders, as experiments have them."""
 
@@ -238,9 +240,11 @@ def _bar(name: str, colour: str, values: list[float | None]) -> Spec:
 
 
 def _half_interval(series: Series) -> float:
-    """Half the 95 % interval of the mean; 0 where there is none."""
+    """Half the 95 % interval of the mean; 0 where there is none to draw."""
     summary = series.summary
-    return summary.mean_ci95.width / 2.0 if summary and summary.mean_ci95 else 0.0
+    if summary is None or summary.mean_ci95 is None or summary.count < DRAWN_RUNS_MIN:
+        return 0.0
+    return summary.mean_ci95.width / 2.0
 
 
 def figure_4_cells(cells: Sequence[CellRuns]) -> list[CellRuns]:
