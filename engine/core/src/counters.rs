@@ -1,7 +1,8 @@
 //! Counters: one writer each (a worker), read by anybody, never cleared under the writer.
-#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use zerocopy::FromZeros;
 
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 
@@ -19,7 +20,7 @@ pub const LONG_PASS_CLASSES: usize = 8;
 pub const REASONS_PER_NODE_MAX: usize = 64;
 
 /// A count with one writer: an ordinary add, no locked instruction.
-#[derive(Default)]
+#[derive(Default, FromZeros)]
 #[repr(transparent)]
 pub struct Count(AtomicU64);
 
@@ -76,7 +77,7 @@ impl<const N: usize> PerWorker<N> {
 }
 
 /// A node's work on one worker.
-#[derive(Default)]
+#[derive(Default, FromZeros)]
 #[repr(align(64))]
 pub struct NodeCounters {
     /// Times it ran.
@@ -109,7 +110,7 @@ impl NodeCounters {
 }
 
 /// What one worker saw on one interface.
-#[derive(Default)]
+#[derive(Default, FromZeros)]
 #[repr(align(128))]
 pub struct InterfaceCounters {
     /// Packets received.
@@ -171,17 +172,8 @@ pub struct WorkerCounters {
 }
 
 /// A zeroed slice that costs memory only where it is written.
-fn zeroed<T>(length: usize) -> Box<[T]> {
-    // SAFETY: only called below, for types made of `Count`, which zero bytes are, at zero;
-    // the layout is that of a slice of T, not of size zero.
-    unsafe {
-        let layout = std::alloc::Layout::array::<T>(length).expect("a small layout");
-        let memory = std::alloc::alloc_zeroed(layout).cast::<T>();
-        if memory.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, length))
-    }
+fn zeroed<T: FromZeros>(length: usize) -> Box<[T]> {
+    <[T]>::new_box_zeroed_with_elems(length).expect("memory for counters")
 }
 
 /// The class of something that took `ns`, when the first class begins at `least_ns`.

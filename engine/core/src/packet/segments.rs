@@ -221,3 +221,81 @@ impl Packet {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::buffer::{BufferCache, BufferPool, DATA_BYTES_DEFAULT};
+    use crate::memory::PageSize;
+
+    fn cache() -> BufferCache {
+        BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache()
+    }
+
+    #[test]
+    fn a_jumbo_packet_is_chained_and_can_be_cut_at_any_length() {
+        let mut cache = cache();
+        let bytes: Vec<u8> = (0..9000).map(|i| i as u8).collect();
+        for cut in [0, 1, 2047, 2048, 2049, 4096, 8999, 9000] {
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(&bytes, &mut cache));
+            assert_eq!(packet.length(), 9000);
+            let copy = packet.duplicate(&mut cache).expect("copy");
+            packet.truncate(cut, &mut cache);
+            assert_eq!(packet.length(), cut);
+            let mut seen = Vec::new();
+            packet.copy_to(&mut seen);
+            assert_eq!(seen, bytes[..cut]);
+            seen.clear();
+            copy.copy_to(&mut seen);
+            assert_eq!(seen, bytes);
+            cache.free(packet);
+            cache.free(copy);
+        }
+        cache.report();
+        assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn packets_that_are_joined_are_one_with_all_bytes_in_order() {
+        let mut cache = cache();
+        let bytes: Vec<u8> = (0..20_000).map(|i| (i / 3) as u8).collect();
+        for cuts in [vec![0, 20_000], vec![0, 8, 2048, 9000, 20_000], vec![0, 5000, 5008, 20_000]] {
+            let parts: Vec<Packet> = cuts
+                .windows(2)
+                .map(|ends| {
+                    let mut part = cache.packet().expect("buffer");
+                    assert!(
+                        part.append(b"head", &mut cache) && part.append(&bytes[ends[0]..ends[1]], &mut cache)
+                    );
+                    assert!(part.pull(4));
+                    part
+                })
+                .collect();
+            let buffers: usize = parts.iter().map(Packet::buffer_count).sum();
+            let whole = parts.into_iter().rev().reduce(|tail, mut part| {
+                part.join(tail);
+                part
+            });
+            let whole = whole.expect("parts");
+            let mut seen = Vec::new();
+            whole.copy_to(&mut seen);
+            assert!(seen == bytes && whole.length() == bytes.len() && whole.buffer_count() == buffers);
+            cache.free(whole);
+        }
+        cache.report();
+        assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn an_empty_pool_refuses_and_keeps_what_fitted() {
+        let mut cache = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert!(!packet.append(&vec![7; 2048 * 200], &mut cache));
+        assert_eq!(packet.length(), 2048 * 128);
+        assert!(cache.take().is_none());
+        cache.free(packet);
+        cache.report();
+        assert_eq!(cache.pool().free(), 128);
+    }
+}
