@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bare;
+mod bridge_paths;
 mod bridge_segments;
 mod device;
 mod forms;
@@ -15,6 +16,7 @@ mod measure;
 mod paths;
 mod population;
 mod report;
+mod segment_paths;
 mod segments;
 
 use std::path::PathBuf;

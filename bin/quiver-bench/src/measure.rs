@@ -16,7 +16,7 @@ use quiver_tables::mac::StampMinutes;
 
 use crate::bare::{self, Counted};
 use crate::device::{BenchDevice, COLD_BUFFERS, Ender, Maker, Primer, Sink, Source, rotate};
-use crate::paths::{Path, Tagging, Work};
+use crate::paths::{Path, Routes, Tagging, Work};
 use crate::population::OUR_MAC;
 
 /// Vectors in one round of either.
@@ -106,7 +106,7 @@ impl Router {
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         let (mut maker, mut ender) =
-            (Maker::new(path.template(), path.length, path.tagging.bytes()), Ender::default());
+            (Maker::new(path.packets.template(), path.length, path.tagging.bytes()), Ender::default());
         if path.cold {
             rotate(&mut maker, &mut ender, &mut engine.pool().cache());
         }
@@ -130,7 +130,7 @@ impl Router {
             let answer = self.commands.borrow().execute(&mut self.engine, &line);
             answer.map_err(|refusal| anyhow!("{}: {line}: {refusal}", path.name))?;
         }
-        for routes in path.route_files() {
+        for routes in path.routes.into_iter().flat_map(Routes::files) {
             let file = std::env::temp_dir().join(format!("quiver-bench-{}.cli", std::process::id()));
             std::fs::write(&file, routes).context("the file of routes")?;
             let applied = {
@@ -213,7 +213,7 @@ impl Bare {
         let pool = BufferPool::new(config.buffers, config.buffer_data_bytes, config.pages)?;
         let mut cache = pool.cache();
         let (mut maker, mut ender) =
-            (Maker::new(path.template(), path.length, path.tagging.bytes()), Ender::default());
+            (Maker::new(path.packets.template(), path.length, path.tagging.bytes()), Ender::default());
         if path.cold {
             rotate(&mut maker, &mut ender, &mut cache);
         }

@@ -1,35 +1,18 @@
 //! The paths that are measured, by the names that the published figures use.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+mod packets;
+mod routes;
 
-use quiver_tables::synthetic::{Random, Zipf, internet_ip4, internet_ip6};
-use quiver_wire::ip4::Ip4Header;
-use quiver_wire::{Header, MacAddress};
+pub use packets::{FAR_STATIONS, NEAR_STATIONS, Packets};
+pub use routes::Routes;
 
-use crate::bare::exchange::{Exchange, Layer};
-use crate::device::Template;
-use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
-use crate::segments::{self, Carried};
+use crate::bare::exchange::Exchange;
 
-/// Prefixes of the full tables.
-const FULL_IP4: usize = 1_000_000;
-const FULL_IP6: usize = 200_000;
 /// Next hops of the full tables.
 const NEXT_HOPS: u64 = 64;
-/// Destinations drawn; the packets take turns among them.
-const DRAWN: usize = 1 << 20;
 /// Host routes of the paths that are called by their number.
 const IP4_ROUTES: [(&str, u32); 5] =
     [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)];
-/// Lines of a file of routes.
-const LINES: u32 = 1_000_000;
-/// Flows of a zipf popularity.
-const FLOWS: usize = 100_000;
-
-/// The first stations' addresses on the side that frames come from, and on the other.
-pub const NEAR_STATIONS: u64 = 0x0210_0000_0000;
-pub const FAR_STATIONS: u64 = 0x0220_0000_0000;
 
 /// What the bare loop has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,49 +110,6 @@ pub struct Path {
     pub primer: Option<fn() -> Vec<u8>>,
 }
 
-/// Full tables.
-#[derive(Clone, Copy, Debug)]
-pub enum Routes {
-    /// A million IPv4 prefixes.
-    FullIp4,
-    /// 200,000 IPv6 prefixes.
-    FullIp6,
-    /// So many IPv4 host routes, each with a next hop of its own choice, so that nothing can be merged.
-    Hosts4(u32),
-    /// So many IPv6 host routes, likewise.
-    Hosts6(u32),
-    /// So many local SIDs, one after the other.
-    LocalSids(u32),
-}
-
-/// How destinations are drawn.
-#[derive(Clone, Copy, Debug)]
-pub enum Packets {
-    /// No look-up.
-    Any,
-    /// So many stations on either side, at random.
-    Stations { count: u32 },
-    /// IPv4 addresses from 20.0.0.0 on: so many, at random or one after another.
-    Ip4 { count: u32, random: bool },
-    /// IPv6 addresses from 2001:db8:: on.
-    Ip6 { count: u32 },
-    /// Packets to so many local SIDs, at random.
-    Segments { carried: Carried, sids: u32 },
-    /// The same frame again and again.
-    Made(fn() -> Vec<u8>),
-    /// Prefixes of the full table by popularity.
-    FullZipf,
-    /// Prefixes of the full table, all alike.
-    FullRandom,
-    /// Addresses that are unicast, all alike: most have no route in a full table's gaps, so a
-    /// default route takes them.
-    FullUniform,
-    /// Prefixes of the full IPv6 table, all alike.
-    Full6Random,
-    /// Prefixes of the full IPv6 table by popularity.
-    Full6Zipf,
-}
-
 /// A path of untagged frames.
 pub fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Option<Routes>) -> Path {
     Path {
@@ -226,7 +166,7 @@ pub fn all() -> Vec<Path> {
         path("l2-patch", Work::Cross, Packets::Any, &["test l2patch rx bench0 tx bench1"], None),
         path("l2-xconnect", Work::Cross, Packets::Any, &["set interface l2 xconnect bench0 bench1"], None),
     ];
-    paths.extend(bridge_paths());
+    paths.extend(crate::bridge_paths::all());
     paths.extend(bond_paths());
     for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
@@ -273,65 +213,10 @@ pub fn all() -> Vec<Path> {
             .collect();
     paths.extend(cold);
     paths.extend(tagged());
-    paths.extend(segment_paths());
+    paths.extend(crate::segment_paths::all());
     paths.extend(crate::function_paths::all());
     paths.extend(crate::bridge_segments::all());
     paths
-}
-
-/// Local SIDs, one behaviour each, and packets with a list of two segments.
-fn segment_paths() -> Vec<Path> {
-    const NEXT: &str = "ip route add 2001:db8::/128 via 2001:db8:ffff::2 bench1";
-    const OUT4: &str = "ip route add 20.0.0.0/32 via 10.1.0.2 bench1";
-    const TABLE: &str = "ip6 table add 10";
-    const NEXT10: &str = "ip route add 2001:db8::/128 table 10 via 2001:db8:ffff::2 bench1";
-    let of = |name: &str, carried, work: Exchange, behavior: &str, before: &[&str]| {
-        let sid = format!("sr localsid address {} behavior {behavior}", segments::SID);
-        let setup: Vec<&str> = before.iter().copied().chain([sid.as_str()]).collect();
-        let packets = Packets::Segments { carried, sids: 1 };
-        let length = segments::frame(carried).len();
-        Path { length, ..path(name, Work::Exchange(work), packets, &setup, None) }
-    };
-    let looked_up = |exchange: Exchange| Exchange { looks_up: true, ..exchange };
-    // The next segment becomes the destination.
-    let step = Exchange { carries: Some((40 + 8, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
-    let popped = Exchange { takes: 40, carries: Some((24, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
-    // What is inside goes on without IPv6 and an SRH of two segments.
-    let inside = |leaves| Exchange { takes: 40 + 40, ..Exchange::of(Layer::Ip6, leaves) };
-    let many = |name: &str, sids| Path {
-        length: segments::frame(Carried::Udp).len(),
-        ..path(
-            name,
-            Work::Exchange(looked_up(step)),
-            Packets::Segments { carried: Carried::Udp, sids },
-            &[NEXT],
-            Some(Routes::LocalSids(sids)),
-        )
-    };
-    let un = {
-        let next = format!("ip route add {}/48 via 2001:db8:ffff::2 bench1", segments::COMPRESSED_NEXT);
-        let sid = format!("sr localsid address {}/48 behavior un", segments::SID);
-        let packets = Packets::Segments { carried: Carried::Compressed, sids: 1 };
-        let length = segments::frame(Carried::Compressed).len();
-        // The C-SIDs behind the active one move up.
-        let work = Exchange { carries: Some((24, 24)), ..looked_up(Exchange::of(Layer::Ip6, Layer::Ip6)) };
-        Path { length, ..path("srv6-un", Work::Exchange(work), packets, &[&next, &sid], None) }
-    };
-    let (four, six, frame) = (inside(Layer::Ip4), inside(Layer::Ip6), inside(Layer::Frame));
-    let (x4, x6) = ("bench1 10.1.0.2", "bench1 2001:db8:ffff::2");
-    vec![
-        un,
-        of("srv6-end", Carried::Udp, looked_up(step), "end", &[NEXT]),
-        of("srv6-end-psp", Carried::Udp, looked_up(popped), "end psp", &[NEXT]),
-        of("srv6-endx", Carried::Udp, step, &format!("end.x {x6}"), &[]),
-        of("srv6-endt", Carried::Udp, looked_up(step), "end.t 10", &[TABLE, NEXT10]),
-        of("srv6-enddx4", Carried::Ip4, four, &format!("end.dx4 {x4}"), &[]),
-        of("srv6-enddx6", Carried::Ip6, six, &format!("end.dx6 {x6}"), &[]),
-        of("srv6-enddt4", Carried::Ip4, looked_up(four), "end.dt4 0", &[OUT4]),
-        of("srv6-enddt6", Carried::Ip6, looked_up(six), "end.dt6 0", &[NEXT]),
-        of("srv6-enddx2", Carried::Frame, frame, "end.dx2 bench1", &[]),
-        many("srv6-end-100k", 100_000),
-    ]
 }
 
 /// Virtual reassembly on the receiving interface, and packets that are no fragments.
@@ -346,58 +231,6 @@ fn reassembly_paths() -> [Path; 2] {
         path("ip4-254-sv", Work::Ip4, packets, &[routes[0], on], None),
         path("ip6-254-sv", Work::Ip6, Packets::Ip6 { count: 254 }, &[routes[1], on], None),
     ]
-}
-
-/// The paths through a bridge domain: so many stations on either side of it.
-fn bridge_paths() -> Vec<Path> {
-    let mut paths = Vec::new();
-    for (name, count, learn) in [
-        ("1", 1, true),
-        ("254", 254, true),
-        ("10k", 10_000, true),
-        ("1m", 1_000_000, true),
-        ("254-nolearn", 254, false),
-        ("1m-nolearn", 1_000_000, false),
-    ] {
-        let setup = [
-            format!("create bridge-domain 1 learn {}", u8::from(learn)),
-            "set interface l2 bridge bench0 1".to_owned(),
-            "set interface l2 bridge bench1 1".to_owned(),
-            format!("l2fib add {} 1 bench0 count {count}", MacAddress::from_u64(NEAR_STATIONS)),
-            format!("l2fib add {} 1 bench1 count {count}", MacAddress::from_u64(FAR_STATIONS)),
-        ];
-        let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
-        let work = if learn { Work::Bridge } else { Work::BridgeNoLearn };
-        paths.push(path(&format!("l2-bridge-{name}"), work, Packets::Stations { count }, &setup, None));
-    }
-    let routed = Packets::Ip4 { count: 1, random: true };
-    let own = MacAddress(OUR_MAC);
-    let loopback = format!("create loopback interface mac {own} instance 0");
-    let common = [
-        loopback.as_str(),
-        "set interface state loop0 up",
-        "create bridge-domain 1",
-        "set interface l2 bridge loop0 1 bvi",
-        "set interface ip address loop0 10.2.0.1/24",
-    ];
-    // No control thread learns here.
-    let station = format!("l2fib add {} 1 bench0 static", MacAddress(PEER_MAC));
-    let into: Vec<&str> = common
-        .into_iter()
-        .chain(["set interface l2 bridge bench0 1", &station, "ip route add 20.0.0.0/32 via 10.1.0.2 bench1"])
-        .collect();
-    paths.push(path("ip4-1-bvi", Work::BridgeIp4, routed, &into, None));
-    let out: Vec<&str> = common
-        .into_iter()
-        .chain([
-            "set interface l2 bridge bench1 1",
-            "ip neighbor loop0 10.2.0.2 02:00:00:00:02:02",
-            "l2fib add 02:00:00:00:02:02 1 bench1 static",
-            "ip route add 20.0.0.0/32 via 10.2.0.2 loop0",
-        ])
-        .collect();
-    paths.push(path("ip4-1-bvi-out", Work::Ip4Bridge, routed, &out, None));
-    paths
 }
 
 /// Routing to one prefix behind something that looks at sources first. The bare loop is that of plain
@@ -457,57 +290,6 @@ fn checked() -> Vec<Path> {
 }
 
 impl Path {
-    /// The path's packets.
-    pub fn template(&self) -> Template {
-        let mut random = Random::new(11);
-        match self.packets {
-            Packets::Stations { count } => {
-                let mut station = |first: u64| first + random.below(u64::from(count));
-                let pairs = (0..DRAWN).map(|_| (station(FAR_STATIONS), station(NEAR_STATIONS)));
-                let octets = |mac: u64| MacAddress::from_u64(mac).0;
-                let pairs = pairs.map(|(to, from)| [octets(to), octets(from)]).collect();
-                Template::Stations(padded(&ip4_frame(0x1400_0000)), Arc::new(pairs))
-            }
-            Packets::Segments { carried, sids } => {
-                let first = match carried {
-                    Carried::Compressed => segments::COMPRESSED,
-                    _ => segments::SID,
-                };
-                let base = first.to_bits();
-                let destinations = (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
-                Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
-            }
-            Packets::Made(frame) => Template::Made(frame()),
-            Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
-            Packets::Ip4 { count, random: true } => {
-                ip4_template((0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32))
-            }
-            Packets::Ip4 { count, random: false } => ip4_template((0..count).map(|i| 0x1400_0000 + i)),
-            Packets::FullUniform => ip4_template((0..DRAWN).map(|_| {
-                loop {
-                    let address = random.below(1 << 32) as u32;
-                    if (1..224).contains(&(address >> 24)) && address >> 24 != 127 {
-                        break address;
-                    }
-                }
-            })),
-            Packets::FullZipf | Packets::FullRandom => {
-                let prefixes = internet_ip4(FULL_IP4, 1);
-                let draws = draws(&mut random, prefixes.len(), matches!(self.packets, Packets::FullZipf));
-                ip4_template(draws.into_iter().map(|i| random.address_in(prefixes[i])))
-            }
-            Packets::Ip6 { count } => {
-                let base = u128::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0));
-                ip6_template((0..DRAWN).map(|_| base + u128::from(random.below(u64::from(count)))))
-            }
-            Packets::Full6Random | Packets::Full6Zipf => {
-                let prefixes = internet_ip6(FULL_IP6, 1);
-                let draws = draws(&mut random, prefixes.len(), matches!(self.packets, Packets::Full6Zipf));
-                ip6_template(draws.into_iter().map(|i| random.address_in(prefixes[i])))
-            }
-        }
-    }
-
     /// Commands that every path has, then its own.
     pub fn commands(&self) -> Vec<String> {
         let mac = |last: u64| format!("02:00:00:00:01:{last:02x}");
@@ -533,74 +315,4 @@ impl Path {
         lines.extend(self.setup.iter().cloned());
         lines
     }
-
-    /// The files of routes that the path has.
-    pub fn route_files(&self) -> Box<dyn Iterator<Item = String>> {
-        let files =
-            |count: u32| (0..count).step_by(LINES as usize).map(move |at| (at, count.min(at + LINES)));
-        match self.routes {
-            None => Box::new(std::iter::empty()),
-            Some(Routes::FullIp4) => Box::new(std::iter::once(lines4(internet_ip4(FULL_IP4, 1)))),
-            Some(Routes::FullIp6) => Box::new(std::iter::once(lines6(internet_ip6(FULL_IP6, 1)))),
-            Some(Routes::Hosts4(count)) => Box::new(files(count).map(|(from, to)| {
-                lines4((from..to).map(|i| format!("{}/32", Ipv4Addr::from_bits(0x1400_0000 + i))))
-            })),
-            Some(Routes::LocalSids(count)) => Box::new(files(count).map(|(from, to)| {
-                let sid = |i| Ipv6Addr::from_bits(segments::SID.to_bits() + u128::from(i));
-                let line = |i| format!("sr localsid address {} behavior end\n", sid(i));
-                (from..to).map(line).collect()
-            })),
-            Some(Routes::Hosts6(count)) => Box::new(files(count).map(|(from, to)| {
-                let base = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
-                lines6((from..to).map(move |i| format!("{}/128", Ipv6Addr::from_bits(base + u128::from(i)))))
-            })),
-        }
-    }
-}
-
-fn lines4(prefixes: impl IntoIterator<Item: std::fmt::Display>) -> String {
-    lines(prefixes, |host| format!("10.1.0.{host}"))
-}
-
-fn lines6(prefixes: impl IntoIterator<Item: std::fmt::Display>) -> String {
-    lines(prefixes, |host| format!("2001:db8:ffff::{host:x}"))
-}
-
-/// A command for each prefix, by a next hop drawn for it.
-fn lines(prefixes: impl IntoIterator<Item: std::fmt::Display>, hop: impl Fn(u64) -> String) -> String {
-    use std::fmt::Write;
-    let mut random = Random::new(5);
-    let mut lines = String::new();
-    for prefix in prefixes {
-        let _ = writeln!(lines, "ip route add {prefix} via {} bench1", hop(2 + random.below(NEXT_HOPS)));
-    }
-    lines
-}
-
-/// Which prefix each packet goes to.
-fn draws(random: &mut Random, prefixes: usize, by_popularity: bool) -> Vec<usize> {
-    if !by_popularity {
-        return (0..DRAWN).map(|_| random.below(prefixes as u64) as usize).collect();
-    }
-    let popular: Vec<usize> = (0..FLOWS).map(|_| random.below(prefixes as u64) as usize).collect();
-    let zipf = Zipf::new(FLOWS, 1.0);
-    (0..DRAWN).map(|_| popular[zipf.sample(random)]).collect()
-}
-
-fn padded<const N: usize, const M: usize>(frame: &[u8; N]) -> [u8; M] {
-    let mut padded = [0; M];
-    padded[..N].copy_from_slice(frame);
-    padded
-}
-
-fn ip4_template(destinations: impl Iterator<Item = u32>) -> Template {
-    let checksums = destinations.map(|destination| {
-        let frame = ip4_frame(destination);
-        (destination, Ip4Header::overlay(&frame[14..]).map_or(0, Ip4Header::checksum))
-    });
-    Template::Ip4(padded(&ip4_frame(0x1400_0000)), Arc::new(checksums.collect()))
-}
-
-fn ip6_template(destinations: impl Iterator<Item = u128>) -> Template {
-    Template::Ip6(padded(&ip6_frame(Ipv6Addr::UNSPECIFIED)), Arc::new(destinations.collect()))
 }
