@@ -10,7 +10,9 @@ import pytest
 
 from conftest import SHORT_SEARCH, scenario
 from quiver_lab.aggregate import kinds_about
+from quiver_lab.benches import make_bench
 from quiver_lab.disturbance import Bridge, Harm, HostWatch, Repeats
+from quiver_lab.forwarders import cpu_map
 from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
 from quiver_lab.generators.answers import Result
 from quiver_lab.host import host_facts
@@ -27,6 +29,7 @@ from quiver_lab.search.ndrpdr import NdrPdrSettings, ndr_pdr
 from quiver_lab.search.pdr_finder import PdrFinderSettings, find_pdr
 from quiver_lab.simulated import LossCurve, SimulatedForwarder
 from quiver_lab.store.rows import rows
+from quiver_lab.testbed import Cores
 
 CAPACITY = 8e6
 NDR_PDR = ("ndr", "pdr")
@@ -39,7 +42,7 @@ def trial(load: Load = 8e6, stalls: Stalls | None = None, lost: int = 0) -> Tria
 
 def watch(forwarder: object | None = None) -> HostWatch:
     """It looks at no steal time: that of a busy machine would disturb these tests."""
-    return HostWatch(Bridge(8_192, 2), forwarder, simulated=True)
+    return HostWatch(Bridge(16_384), forwarder, simulated=True)
 
 
 class Stalling:
@@ -61,7 +64,7 @@ def simulated(search: dict[str, object] | None = None, **forwarder: object) -> S
 
 
 def test_frames_are_lost_to_a_stall_of_the_forwarder_when_the_rings_are_full() -> None:
-    bridge = Bridge(8_192, 2)
+    bridge = Bridge(16_384)
     assert bridge.covers_s(8e6) == pytest.approx(2 * 8_192 / 8e6)
     short, long = Stalls(3, 0.006, 0.002), Stalls(1, 0.003, 0.003)
     assert bridge.harm(trial(8e6), None, short) == Harm(0.0, 0.006)
@@ -76,10 +79,10 @@ def test_frames_are_lost_to_a_stall_of_the_forwarder_when_the_rings_are_full() -
 
 
 def test_the_generator_makes_up_for_its_own_stalls_within_what_the_forwarder_has_shown_to_pass() -> None:
-    bridge, stalls = Bridge(1_024, 2), Stalls(2, 0.02, 0.01)
+    bridge, stalls = Bridge(2_048), Stalls(2, 0.02, 0.01)
     assert bridge.harm(trial(8e6), stalls, None, proven_pps=9e6).lost_share == 0.0
     assert bridge.harm(trial(8e6), stalls, None, proven_pps=8.5e6).lost_share > 0.0
-    at_once = Bridge(1_024, 2, make_up=None)
+    at_once = Bridge(2_048, make_up=None)
     assert at_once.harm(trial(8e6), stalls, None, 9e6) == bridge.harm(trial(8e6), None, stalls)
 
 
@@ -122,7 +125,7 @@ def test_the_forwarders_own_stalls_count_but_not_while_its_configuration_changes
 
 def test_a_forwarder_that_tells_no_stalls_has_those_of_the_generator() -> None:
     long = Stalls(1, 0.01, 0.01)
-    quiet = HostWatch(Bridge(8_192, 2), None)
+    quiet = HostWatch(Bridge(16_384), None)
     assert quiet.end(trial(stalls=long), TrialRequest(1.0, 8e6), NDR_PDR).harm.lost_share > 0.0
     # One that tells is believed: at this load it passes what a stall of the generator delayed.
     telling = watch(Stalling(Stalls()))
@@ -314,7 +317,7 @@ def answer(seed: int, repeats: int) -> bool:
     forwarder = SimulatedForwarder(
         LossCurve(capacity), noise=0.0002, host_stalls_per_s=1.0, host_stall_s=0.008, seed=seed
     )
-    seen = HostWatch(Bridge(forwarder.buffer_frames, 1, make_up=None), simulated=True)
+    seen = HostWatch(Bridge(forwarder.buffer_frames, make_up=None), simulated=True)
     recorder = Recorder(forwarder, Silent(), seen, Repeats(repeats, 4.0), phase="NDR, PDR")
     found = drive(ndr_pdr(NdrPdrSettings(), 0.01 * capacity, 1.25 * capacity), recorder)
     return (found.ndr.lower_pps or 0.0) <= capacity * 1.0005 and (found.ndr.upper_pps or 0.0) >= capacity
@@ -324,3 +327,12 @@ def test_on_a_host_that_stalls_every_second_the_true_ndr_is_found_by_repeating()
     seeds = range(20)
     assert sum(answer(seed, repeats=6) for seed in seeds) >= 19
     assert sum(answer(seed, repeats=0) for seed in seeds) <= 10
+
+
+@pytest.mark.parametrize(("forwarder", "frames"), [("quiver", 2 * 8_192), ("linux", cpu_map.QUEUE_FRAMES)])
+def test_a_stall_is_bridged_by_the_rings_that_the_forwarder_has(
+    forwarder: str, frames: int, tmp_path: Path
+) -> None:
+    described = scenario(forwarder={"kind": forwarder})
+    bench = make_bench(described, LocalMachine(tmp_path), tmp_path, Cores(0, (0,), 1))
+    assert bench.room.of(2) == frames

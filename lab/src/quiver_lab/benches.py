@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from quiver_lab.forwarders import Forwarder
+from quiver_lab.forwarders import Forwarder, Room, linux_namespace
 from quiver_lab.forwarders.linux_namespace import LinuxNamespace
 from quiver_lab.forwarders.open_vswitch import (
     QUEUES,
@@ -62,6 +62,8 @@ class Bench:
     """How the forwarder is configured, for the record."""
     generator_program: Callable[[], Path]
     """Where the generator's program is, once the forwarder has started."""
+    room: Room
+    """Where frames wait while the forwarder's core stands still."""
 
 
 def make_bench(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
@@ -81,6 +83,11 @@ def make_bench(scenario: Scenario, machine: Machine, directory: Path, cores: Cor
             raise ValueError(f"nothing is started for a forwarder of kind {scenario.forwarder.kind}")
 
 
+def room_of(scenario: Scenario) -> Room:
+    """Of a forwarder that serves memif: the rings are the link's, one each way."""
+    return Room(scenario.link.ring_size)
+
+
 def program_of_generator() -> Path:
     """The generator's program on this machine."""
     return find_binary("quiver-tg")
@@ -92,13 +99,15 @@ def _quiver(
     plan = make_plan(scenario, directory, cores)
     binary = Path(settings.build) / "quiverd" if settings.build else None
     forwarder = Quiver(plan.forwarder, machine, binary)
-    return Bench(forwarder, plan.profile, plan.forwarder.commands, program_of_generator)
+    return Bench(forwarder, plan.profile, plan.forwarder.commands, program_of_generator, room_of(scenario))
 
 
 def _linux(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
     plan = make_kernel_plan(scenario, directory, cores)
     forwarder = LinuxNamespace(plan.forwarder, directory, machine)
-    return Bench(forwarder, plan.profile, plan.forwarder.commands, forwarder.generator_program)
+    return Bench(
+        forwarder, plan.profile, plan.forwarder.commands, forwarder.generator_program, linux_namespace.ROOM
+    )
 
 
 def _testpmd(
@@ -111,7 +120,7 @@ def _testpmd(
     config = TestpmdConfig(devices, cores.workers[0], cores.main, settings.mode, more)
     profile = make_memif_profile(scenario, directory, cores)
     commands = (f"forward mode {settings.mode}", *more)
-    return Bench(Testpmd(config, machine), profile, commands, program_of_generator)
+    return Bench(Testpmd(config, machine), profile, commands, program_of_generator, room_of(scenario))
 
 
 def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
@@ -119,7 +128,7 @@ def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: 
     devices = memif_devices(directory / "wire.sock", PORTS)
     config = SwitchConfig(flows, devices, cores.workers[0], cores.main)
     profile = with_queues(make_memif_profile(scenario, directory, cores), QUEUES)
-    return Bench(OpenVSwitch(config, machine), profile, flows.rules, program_of_generator)
+    return Bench(OpenVSwitch(config, machine), profile, flows.rules, program_of_generator, room_of(scenario))
 
 
 def _vpp(
@@ -128,7 +137,13 @@ def _vpp(
     plan = make_plan(scenario, directory, cores)
     commands = vpp_commands(plan.forwarder.commands)
     config = VppConfig(cores.main, cores.workers, settings.buffers, commands)
-    return Bench(Vpp(config, machine, settings.program), plan.profile, commands, program_of_generator)
+    return Bench(
+        Vpp(config, machine, settings.program),
+        plan.profile,
+        commands,
+        program_of_generator,
+        room_of(scenario),
+    )
 
 
 def vpp_commands(lines: Iterable[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quiver_lab.benches import Bench, flows_of, program_of_generator, vpp_commands
+from quiver_lab.forwarders import Room, linux_wires, quiver, testpmd, vpp
 from quiver_lab.forwarders.linux_wires import LinuxWires
 from quiver_lab.forwarders.open_vswitch import BRIDGE, OpenVSwitch, SwitchConfig
 from quiver_lab.forwarders.quiver import Quiver
@@ -53,28 +54,29 @@ def make_bench_elsewhere(
         case LinuxForwarder():
             plan = make_kernel_plan(scenario, directory, cores)
             kernel = LinuxWires(plan.forwarder, directory, machine, host.there)
-            return _bench(kernel, plan.profile, plan.forwarder.commands, host)
+            return _bench(kernel, plan.profile, plan.forwarder.commands, host, linux_wires.ROOM)
         case QuiverForwarder():
             _raise_interfaces(host, machine)
             made = make_plan(scenario, directory, cores)
             config = replace(made.forwarder, commands=tuple(_moved(made.forwarder.commands, host, machine)))
-            quiver = Quiver(config, machine, Path(host.quiverd))
-            return _bench(quiver, made.profile, config.commands, host)
+            router = Quiver(config, machine, Path(host.quiverd))
+            return _bench(router, made.profile, config.commands, host, quiver.SOCKET_ROOM)
         case VppForwarder():
             _raise_interfaces(host, machine)
             made = make_plan(scenario, directory, cores)
             lines = vpp_commands(_moved(made.forwarder.commands, host, machine))
-            vpp = VppConfig(cores.main, cores.workers, forwarder.buffers, lines)
-            return _bench(Vpp(vpp, machine, forwarder.program), made.profile, lines, host)
+            there = VppConfig(cores.main, cores.workers, forwarder.buffers, lines)
+            return _bench(Vpp(there, machine, forwarder.program), made.profile, lines, host, vpp.SOCKET_ROOM)
         case TestpmdForwarder():
             _raise_interfaces(host, machine)
             more: tuple[str, ...] = ()
             if forwarder.mode == "mac":
                 more = tuple(f"--eth-peer={port},{host_mac(port, 0)}" for port in range(PORTS))
             devices = socket_devices(host.there)
-            testpmd = TestpmdConfig(devices, cores.workers[0], cores.main, forwarder.mode, more)
+            mover = TestpmdConfig(devices, cores.workers[0], cores.main, forwarder.mode, more)
             profile = make_memif_profile(scenario, directory, cores)
-            return _bench(Testpmd(testpmd, machine), profile, (f"forward mode {forwarder.mode}", *more), host)
+            commands = (f"forward mode {forwarder.mode}", *more)
+            return _bench(Testpmd(mover, machine), profile, commands, host, testpmd.SOCKET_ROOM)
         case OpenVSwitchForwarder():
             _raise_interfaces(host, machine)
             for device in (BRIDGE, "ovs-netdev"):
@@ -84,7 +86,7 @@ def make_bench_elsewhere(
                 flows, socket_devices(host.there), cores.workers[0], cores.main, own_namespace=False
             )
             profile = make_memif_profile(scenario, directory, cores)
-            return _bench(OpenVSwitch(switch, machine), profile, flows.rules, host)
+            return _bench(OpenVSwitch(switch, machine), profile, flows.rules, host, testpmd.SOCKET_ROOM)
     raise ValueError(f"a forwarder of kind {forwarder.kind} does not run on another machine")
 
 
@@ -93,11 +95,12 @@ def _bench(
     profile: Profile,
     commands: Iterable[str],
     host: Host,
+    room: Room,
 ) -> Bench:
     """With the generator at this machine's ends of the wires."""
     ports = tuple(Port(af_packet=AfPacket(interface=name)) for name in host.here)
     over = profile.model_copy(update={"ports": ports})
-    return Bench(forwarder, over, tuple(commands), program_of_generator)
+    return Bench(forwarder, over, tuple(commands), program_of_generator, room)
 
 
 def _raise_interfaces(host: Host, machine: Machine) -> None:

@@ -15,8 +15,9 @@ from quiver_lab.aggregate import cells
 from quiver_lab.experiment import Experiment, Planned
 from quiver_lab.host import host_facts
 from quiver_lab.journal import JOURNAL, Journal, unfinished_trials
-from quiver_lab.progress import RunProgress, cells_table, print_notes, result_table
+from quiver_lab.progress import Shown, shown_on
 from quiver_lab.results import PlannedRun, Results, ResultsError, ScenarioResult, TrialRecord
+from quiver_lab.run_tables import cells_table, print_notes, result_table
 from quiver_lab.running import run_cell
 from quiver_lab.sources import Commit, commit_at, commit_of
 from quiver_lab.standing import host_noise
@@ -59,9 +60,9 @@ class NotKeptError(RuntimeError):
 
 @dataclass
 class _Watchers:
-    """A progress bar and a journal, as one observer."""
+    """Who shows the run and a journal, as one observer."""
 
-    progress: RunProgress
+    progress: Shown
     journal: Journal
 
     def phase(self, name: str) -> None:
@@ -150,7 +151,7 @@ def run_experiment(
     todo = [one for one in experiment.plan() if (one.cell.key, one.repetition) not in done]
     journal.begin(experiment.title, len(todo))
     try:
-        with RunProgress(console, [planned.cell.scenario for planned in todo]) as progress:
+        with shown_on(console, [planned.cell.scenario for planned in todo]) as progress:
             watchers = _Watchers(progress, journal)
             for number, planned in enumerate(todo, 1):
                 earlier = before.trials.get((planned.cell.key, planned.repetition), [])
@@ -183,6 +184,7 @@ def _run_one(
     finally:
         if len(results.scenarios) > kept:  # otherwise it was interrupted before there was a result
             watchers.journal.done(results.scenarios[-1])
+            watchers.progress.done(results.scenarios[-1])
 
 
 def _say_where(results: Results, keeper: Keeper, journal: Journal, console: Console) -> None:

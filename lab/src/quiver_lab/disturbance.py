@@ -14,8 +14,6 @@ from typing import Protocol, runtime_checkable
 from quiver_lab.host import STEAL_SHARE_MAX, CpuTimes, Disturbance
 from quiver_lab.measurement import BurstRequest, ChangeRequest, Request, Stalls, Trial, TrialRequest
 
-RING_FRAMES = 1_024
-"""Of a packet socket and a veth's queue, about; where nothing else is known."""
 MAKE_UP = 1 / 8
 """quiver-tg sends so much above the rate, until what a stall of its own delayed is made up."""
 FIRST_REPEATS = 4
@@ -111,15 +109,15 @@ def metrics_of(phase: str) -> tuple[str, ...]:
 class Bridge:
     """The rings between generator and forwarder, and what both make of a stall."""
 
-    ring_frames: int
-    directions: int
+    room_frames: int
+    """That wait in them while the forwarder's core stands still, of all directions together."""
     make_up: float | None = MAKE_UP
     """How far above the rate the generator sends after a stall of its own; nothing: all at once."""
 
     def covers_s(self, load_pps: float) -> float:
         """How long a core may stand still at a load until the rings are full. Before it, at a load that the
         forwarder bears, they are all but empty."""
-        return self.ring_frames * self.directions / load_pps
+        return self.room_frames / load_pps
 
     def lost_by_forwarder(self, load_pps: float, stalls: Stalls) -> float:
         """Frames that come at a standing forwarder and find no room."""
@@ -134,7 +132,7 @@ class Bridge:
         if above_pps <= 0.0:
             return 0.0
         makes_up = 1.0 / self.make_up
-        covered_s = self.ring_frames * self.directions / (above_pps * makes_up)
+        covered_s = self.room_frames / (above_pps * makes_up)
         return min(
             stalls.beyond_s(covered_s) * above_pps * makes_up, self.lost_by_forwarder(load_pps, stalls)
         )

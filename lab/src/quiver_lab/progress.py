@@ -1,26 +1,23 @@
-"""What a person sees while a run goes on, and the table at its end."""
+"""What a person sees while a run goes on: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from quiver_lab.aggregate import METRICS, CellRuns, Series
-from quiver_lab.marks import notes
-from quiver_lab.report.figures import clocks_of
 from quiver_lab.results import ScenarioResult, TrialRecord
 from quiver_lab.scenario import Scenario
 from quiver_lab.search.latency import CURVE_PERCENTS
 from quiver_lab.search_parts import Searches
-from quiver_lab.words import micros, mpps, seconds
+from quiver_lab.words import mpps, seconds
 
+SILENT_MAX_S = 30.0
+"""Without a terminal a line comes at least so often, where a trial ends."""
 START_S = 3.0
 TRIAL_OVERHEAD_S = 0.1
 NDR_PDR_BOUNDS = 6
@@ -73,11 +70,87 @@ def time_left(elapsed_s: float, done_s: float, expected_s: float) -> float | Non
     return max(0.0, expected_s - done_s) * speed
 
 
+class Pace:
+    """How far the runs of an experiment are, by what was expected of each."""
+
+    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+        self._expected = [expected_s(scenario) for scenario in scenarios]
+        self._index = -1
+        self._began = time.monotonic()
+        self.done_s = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """Of all runs."""
+        return sum(self._expected)
+
+    @property
+    def run(self) -> str:
+        """Which run it is, of how many."""
+        return f"{self._index + 1} of {len(self._expected)}"
+
+    def scenario(self) -> None:
+        """The next run begins."""
+        self._index += 1
+        self.done_s = sum(self._expected[: self._index])
+
+    def trial(self, record: TrialRecord) -> None:
+        """A trial is done: further, but never beyond this run's share."""
+        limit = sum(self._expected[: self._index + 1])
+        self.done_s = max(self.done_s, min(limit, self.done_s + record.trial.duration_s + TRIAL_OVERHEAD_S))
+
+    def done(self) -> None:
+        """The run is done."""
+        self.done_s = sum(self._expected[: self._index + 1])
+
+    def left(self) -> str:
+        """In words, at the speed so far; nothing while nothing is done."""
+        left = time_left(time.monotonic() - self._began, self.done_s, self.total_s)
+        return f"{seconds(left)} left" if left is not None else ""
+
+
+class Shown(Protocol):
+    """What a campaign tells whoever shows it."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def scenario(self, scenario: Scenario, repetition: int = 1) -> None:
+        """The next run begins."""
+
+    def phase(self, name: str) -> None:
+        """A new part of the run begins."""
+
+    def trial(self, record: TrialRecord) -> None:
+        """A trial is done."""
+
+    def done(self, result: ScenarioResult) -> None:
+        """The run is done, or failed."""
+
+
+def shown_on(console: Console, scenarios: Sequence[Scenario]) -> Shown:
+    """A bar where it can move, lines where it cannot."""
+    return RunProgress(console, scenarios) if console.is_terminal else RunLines(console, scenarios)
+
+
+def _name(scenario: Scenario, repetition: int) -> str:
+    return f"{scenario.title} #{repetition}" if repetition > 1 else scenario.title
+
+
+def _rates(record: TrialRecord) -> str:
+    trial = record.trial
+    offered = "max" if isinstance(trial.load, str) else mpps(trial.load)
+    return f"offered {offered}, received {mpps(trial.received_pps)} Mpps"
+
+
 class RunProgress:
     """A bar over all scenarios and a line for what happens now; an observer of runs."""
 
     def __init__(self, console: Console, scenarios: Sequence[Scenario]) -> None:
-        self._expected = [expected_s(scenario) for scenario in scenarios]
+        self._pace = Pace(scenarios)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("[bold]{task.fields[title]:<22}"),
@@ -91,11 +164,9 @@ class RunProgress:
             auto_refresh=False,  # a thread that draws would take CPU time from what is measured
         )
         self._task: TaskID = self._progress.add_task(
-            "run", total=sum(self._expected), title="", now="", left=""
+            "run", total=self._pace.total_s, title="", now="", left=""
         )
-        self._index = -1
-        self._phase = ""
-        self._began = time.monotonic()
+        self._title, self._phase = "", ""
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -106,114 +177,96 @@ class RunProgress:
     ) -> None:
         self._progress.stop()
 
-    def scenario(self, scenario: Scenario, repetition: int = 1) -> None:
-        """The next scenario begins."""
-        self._index += 1
-        done = sum(self._expected[: self._index])
-        again = f" #{repetition}" if repetition > 1 else ""
-        self._progress.update(self._task, completed=done, title=f"{scenario.title}{again}", now="")
-        self._refresh()
-
-    def _refresh(self) -> None:
-        """Draw, with the time that is left at the speed so far."""
-        task = self._progress.tasks[0]
-        left = time_left(time.monotonic() - self._began, task.completed, sum(self._expected))
-        self._progress.update(self._task, left=f"{seconds(left)} left" if left is not None else "")
+    def _now(self, now: str) -> None:
+        self._progress.update(
+            self._task, completed=self._pace.done_s, title=self._title, left=self._pace.left(), now=now
+        )
         self._progress.refresh()
 
+    def scenario(self, scenario: Scenario, repetition: int = 1) -> None:
+        """Its name."""
+        self._pace.scenario()
+        self._title = _name(scenario, repetition)
+        self._now("")
+
     def phase(self, name: str) -> None:
-        """A new part of the scenario begins."""
+        """What happens now."""
         self._phase = name
-        self._progress.update(self._task, now=name)
-        self._refresh()
+        self._now(name)
 
     def trial(self, record: TrialRecord) -> None:
-        """A trial is done: move the bar, but never beyond this scenario's share."""
-        limit = sum(self._expected[: self._index + 1])
-        task = self._progress.tasks[0]
-        step = min(record.trial.duration_s + TRIAL_OVERHEAD_S, max(0.0, limit - task.completed))
-        trial = record.trial
-        offered = "max" if isinstance(trial.load, str) else mpps(trial.load)
-        now = f"{self._phase}: offered {offered}, received {mpps(trial.received_pps)} Mpps"
-        self._progress.update(self._task, advance=step, now=now)
-        self._refresh()
+        """What the last trial gave."""
+        self._pace.trial(record)
+        self._now(f"{self._phase}: {_rates(record)}")
+
+    def done(self, _result: ScenarioResult) -> None:
+        """The bar is where the next run begins."""
+        self._pace.done()
+        self._now("")
 
 
-def result_table(results: Sequence[ScenarioResult]) -> Table:
-    """The figures of a run in a terminal of 80 columns; marks are letters, explained by `print_notes`."""
-    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Scenario", no_wrap=True)
-    for title in ("MRR", "NDR", "PDR", "finder", "clocks", "p50", "p99", "p99.9"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", style="yellow", no_wrap=True)
-    for result in results:
-        letters = "".join(dict.fromkeys(mark.kind[0] for mark in result.marks))
-        if result.status != "ok":
-            letters = f"[red]{result.status}[/red] {letters}"
-        half = result.latency_at(50)
-        cost = sum(clocks for _, clocks in clocks_of(result.telemetry)) if result.telemetry else None
-        again = f" #{result.repetition}" if result.repetition > 1 else ""
-        table.add_row(
-            result.title + again,
-            mpps(result.mrr.mean_pps if result.mrr else None),
-            mpps(result.ndr_pps),
-            mpps(result.pdr_pps),
-            mpps(result.pdr_finder.lower_pps if result.pdr_finder else None),
-            f"{cost:.0f}" if cost else "–",
-            micros(half.p50_ns if half else None),
-            micros(half.p99_ns if half else None),
-            micros(half.p99_9_ns if half else None),
-            letters,
-        )
-    table.caption = "Mpps both ways together · clocks per packet · latency in µs at half of PDR"
-    return table
+class RunLines:
+    """A plain line for each search and each run that is done, for logs and pipes; an observer of runs."""
+
+    def __init__(self, console: Console, scenarios: Sequence[Scenario]) -> None:
+        self._console = console
+        self._pace = Pace(scenarios)
+        self._name = ""
+        self._phase = ""
+        self._trials: list[TrialRecord] = []
+        self._spoke = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def _say(self, words: str) -> None:
+        self._spoke = time.monotonic()
+        line = f"run {self._pace.run}  {self._name}  {words}"
+        if left := self._pace.left():
+            line += f"; {left}"
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def scenario(self, scenario: Scenario, repetition: int = 1) -> None:
+        """Nothing is done yet."""
+        self._pace.scenario()
+        self._name, self._phase, self._trials = _name(scenario, repetition), "", []
+
+    def phase(self, name: str) -> None:
+        """The part before is done; one without a trial says nothing."""
+        self._end_phase()
+        self._phase = name
+
+    def _end_phase(self) -> None:
+        if trials := self._trials:
+            many = f"{len(trials)} trials" if len(trials) > 1 else "1 trial"
+            self._say(f"{self._phase}: {many}, the last {_rates(trials[-1])}")
+        self._trials = []
+
+    def trial(self, record: TrialRecord) -> None:
+        """A line only where there was none for long."""
+        self._pace.trial(record)
+        self._trials.append(record)
+        if time.monotonic() - self._spoke >= SILENT_MAX_S:
+            self._say(f"{self._phase}: trial {len(self._trials)}, {_rates(record)}")
+
+    def done(self, result: ScenarioResult) -> None:
+        """What came out of the run."""
+        self._end_phase()
+        self._pace.done()
+        self._say(f"{result.status}: {result.error}" if result.error else _found(result))
 
 
-def cells_table(found: Sequence[CellRuns]) -> Table:
-    """Repeated runs in a terminal: means with half their 95 % interval, and how many runs count."""
-    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Cell", no_wrap=True)
-    shown = [key for key in ("mrr", "ndr", "pdr", "pdr_finder", "clocks") if _any(found, key)]
-    for key in shown:
-        table.add_column({"pdr_finder": "finder"}.get(key, METRICS[key].title), justify="right", no_wrap=True)
-    table.add_column("runs", justify="right", no_wrap=True)
-    for cell in found:
-        finished = sum(run.status == "ok" for run in cell.runs)
-        table.add_row(cell.title, *(_mean(cell.series(key)) for key in shown), f"{finished}/{len(cell.runs)}")
-    table.caption = "Mpps both ways together, mean ± half the 95 % interval · in brackets: all runs marked"
-    return table
-
-
-def _any(found: Sequence[CellRuns], metric: str) -> bool:
-    return any(cell.series(metric).shown is not None for cell in found)
-
-
-def _mean(series: Series) -> str:
-    if series.shown is None:
-        return "–"
-    value = f"{series.shown / series.metric.scale:.{0 if series.metric.key == 'clocks' else 2}f}"
-    if series.summary is None:
-        return f"({value})"
-    relative = series.summary.relative_ci95
-    return f"{value} ± {100 * relative:.1f} %" if relative is not None else value
-
-
-def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: float) -> None:
-    """What must be known before the figures are believed, and what went wrong."""
-    for note in notes(results):
-        line = f"[yellow]{note.kind[0]}[/yellow] {note.kind}: {note.about} ({note.where})"
-        console.print(line, highlight=False)
-    told = [result.disturbed_trials for result in results if result.disturbed_trials]
-    if told:
-        console.print(
-            f"host     {sum(one.disturbed for one in told)} of {sum(len(r.trials) for r in results)} trials "
-            f"disturbed; {sum(one.repeated for one in told)} of them measured again "
-            f"({seconds(sum(one.extra_s for one in told))} more), the others count",
-            highlight=False,
-        )
-    for result in results:
-        if result.error:
-            console.print(
-                f"{result.status} {result.title}: {result.error}", style="red", highlight=False, markup=False
-            )
-    console.print(f"measured in {seconds(took_s)}", style="dim", highlight=False)
+def _found(result: ScenarioResult) -> str:
+    """The figures that most runs are made for."""
+    rates = {
+        "MRR": result.mrr.mean_pps if result.mrr else None,
+        "NDR": result.ndr_pps,
+        "PDR": result.pdr_pps or (result.pdr_finder.lower_pps if result.pdr_finder else None),
+    }
+    told = ", ".join(f"{name} {mpps(rate)}" for name, rate in rates.items() if rate is not None)
+    return f"done: {told} Mpps in {seconds(result.took_s)}"

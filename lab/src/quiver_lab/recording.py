@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from quiver_lab.disturbance import RING_FRAMES, Bridge, HostWatch, Repeats, metrics_of, seconds_of
+from quiver_lab.disturbance import Bridge, HostWatch, Repeats, metrics_of, seconds_of
+from quiver_lab.forwarders import UNKNOWN_ROOM
 from quiver_lab.measurement import (
     BurstRequest,
     ChangeRequest,
@@ -59,7 +60,7 @@ class Recorder:
 
     inner: Measurer
     observer: Observer
-    watch: HostWatch = field(default_factory=lambda: HostWatch(Bridge(RING_FRAMES, 2)))
+    watch: HostWatch = field(default_factory=lambda: HostWatch(Bridge(UNKNOWN_ROOM.of(2))))
     repeats: Repeats = field(default_factory=lambda: Repeats(0, 0.0))
     phase: str = ""
     records: list[TrialRecord] = field(default_factory=list)

@@ -127,8 +127,7 @@ def run_cell(
 
 def _recorder(scenario: Scenario, session: Session, observer: Observer, result: ScenarioResult) -> Recorder:
     """Around the session's measurer: what the host does meanwhile, and how often a trial is repeated."""
-    directions = 1 if isinstance(scenario.forwarder, SimulatedForwarder) else scenario.traffic.directions
-    bridge = Bridge(session.ring_frames, directions, session.make_up)
+    bridge = Bridge(session.room.of(scenario.traffic.directions), session.make_up)
     simulated = isinstance(scenario.forwarder, SimulatedForwarder)
     rules = scenario.search.disturbed
     return Recorder(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from quiver_lab.benches import COMMANDS_TOLD_MAX, make_bench
 from quiver_lab.benches_elsewhere import make_bench_elsewhere
-from quiver_lab.disturbance import MAKE_UP, RING_FRAMES
+from quiver_lab.disturbance import MAKE_UP
 from quiver_lab.experiment import FORWARDERS
-from quiver_lab.forwarders import Forwarder
+from quiver_lab.forwarders import UNKNOWN_ROOM, Forwarder, Room
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.machines.here import LocalMachine
@@ -43,8 +43,8 @@ class Session:
     generator_version: str
     cores: Cores | None = None
     commands: tuple[str, ...] = ()
-    ring_frames: int = RING_FRAMES
-    """What the rings between generator and forwarder hold, each way."""
+    room: Room = UNKNOWN_ROOM
+    """Where frames wait while the forwarder's core stands still."""
     make_up: float | None = MAKE_UP
     """How far above the rate the generator makes up for its own stalls; nothing: all at once."""
     died: Callable[[], str | None] = lambda: None
@@ -98,8 +98,8 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
     """Start everything, lend the session, stop everything, remove its files."""
     if isinstance(scenario.forwarder, SimulatedForwarder):
         simulated = simulation(scenario.forwarder)
-        ring_frames = scenario.forwarder.buffer_frames
-        yield Session(simulated, None, "", "simulated", "", ring_frames=ring_frames, make_up=None)
+        room = Room(scenario.forwarder.buffer_frames, shared=True)
+        yield Session(simulated, None, "", "simulated", "", room=room, make_up=None)
         return
     if isinstance(scenario.generator, TrexGenerator):
         with _trex(scenario, scenario.generator, say) as session:
@@ -132,7 +132,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             generator.version,
             cores,
             bench.commands[:COMMANDS_TOLD_MAX],
-            scenario.link.ring_size if bench.profile.ports[0].memif else RING_FRAMES,
+            bench.room,
             died=lambda: machine.lost() or bench.forwarder.died(),
         )
 

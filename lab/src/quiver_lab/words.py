@@ -23,4 +23,8 @@ def percent(share: float, digits: int = 1) -> str:
 
 def seconds(time_s: float) -> str:
     """A time as one would say it."""
-    return f"{time_s:.1f} s" if time_s < 60 else f"{int(time_s // 60)} min {int(time_s % 60):02d} s"
+    if time_s < 60:
+        return f"{time_s:.1f} s"
+    if time_s < 3600:
+        return f"{int(time_s // 60)} min {int(time_s % 60):02d} s"
+    return f"{int(time_s // 3600)} h {int(time_s % 3600 // 60):02d} min"

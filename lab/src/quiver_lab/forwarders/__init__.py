@@ -28,6 +28,23 @@ class DropCount:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where frames wait while a forwarder's core stands still."""
+
+    frames: int
+    shared: bool = False
+    """By all directions; otherwise each has as much."""
+
+    def of(self, directions: int) -> int:
+        """Frames of so many directions together."""
+        return self.frames if self.shared else self.frames * directions
+
+
+UNKNOWN_ROOM = Room(1_024)
+"""Of a forwarder that was not started here: a network card's ring, about."""
+
+
 class NotInstalledError(RuntimeError):
     """A peer that is not on this machine; the message says how to get it."""
 

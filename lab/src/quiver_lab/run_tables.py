@@ -1,0 +1,95 @@
+"""What a terminal says at the end of a run: its figures, and what must be known before they are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from quiver_lab.aggregate import METRICS, CellRuns, Series
+from quiver_lab.marks import notes
+from quiver_lab.report.figures import clocks_of
+from quiver_lab.results import ScenarioResult
+from quiver_lab.words import micros, mpps, seconds
+
+
+def result_table(results: Sequence[ScenarioResult]) -> Table:
+    """The figures of a run in a terminal of 80 columns; marks are letters, explained by `print_notes`."""
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Scenario", no_wrap=True)
+    for title in ("MRR", "NDR", "PDR", "finder", "clocks", "p50", "p99", "p99.9"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", style="yellow", no_wrap=True)
+    for result in results:
+        letters = "".join(dict.fromkeys(mark.kind[0] for mark in result.marks))
+        if result.status != "ok":
+            letters = f"[red]{result.status}[/red] {letters}"
+        half = result.latency_at(50)
+        cost = sum(clocks for _, clocks in clocks_of(result.telemetry)) if result.telemetry else None
+        again = f" #{result.repetition}" if result.repetition > 1 else ""
+        table.add_row(
+            result.title + again,
+            mpps(result.mrr.mean_pps if result.mrr else None),
+            mpps(result.ndr_pps),
+            mpps(result.pdr_pps),
+            mpps(result.pdr_finder.lower_pps if result.pdr_finder else None),
+            f"{cost:.0f}" if cost else "–",
+            micros(half.p50_ns if half else None),
+            micros(half.p99_ns if half else None),
+            micros(half.p99_9_ns if half else None),
+            letters,
+        )
+    table.caption = "Mpps both ways together · clocks per packet · latency in µs at half of PDR"
+    return table
+
+
+def cells_table(found: Sequence[CellRuns]) -> Table:
+    """Repeated runs in a terminal: means with half their 95 % interval, and how many runs count."""
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Cell", no_wrap=True)
+    shown = [key for key in ("mrr", "ndr", "pdr", "pdr_finder", "clocks") if _any(found, key)]
+    for key in shown:
+        table.add_column({"pdr_finder": "finder"}.get(key, METRICS[key].title), justify="right", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    for cell in found:
+        finished = sum(run.status == "ok" for run in cell.runs)
+        table.add_row(cell.title, *(_mean(cell.series(key)) for key in shown), f"{finished}/{len(cell.runs)}")
+    table.caption = "Mpps both ways together, mean ± half the 95 % interval · in brackets: all runs marked"
+    return table
+
+
+def _any(found: Sequence[CellRuns], metric: str) -> bool:
+    return any(cell.series(metric).shown is not None for cell in found)
+
+
+def _mean(series: Series) -> str:
+    if series.shown is None:
+        return "–"
+    value = f"{series.shown / series.metric.scale:.{0 if series.metric.key == 'clocks' else 2}f}"
+    if series.summary is None:
+        return f"({value})"
+    relative = series.summary.relative_ci95
+    return f"{value} ± {100 * relative:.1f} %" if relative is not None else value
+
+
+def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: float) -> None:
+    """What must be known before the figures are believed, and what went wrong."""
+    for note in notes(results):
+        line = f"[yellow]{note.kind[0]}[/yellow] {note.kind}: {note.about} ({note.where})"
+        console.print(line, highlight=False)
+    told = [result.disturbed_trials for result in results if result.disturbed_trials]
+    if told:
+        console.print(
+            f"host     {sum(one.disturbed for one in told)} of {sum(len(r.trials) for r in results)} trials "
+            f"disturbed; {sum(one.repeated for one in told)} of them measured again "
+            f"({seconds(sum(one.extra_s for one in told))} more), the others count",
+            highlight=False,
+        )
+    for result in results:
+        if result.error:
+            console.print(
+                f"{result.status} {result.title}: {result.error}", style="red", highlight=False, markup=False
+            )
+    console.print(f"measured in {seconds(took_s)}", style="dim", highlight=False)
