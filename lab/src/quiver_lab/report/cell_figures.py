@@ -31,10 +31,14 @@ LABELS_LEVEL_MAX = 6
 """More labels than that are turned."""
 
 
-def _interval(series: Series) -> float:
-    """Half the 95 % interval of the mean, in the metric's unit; 0 for one run."""
+DRAWN_RUNS_MIN = 3
+"""Runs of which an interval is drawn: that of two is as wide as they are apart, thirteen times over."""
+
+
+def interval(series: Series) -> float:
+    """Half the 95 % interval of the mean, in the metric's unit; 0 where there is none to draw."""
     summary = series.summary
-    if summary is None or summary.mean_ci95 is None:
+    if summary is None or summary.mean_ci95 is None or summary.count < DRAWN_RUNS_MIN:
         return 0.0
     return summary.mean_ci95.width / 2.0 / series.metric.scale
 
@@ -67,7 +71,9 @@ def boxes(cells: Sequence[CellRuns]) -> Spec | None:
     if not traces:
         return None
     rows = -(-len(groups) // columns)
-    legend = {"orientation": "h", "y": 1.0 + 0.22 / rows, "yanchor": "top", "x": 0}
+    legend = {
+        "orientation": "h", "y": 1.0 + 0.22 / rows, "yanchor": "top", "x": 0, "traceorder": "normal",
+    }  # fmt: skip
     return {
         "data": traces,
         "layout": layout(
@@ -148,10 +154,10 @@ def means(cells: Sequence[CellRuns]) -> Spec | None:
                     },
                 },
                 "text": ["" if value is None else f"{value:.2f}" for value in values],
-                "textposition": "inside", "insidetextanchor": "end", "textangle": 0,
+                "textposition": "inside", "insidetextanchor": "start", "textangle": 0,
                 "textfont": {"size": 11, "color": INK if metric == "mrr" else "#fff"},
                 "error_y": {
-                    "type": "data", "array": [_interval(series) for series in found], "color": INK,
+                    "type": "data", "array": [interval(series) for series in found], "color": INK,
                     "thickness": 1, "width": 3,
                 },
                 "hovertemplate": "<b>%{x}</b><br>%{y:.3f} Mpps%{customdata}<extra></extra>",
@@ -163,7 +169,7 @@ def means(cells: Sequence[CellRuns]) -> Spec | None:
         "data": traces,
         "layout": layout(
             380, barmode="group", bargap=0.28, bargroupgap=0.06, xaxis=_categories(cells),
-            yaxis=axis("Mpps, both directions together", rangemode="tozero"),
+            yaxis=axis("Mpps, both directions together", rangemode="nonnegative"),
         ),
     }  # fmt: skip
 
@@ -239,7 +245,7 @@ def _line(name: str, points: Sequence[tuple[float, CellRuns]], metric: str, colo
     return {
         "type": "scatter", "mode": "lines+markers", "name": name, "x": [at for at, _ in points],
         "y": [one.shown / 1e6 if one.shown else None for one in series],
-        "error_y": {"type": "data", "array": [_interval(one) for one in series], "color": colour,
+        "error_y": {"type": "data", "array": [interval(one) for one in series], "color": colour,
                     "thickness": 1, "width": 3},
         "line": {"color": colour, "width": 2},
         "marker": {"size": 8, "symbol": ["circle" if one.value is not None else "x" for one in series]},
@@ -276,8 +282,8 @@ def frame_sizes(cells: Sequence[CellRuns]) -> Spec | None:
 
 
 def speedup(cells: Sequence[CellRuns]) -> Spec | None:
-    """Rate of several workers over that of one worker by the model f(w) = w · w_t, which is fitted to each
-    line, beside what w workers would do at best."""
+    """Rate of several workers over that of one, beside what w workers would do at best; and what one does by
+    the model f(w) = w · w_t, which is fitted to each line."""
     metric = primary_metric(cells)
     named = lines_by(cells, workers_of, "forwarder.workers")
     if metric is None or not named:
@@ -291,9 +297,10 @@ def speedup(cells: Sequence[CellRuns]) -> Spec | None:
             fit = fit_workers([(at, value) for at, value, _ in points])
         except ModelError:
             continue
-        one_worker = fit.parameter("w_t")
+        of_model = fit.parameter("w_t")
+        one_worker = next((value for at, value, _ in points if at == 1), of_model)
         most = max(most, *(at for at, _, _ in points))
-        about = f"{name}: w_t = {one_worker / 1e6:.2f} Mpps, at most {100.0 * fit.worst_error:.1f} % off"
+        about = f"{name}: w_t = {of_model / 1e6:.2f} Mpps, at most {100.0 * fit.worst_error:.1f} % off"
         traces.append(
             {
                 "type": "scatter", "mode": "lines+markers", "name": about, "x": [at for at, _, _ in points],
@@ -309,7 +316,7 @@ def speedup(cells: Sequence[CellRuns]) -> Spec | None:
     if not traces:
         return None
     ideal = {
-        "type": "scatter", "mode": "lines", "name": "f(w) = w · w_t", "x": [1, most], "y": [1, most],
+        "type": "scatter", "mode": "lines", "name": "w times one", "x": [1, most], "y": [1, most],
         "line": {"color": QUIET, "width": 1, "dash": "dot"}, "hoverinfo": "skip",
     }  # fmt: skip
     top = most * MARGIN_SHARE

@@ -38,6 +38,8 @@ PERCENTILE_TICKS = {
 }
 """Where a percentile is on an axis of "one frame in so many took longer", as HdrHistogram draws it."""
 PERCENTILE_DECADES_MIN = 6.0
+OUTSIDE_PX, PLOT_PX, ROW_PX, BELOW_AXIS_PX = 118, 12, 52, 44
+"""Of bars one below the other: axis and legend, the plot with its rows, and where the legend begins."""
 NODES_SHOWN_MAX = len(NODE_COLOURS) - 1
 
 
@@ -164,13 +166,19 @@ def clocks(results: Sequence[ScenarioResult]) -> Spec | None:
     return {
         "data": traces,
         "layout": layout(
-            130 + 52 * len(rows),
+            OUTSIDE_PX + PLOT_PX + ROW_PX * len(rows),
             barmode="stack",
             bargap=0.34,
             annotations=totals,
             xaxis=axis("TSC clocks per packet"),
             yaxis=axis(autorange="reversed", showgrid=False, tickfont={"size": 12, "color": INK}),
-            legend={"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0, "traceorder": "normal"},
+            legend={
+                "orientation": "h",
+                "y": -BELOW_AXIS_PX / (PLOT_PX + ROW_PX * len(rows)),
+                "yanchor": "top",
+                "x": 0,
+                "traceorder": "normal",
+            },
         ),
     }
 

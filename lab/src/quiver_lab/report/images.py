@@ -22,6 +22,10 @@ DASHES = {"dot": ":", "dash": "--", "solid": "-"}
 NOT_DRAWN = re.compile(r"rgba\([^)]*,\s*0\)")
 TAG = re.compile(r"</?b>|</?i>")
 GROUP_WIDTH = 0.76
+FROM_ZERO = ("tozero", "nonnegative")
+HATCH = "////"
+PATCH = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6}
+"""Behind a number that may lie on a neighbour's bar."""
 
 LABELS_FLAT_MAX = 110
 """Letters of all labels of an axis that have room beside each other when they are turned a little."""
@@ -148,7 +152,7 @@ def _style(axes: Axes, across: Spec, up: Spec) -> None:
             axes.grid(visible=False, axis=which)
         if spec.get("type") == "log":
             (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-            one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            one.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
             one.set_minor_formatter(NullFormatter())
         if "tickvals" in spec:
             # Ticks outside of what is drawn would widen it.
@@ -164,12 +168,20 @@ def _style(axes: Axes, across: Spec, up: Spec) -> None:
         axes.invert_yaxis()
 
 
+def _short(value: float) -> str:
+    """A number of an axis as the page has it: 10k, 1M."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if value >= unit:
+            return f"{value / (1e3 if letter == 'k' else unit):g}{letter}"
+    return f"{value:g}"
+
+
 def _categories(traces: Sequence[Spec], key: str) -> list[str]:
     return list(dict.fromkeys(value for trace in traces for value in trace[key]))
 
 
 def _grow_from_zero(axes: Axes, outline: Spec) -> None:
-    if outline.get("yaxis", {}).get("rangemode") == "tozero":
+    if outline.get("yaxis", {}).get("rangemode") in FROM_ZERO:
         axes.set_ylim(bottom=0)
 
 
@@ -208,17 +220,33 @@ def _bars(panels: _Panels, traces: Sequence[Spec], outline: Spec) -> None:
         plus = errors.get("array")
         minus = errors.get("arrayminus", plus)
         heights = [at.get(name) or 0.0 for name in names]
-        spread = [minus, plus] if plus and minus and len(plus) == len(heights) else None
-        handle = axes.bar(
-            places, heights, width * 0.92, color=trace["marker"]["color"], yerr=spread,
-            error_kw={"elinewidth": 1, "capsize": 2, "ecolor": INK},
-        )  # fmt: skip
+        handle = axes.bar(places, heights, width * 0.92, color=trace["marker"]["color"])
         panels.legend(trace["name"], handle)
-        for place, height in zip(places, heights, strict=True):
+        hatched = trace["marker"].get("pattern", {}).get("shape", ())
+        for patch, shape in zip(handle.patches, hatched, strict=False):
+            if shape:
+                patch.set_hatch(HATCH)
+                patch.set_edgecolor("white")
+                patch.set_linewidth(0)
+        tops = heights
+        if plus and minus and len(plus) == len(heights):
+            _whiskers(axes, list(zip(places, heights, minus, plus, strict=True)))
+            tops = [height + more for height, more in zip(heights, plus, strict=True)]
+        words: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 7, "color": INK}
+        for place, height, top in zip(places, heights, tops, strict=True):
             if height:
-                axes.text(place, height, f"{height:.2f}", ha="center", va="bottom", fontsize=7, color=INK)
+                axes.text(place, top, f"{height:.2f}", bbox=PATCH, **words)
     _label(axes, names)
     _grow_from_zero(axes, outline)
+
+
+def _whiskers(axes: Axes, bars: Sequence[tuple[float, float, float, float]]) -> None:
+    """Of bars whose interval is known."""
+    known = [bar for bar in bars if bar[2] or bar[3]]
+    if known:
+        places, heights, minus, plus = (list(column) for column in zip(*known, strict=True))
+        spread = [minus, plus]
+        axes.errorbar(places, heights, yerr=spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2)
 
 
 def _boxes(panels: _Panels, traces: Sequence[Spec], _outline: Spec) -> None:
@@ -278,6 +306,9 @@ def _scatter(panels: _Panels, traces: Sequence[Spec], outline: Spec) -> None:
             axes.errorbar(xs, ys, yerr=errors, fmt="none", ecolor=colour, elinewidth=1, capsize=2)
         if trace.get("showlegend", True):
             panels.legend(trace["name"], handle)
+        if "text" in trace["mode"]:
+            for x, y, words in zip(xs, ys, trace["text"], strict=True):
+                axes.text(x, y, words, ha="center", va="bottom", fontsize=7, color=colour)
     if len(used) == 1:
         _grow_from_zero(used.pop(), outline)
 

@@ -69,17 +69,22 @@ def figures_of(results: Results) -> list[Figure]:
          "run within 1.5 boxes. Every run is a dot. Crosses are runs that are marked irregular, "
          "generator-bound or host-disturbed: they are in no box and in no mean."),
         ("speedup", "Several workers", cell_figures.speedup(found),
-         "Rate over w_t, the rate of one worker by the model f(w) = w · w_t that is fitted to the line. On "
-         "the dotted line w workers do w times the work of one. Crosses: every run is marked."),
+         "Rate over that of one worker. On the dotted line w workers do w times the work of one. w_t is what "
+         "a worker does by the model f(w) = w · w_t that is fitted to the line; beside it, how far off the "
+         "model is at its worst point. Crosses: every run is marked."),
         ("table-sizes", "Table size", cell_figures.table_sizes(found),
          "The same traffic over larger tables; logarithmic. Crosses: every run is marked."),
         ("cache-model", "Tables and caches", model_figures.caches(found, results.host),
          "The model: a look-up at random misses a cache as often as the table does not fit into it, and each "
          "miss costs its clocks. Dotted: as many entries as each cache holds, with the bytes per entry that "
-         "explain the sweep best."),
+         "explain the sweep best. A model that is further off than 30 % at a point is not drawn."),
         ("lookup-model", "Time in the look-up", model_figures.look_up(found),
          "If a larger table costs clocks in the look-up and nowhere else, every point lies on a line "
          "f = t_max · (1 - d): t_max is the rate if looking up cost nothing."),
+        ("clock-model", "The core's clock", model_figures.clock(found),
+         "Every run of a cell whose runs had the core at different clocks. The model is "
+         "f(c) = (k · c / c_max + 1 - k) · p_max: k is the share of the rate that follows the clock; what "
+         "does not, waits for memory or the generator. A model further off than 30 % is not drawn."),
         ("frame-sizes", "Frame size", cell_figures.frame_sizes(found),
          "What a forwarder does for a packet costs the same for long ones; moving bytes does not."),
         ("clocks", "Where the clocks go", figures.clocks(typical),
@@ -190,17 +195,40 @@ def in_words(run: ScenarioResult, without: WithoutRepeating) -> str:
 
 
 def _ratio_finding(found: list[CellRuns]) -> list[Finding]:
-    """The fastest cell over the slowest, when there are several and both count."""
+    """The fastest cell over the slowest, when there are several and both count; of two forwarders that did
+    the same, what lies between them."""
     whole = (key for key in RATES if all(cell.series(key).value for cell in found))
     metric = next(whole, None) or primary_metric(found)
     if metric is None:
         return []
+    if between := _between_forwarders(found, metric):
+        return between
     rated = [(value, cell) for cell in found if (value := cell.series(metric).value)]
     if len(rated) < 2:
         return []
     (low, slow), (high, fast) = (choose(rated, key=lambda pair: pair[0]) for choose in (min, max))
     about = f"{METRICS[metric].title} of “{fast.title}” over that of “{slow.title}”"
     return [Finding(f"{high / low:.2f}", "×", about)]
+
+
+def _between_forwarders(found: list[CellRuns], metric: str) -> list[Finding]:
+    """The ratios of two forwarders over all that both did; nothing of one, or of three."""
+    rates: dict[str, dict[tuple[str, ...], float]] = {}
+    for cell in found:
+        rest = tuple(value for key, value in cell.factors.items() if key != "forwarder")
+        if (value := cell.series(metric).value) and (name := cell.factors.get("forwarder")):
+            rates.setdefault(name, {})[rest] = value
+    if len(rates) != 2:
+        return []
+    (one, ours), (other, theirs) = rates.items()
+    ratios = sorted(ours[key] / theirs[key] for key in ours.keys() & theirs.keys())
+    if not ratios:
+        return []
+    if ratios[-1] < 1.0:
+        one, other = other, one
+        ratios = sorted(1.0 / ratio for ratio in ratios)
+    shown = f"{ratios[0]:.2f}" if len(ratios) == 1 else f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+    return [Finding(shown, "×", f"{METRICS[metric].title} of “{one}” over that of “{other}”")]
 
 
 def _findings(scenarios: list[ScenarioResult], repeated: list[CellRuns]) -> list[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quiver_lab.aggregate import CellRuns, Series
+from quiver_lab.report.cell_figures import interval
 from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, relative
 from quiver_lab.report.style import INK, MRR_COLOUR, NDR_COLOUR, QUIET, Spec, axis, layout
 from quiver_lab.statistics.summary import Summary, summarize
@@ -18,8 +19,6 @@ ENDPOINT_COLUMNS = ("End", "End.T", "End.X", "End.DT6", "End.DT4", "End.DX6", "E
 COLUMNS = (*HEADEND_COLUMNS, *ENDPOINT_COLUMNS)
 COLUMNS_MIN = 3
 """An experiment with so many of the paper's columns has its tables."""
-DRAWN_RUNS_MIN = 3
-"""An interval of the mean is drawn from so many runs on; that of two is longer than the axis."""
 LINUX, QUIVER = "Linux kernel", "Quiver"
 """Names of the forwarders, as experiments have them."""
 
@@ -209,7 +208,7 @@ def figure_7(cells: Sequence[CellRuns]) -> Spec | None:
     bars: list[Spec] = []
     for name, members in found.items():
         series = [members[column].series(METRIC) if column in members else None for column in COLUMNS]
-        spread = [_half_interval(one) / 1e6 if one else 0.0 for one in series]
+        spread = [interval(one) if one else 0.0 for one in series]
         values = [one.shown / 1e6 if one and one.shown else None for one in series]
         hatched = ["/" if one and one.value is None else "" for one in series]
         bar = _bar(name, COLOURS.get(name, QUIET), values)
@@ -227,7 +226,7 @@ def figure_7(cells: Sequence[CellRuns]) -> Spec | None:
         "layout": layout(
             430, barmode="group", bargap=0.2, bargroupgap=0.04,
             xaxis=axis(showgrid=False, tickfont={"size": 12, "color": INK}, type="category", tickangle=-35),
-            yaxis=axis("PDR@0.5 %, Mpps", rangemode="tozero"),
+            yaxis=axis("PDR@0.5 %, Mpps", rangemode="nonnegative"),
         ),
     }  # fmt: skip
 
@@ -237,14 +236,6 @@ def _bar(name: str, colour: str, values: list[float | None]) -> Spec:
         "type": "bar", "name": name, "x": list(COLUMNS), "y": values, "marker": {"color": colour},
         "hovertemplate": f"<b>%{{x}}</b><br>{name} %{{y:.3f}} Mpps<extra></extra>",
     }  # fmt: skip
-
-
-def _half_interval(series: Series) -> float:
-    """Half the 95 % interval of the mean; 0 where there is none to draw."""
-    summary = series.summary
-    if summary is None or summary.mean_ci95 is None or summary.count < DRAWN_RUNS_MIN:
-        return 0.0
-    return summary.mean_ci95.width / 2.0
 
 
 def figure_4_cells(cells: Sequence[CellRuns]) -> list[CellRuns]:

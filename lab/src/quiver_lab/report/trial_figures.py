@@ -31,6 +31,10 @@ SYMBOLS = {"NDR, PDR": "circle", "PDR finder": "diamond"}
 """The searches that are drawn, by their phase."""
 
 View = Literal["loss", "evolution"]
+Points = list[tuple[float, float, float]]
+"""Mpps offered, Mpps received, per cent delivered."""
+UPPER, LOWER = [0.42, 1.0], [0.0, 0.34]
+TURNS = ("circle", "square", "diamond")
 
 
 def _load_mpps(record: TrialRecord) -> float | None:
@@ -40,68 +44,110 @@ def _load_mpps(record: TrialRecord) -> float | None:
 
 
 def throughput(results: Sequence[ScenarioResult]) -> Spec | None:
-    """Figure 4 of seed 001: what came back, and the share of it, against what was offered."""
-    traces: list[Spec] = []
-    highest = 0.0
-    for index, result in enumerate(results):
-        points = offered_and_received(result)
-        if not points:
-            continue
-        highest = max(highest, points[-1][0])
-        colour = SCENARIO_COLOURS[index % len(SCENARIO_COLOURS)]
-        common: Spec = {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": result.title,
-            "legendgroup": result.title,
-            "x": [load for load, _, _ in points],
-            "line": {"color": colour, "width": 1.2},
-            "marker": {"color": colour, "size": 6},
-        }
-        traces.append(
-            {
-                **common,
-                "meta": "throughput",
-                "y": [received for _, received, _ in points],
-                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>"
-                "received %{y:.3f} Mpps<extra></extra>",
-            }
-        )
-        traces.append(
-            {
-                **common,
-                "meta": "delivery ratio",
-                "showlegend": False,
-                "y": [ratio for _, _, ratio in points],
-                "yaxis": "y2",
-                "hovertemplate": f"<b>{result.title}</b><br>offered %{{x:.3f}} Mpps<br>"
-                "delivery ratio %{y:.3f} %<extra></extra>",
-            }
-        )
-    if not traces:
+    """Figure 4 of seed 001: what came back, and the share of it, against what was offered. More lines than
+    there are colours have a pair of plots for each forwarder, with loads of its own."""
+    known = [(result, points) for result in results if (points := offered_and_received(result))]
+    if not known:
         return None
-    diagonal: Spec = {
-        "type": "scatter", "mode": "lines", "name": "nothing lost", "x": [0, highest], "y": [0, highest],
-        "line": {"color": "#98a2b3", "width": 1, "dash": "dot"}, "hoverinfo": "skip",
-    }  # fmt: skip
-    top = highest * 1.04
-    threshold = {
-        "type": "line", "x0": 0, "x1": top, "y0": PDR_PERCENT, "y1": PDR_PERCENT, "xref": "x", "yref": "y2",
-        "line": {"color": PDR_COLOUR, "width": 1.2, "dash": "dash"},
-    }  # fmt: skip
+    plots: dict[str, list[tuple[ScenarioResult, Points]]] = {}
+    for result, points in known:
+        group = result.factors.get("forwarder", "") if len(known) > len(SCENARIO_COLOURS) else ""
+        plots.setdefault(group, []).append((result, points))
+    traces: list[Spec] = []
+    shapes: list[Spec] = []
+    annotations: list[Spec] = []
+    axes: Spec = {}
+    names = list(dict.fromkeys(_line_name(result, len(plots)) for result, _ in known))
+    for number, ((group, lines), (x, _)) in enumerate(
+        zip(plots.items(), grid(len(plots), len(plots), gap=0.09), strict=True)
+    ):
+        across, up, ratio = (
+            _nth(name, at) for name, at in (("x", number), ("y", 2 * number), ("y", 2 * number + 1))
+        )
+        top = 1.04 * max(points[-1][0] for _, points in lines)
+        drawn = [_nothing_lost(top / 1.04, first=number == 0)]
+        for result, points in lines:
+            name = _line_name(result, len(plots))
+            first = name not in {trace["name"] for trace in traces}
+            drawn += _offered_lines(name, points, names.index(name), first=first)
+        for trace in drawn:
+            traces.append({**trace, "xaxis": across, "yaxis": ratio if trace["yaxis"] == "ratio" else up})
+        shapes.append(_threshold(top, across, ratio))
+        titled = number == 0
+        axes[_axis(across)] = axis("offered, Mpps", range=[0, top], anchor=ratio, **x)
+        axes[_axis(up)] = axis(
+            "received, Mpps" if titled else "", rangemode="tozero", domain=UPPER, anchor=across
+        )
+        axes[_axis(ratio)] = axis(
+            "delivery ratio, %" if titled else "", domain=LOWER, range=delivery_range(drawn), anchor=across
+        )
+        if group:
+            annotations.append(heading(group, x["domain"], UPPER))
+    more: Spec = (
+        {"annotations": annotations, "margin": {"l": 62, "r": 16, "t": 72, "b": 44}} if annotations else {}
+    )
+    if annotations:
+        more["legend"] = {"orientation": "h", "y": 1.06, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+    return {"data": traces, "layout": layout(600, shapes=shapes, **more, **axes)}
+
+
+def _nth(name: str, number: int) -> str:
+    """Plotly's name of an axis, counted from 0."""
+    return name if number == 0 else f"{name}{number + 1}"
+
+
+def _axis(name: str) -> str:
+    """Its key in a layout."""
+    return f"{name[0]}axis{name[1:]}"
+
+
+def _line_name(result: ScenarioResult, plots: int) -> str:
+    """Without the forwarder where it stands above the plot."""
+    rest = [value for key, value in result.factors.items() if key != "forwarder"]
+    return ", ".join(rest) if plots > 1 and rest else result.title
+
+
+def _nothing_lost(highest: float, *, first: bool) -> Spec:
     return {
-        "data": [diagonal, *traces],
-        "layout": layout(
-            600,
-            shapes=[threshold],
-            xaxis=axis("offered, Mpps", range=[0, top], anchor="y2"),
-            yaxis=axis("received, Mpps", rangemode="tozero", domain=[0.42, 1.0]),
-            yaxis2=axis("delivery ratio, %", domain=[0.0, 0.34], range=delivery_range(traces)),
-        ),
-    }
+        "type": "scatter", "mode": "lines", "name": "nothing lost", "x": [0, highest], "y": [0, highest],
+        "line": {"color": "#98a2b3", "width": 1, "dash": "dot"}, "hoverinfo": "skip", "meta": "throughput",
+        "yaxis": "throughput", "showlegend": first,
+    }  # fmt: skip
 
 
-def offered_and_received(result: ScenarioResult) -> list[tuple[float, float, float]]:
+def _threshold(top: float, across: str, ratio: str) -> Spec:
+    """PDR's delivery ratio."""
+    return {
+        "type": "line", "x0": 0, "x1": top, "y0": PDR_PERCENT, "y1": PDR_PERCENT, "xref": across,
+        "yref": ratio, "line": {"color": PDR_COLOUR, "width": 1.2, "dash": "dash"},
+    }  # fmt: skip
+
+
+def _offered_lines(name: str, points: Points, number: int, *, first: bool) -> list[Spec]:
+    """What came back, and below it the share of it; the second turn through the colours has other symbols."""
+    turn, place = divmod(number, len(SCENARIO_COLOURS))
+    colour = SCENARIO_COLOURS[place]
+    common: Spec = {
+        "type": "scatter", "mode": "lines+markers", "name": name, "legendgroup": name,
+        "x": [load for load, _, _ in points], "line": {"color": colour, "width": 1.2},
+        "marker": {"color": colour, "size": 6, "symbol": TURNS[turn % len(TURNS)]},
+    }  # fmt: skip
+    head = f"<b>{name}</b><br>offered %{{x:.3f}} Mpps<br>"
+    came_back = [received for _, received, _ in points]
+    return [
+        {
+            **common, "meta": "throughput", "yaxis": "throughput", "showlegend": first, "y": came_back,
+            "hovertemplate": head + "received %{y:.3f} Mpps<extra></extra>",
+        },
+        {
+            **common, "meta": "delivery ratio", "yaxis": "ratio", "showlegend": False,
+            "y": [ratio for _, _, ratio in points],
+            "hovertemplate": head + "delivery ratio %{y:.3f} %<extra></extra>",
+        },
+    ]  # fmt: skip
+
+
+def offered_and_received(result: ScenarioResult) -> Points:
     """Mpps offered, Mpps received and per cent delivered, one point for each load; trials at the same load
     count together."""
     by_load: dict[float, list[Trial]] = {}
