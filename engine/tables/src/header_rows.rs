@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use quiver_core::WorkerId;
 use quiver_core::epoch::Epochs;
@@ -24,12 +24,12 @@ pub const ROW_WORDS: usize = 3;
 pub const HEADER_ROWS_MAX: usize = 1 << 17;
 
 /// A header, what its owner keeps beside it, and what was counted. The header never changes while a worker can
-/// find the row: a change takes another row.
+/// find the row: a change takes another row. Words may, each by one store.
 #[repr(C, align(64))]
 pub struct HeaderRow {
     packets: AtomicU64,
     bytes: AtomicU64,
-    words: [u32; ROW_WORDS],
+    words: [AtomicU32; ROW_WORDS],
     length: u16,
     blocks: u16,
     /// The header, right-aligned in the first blocks.
@@ -50,7 +50,7 @@ impl HeaderRow {
         let mut row = HeaderRow {
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            words,
+            words: words.map(AtomicU32::new),
             length: header.len() as u16,
             blocks: blocks as u16,
             header: [[0; BLOCK_BYTES]; BLOCKS],
@@ -63,7 +63,7 @@ impl HeaderRow {
     /// One of the owner's words.
     #[inline(always)]
     pub fn word(&self, place: usize) -> u32 {
-        self.words[place % ROW_WORDS]
+        self.words[place % ROW_WORDS].load(Ordering::Relaxed)
     }
 
     /// Bytes of the header.
@@ -160,6 +160,13 @@ impl HeaderRows {
         Some(index)
     }
 
+    /// Write one of the words of a row, which workers may be reading.
+    pub fn set_word(&self, index: u32, place: usize, value: u32) {
+        for rows in &self.workers {
+            rows.get(index).words[place % ROW_WORDS].store(value, Ordering::Relaxed);
+        }
+    }
+
     /// Take a row out of use; its number must be published no more.
     pub fn retire(&mut self, index: u32) {
         debug_assert_ne!(index, 0, "row 0 stays");
@@ -220,6 +227,8 @@ mod tests {
         rows.of(WorkerId(0)).get(first).count(100);
         rows.of(WorkerId(1)).get(first).count(50);
         assert_eq!(rows.sums(first), [2, 150]);
+        rows.set_word(first, 1, 9);
+        assert_eq!([0, 1].map(|worker| rows.of(WorkerId(worker)).get(first).word(1)), [9, 9]);
         rows.retire(first);
         let second = rows.add(&[2; 48], [0; 3]).expect("room");
         assert_ne!(first, second);

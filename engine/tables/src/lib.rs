@@ -7,6 +7,7 @@ pub mod adjacency;
 pub mod counted_lines;
 pub mod exact;
 pub mod fib;
+mod fragment_request;
 pub mod header_rows;
 mod icmp_error_request;
 pub mod ip;
@@ -27,6 +28,7 @@ pub mod synthetic;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
 pub use counted_lines::{CountedLine, CountedLines, WorkerLines};
+pub use fragment_request::FragmentRequest;
 pub use header_rows::{HeaderRow, HeaderRows, WorkerHeaderRows};
 pub use icmp_error_request::IcmpErrorRequest;
 pub use next_hop_group::{GroupId, Groups, Hop};

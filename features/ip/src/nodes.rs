@@ -155,6 +155,7 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         assert_eq!(graph.node(spec), numbers.of(name));
     }
     ip6::hop_by_hop::declare(graph);
+    graph.node(ip6::fragment::spec_in_table(tables, workers));
     graph.claim("ethertype", EtherType::ARP.0.into(), "arp-input");
     graph.claim("ip4-protocol", IpProtocol::ICMP.0.into(), "ip4-icmp-input");
     graph.claim("ip6-protocol", IpProtocol::ICMP6.0.into(), "ip6-icmp-input");

@@ -37,14 +37,25 @@ pub trait Carried: IpFamily {
     /// Time exceeded in transit (RFC 792, RFC 4443 §3.3).
     const TIME_EXCEEDED: IcmpErrorRequest;
 
+    /// Unreachable because of what is wrong on the way between the ends of a tunnel (RFC 2473 §8.2, §8.3).
+    const UNREACHABLE: IcmpErrorRequest;
+
     fn facts(bytes: &[u8]) -> Option<Facts>;
+
+    /// Bytes of the packet, as its header says.
+    fn length(bytes: &[u8]) -> Option<usize>;
 
     /// One hop less to live.
     fn count_hop(bytes: &mut [u8]);
 
     /// What its sender hears when it must not be longer than `mtu_bytes`; nothing when it cannot be made smaller,
     /// and what is around it must be fragmented (RFC 2473 §7).
-    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest>;
+    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
+        Self::too_big_of(packet.bytes(), packet.length(), mtu_bytes)
+    }
+
+    /// The same of a packet of `length` bytes that begins with these.
+    fn too_big_of(bytes: &[u8], length: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest>;
 }
 
 impl Carried for Ip6 {
@@ -52,6 +63,15 @@ impl Carried for Ip6 {
     const ERROR_NODE: &'static str = "ip6-icmp-error";
     const TIME_EXCEEDED: IcmpErrorRequest =
         IcmpErrorRequest { kind: icmp6::kind::TIME_EXCEEDED, code: 0, detail: 0 };
+    const UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest {
+        kind: icmp6::kind::DESTINATION_UNREACHABLE,
+        code: icmp6::unreachable::ADDRESS,
+        detail: 0,
+    };
+
+    fn length(bytes: &[u8]) -> Option<usize> {
+        Ip6Header::overlay(bytes).map(|header| usize::from(header.payload_length()) + Ip6Header::LEN)
+    }
 
     #[inline(always)]
     fn facts(bytes: &[u8]) -> Option<Facts> {
@@ -68,12 +88,12 @@ impl Carried for Ip6 {
         }
     }
 
-    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
+    fn too_big_of(_: &[u8], length: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
         // A packet of the smallest MTU must pass (RFC 8200 §5, RFC 2473 §7.1).
         let mtu_bytes = mtu_bytes.max(MTU_MIN);
         let detail = u16::try_from(mtu_bytes).unwrap_or(u16::MAX);
         let request = IcmpErrorRequest { kind: icmp6::kind::PACKET_TOO_BIG, code: 0, detail };
-        (packet.length() > mtu_bytes).then_some(request)
+        (length > mtu_bytes).then_some(request)
     }
 }
 
@@ -82,6 +102,15 @@ impl Carried for Ip4 {
     const ERROR_NODE: &'static str = "ip4-icmp-error";
     const TIME_EXCEEDED: IcmpErrorRequest =
         IcmpErrorRequest { kind: icmp4::kind::TIME_EXCEEDED, code: 0, detail: 0 };
+    const UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest {
+        kind: icmp4::kind::DESTINATION_UNREACHABLE,
+        code: icmp4::unreachable::HOST,
+        detail: 0,
+    };
+
+    fn length(bytes: &[u8]) -> Option<usize> {
+        Ip4Header::overlay(bytes).map(|header| usize::from(header.total_length()))
+    }
 
     #[inline(always)]
     fn facts(bytes: &[u8]) -> Option<Facts> {
@@ -96,8 +125,8 @@ impl Carried for Ip4 {
         }
     }
 
-    fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
-        let header = Ip4Header::overlay(packet.bytes())?;
+    fn too_big_of(bytes: &[u8], _: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
+        let header = Ip4Header::overlay(bytes)?;
         let detail = u16::try_from(mtu_bytes.max(IP4_MTU_MIN)).unwrap_or(u16::MAX);
         let code = icmp4::unreachable::FRAGMENTATION_NEEDED;
         let request = IcmpErrorRequest { kind: icmp4::kind::DESTINATION_UNREACHABLE, code, detail };

@@ -33,7 +33,7 @@ pub fn register(registry: &mut Registry) {
     kinds.extend(proxy::register(registry, local_sids.lines()));
     kinds.extend(mobile::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
-    headend::register(registry);
+    headend::register(registry, local_sids.lines());
     l2_tunnel::register(registry);
     registry.running_config(order::ROUTES, commands::write_config);
     registry.memory(local_sids::memory);

@@ -1,10 +1,12 @@
 //! `ip6-frag`: what the router itself sends is cut into fragments that fit the MTU of their way out. In IPv6 the
-//! source does so, and nobody else (RFC 8200 §4.5).
+//! source does so, and nobody else (RFC 8200 §4.5). `ip6-frag-in-table`: the same, for who knows how narrow the path is
+//! behind the way out (a tunnel's entry-point, RFC 2473 §7).
 
 use std::hash::{BuildHasher, Hasher};
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::FragmentRequest;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
@@ -12,6 +14,8 @@ use crate::offload::complete_checksum;
 use crate::segments::fragment;
 use crate::tables::IpTables;
 
+/// The node for who knows the path.
+pub(crate) const IN_TABLE: &str = "ip6-frag-in-table";
 /// Bytes of a fragment header.
 const FRAGMENT_HEADER_LEN: usize = 8;
 /// Bytes in front of the fragment header at most: the router puts no more there.
@@ -41,9 +45,17 @@ quiver_core::reasons! {
     }
 }
 
+/// How long fragments may be, and where they go.
+enum Way {
+    /// By the adjacency in [`Packet::index`], to this node.
+    Adjacency(NodeId),
+    /// As the [`FragmentRequest`] in [`Packet::index`] says, to this node, which looks them up.
+    Request(NodeId),
+}
+
 struct Fragment {
     tables: IpTables,
-    rewrite: NodeId,
+    way: Way,
     done: NodeId,
     identifications: Identifications,
 }
@@ -106,6 +118,13 @@ impl Front {
         self.length - FRAGMENT_HEADER_LEN
     }
 
+    /// One hop more to live: who sends what was looked up counts one, which the router's own packets do not take.
+    fn lend_hop(&mut self) {
+        if let Some(header) = Ip6Header::overlay_mut(&mut self.bytes) {
+            header.set_hop_limit(header.hop_limit().saturating_add(1));
+        }
+    }
+
     /// For the fragment with the bytes from `at` on.
     fn set(&mut self, at: usize, length: usize, more: bool) {
         let payload = self.length - Ip6Header::LEN + length;
@@ -125,8 +144,19 @@ impl Fragment {
         if !complete_checksum(packet) {
             return Err(Ip6FragmentDrop::Offload);
         }
-        let mtu = usize::from(self.tables.adjacencies.get(packet.index).mtu_bytes);
+        let mtu_bytes = match self.way {
+            Way::Adjacency(_) => self.tables.adjacencies.get(packet.index).mtu_bytes,
+            Way::Request(_) => {
+                let FragmentRequest { mtu_bytes, table } = FragmentRequest::from_index(packet.index);
+                packet.index = table;
+                mtu_bytes
+            }
+        };
+        let mtu = usize::from(mtu_bytes);
         let mut front = Front::of(packet, self.identifications.next())?;
+        if matches!(self.way, Way::Request(_)) {
+            front.lend_hop();
+        }
         let step = mtu.saturating_sub(front.length) & !7;
         if step == 0 {
             return Err(Ip6FragmentDrop::MtuTooSmall);
@@ -157,7 +187,8 @@ impl Fragment {
         let from = front.unfragmentable() + at;
         let fragment = fragment(cx, packet, headers, from, length).ok_or(Ip6FragmentDrop::NoBuffer)?;
         cx.count(Ip6FragmentDrop::Made, 1);
-        cx.emit(fragment, self.rewrite);
+        let (Way::Adjacency(next) | Way::Request(next)) = self.way;
+        cx.emit(fragment, next);
         Ok(())
     }
 }
@@ -168,15 +199,33 @@ impl Node for Fragment {
     }
 }
 
-/// The declaration; there are so many workers.
+/// The declaration of `ip6-frag`; there are so many workers.
 pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
+    let help = "Cuts the router's own IPv6 packets into fragments";
+    node("ip6-frag", help, tables, workers, |wiring| Way::Adjacency(wiring.node("ip6-rewrite")))
+}
+
+/// The declaration of `ip6-frag-in-table`.
+pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
+    let help =
+        "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
+    node(IN_TABLE, help, tables, workers, |wiring| Way::Request(wiring.node("ip6-lookup-in-table")))
+}
+
+fn node(
+    name: &str,
+    help: &'static str,
+    tables: &IpTables,
+    workers: usize,
+    way: fn(&Wiring<'_>) -> Way,
+) -> NodeSpec {
     let tables = tables.clone();
     let secret = std::hash::RandomState::new().build_hasher().finish() as u32;
-    NodeSpec::new("ip6-frag", "Cuts the router's own IPv6 packets into fragments", move |wiring| {
+    NodeSpec::new(name, help, move |wiring| {
         let worker = u32::from(wiring.worker.0);
         Box::new(Fragment {
             tables: tables.clone(),
-            rewrite: wiring.node("ip6-rewrite"),
+            way: way(wiring),
             done: wiring.node("ip-done"),
             identifications: Identifications::new(worker, workers as u32, secret),
         })

@@ -41,6 +41,8 @@ quiver_core::reasons! {
 struct IcmpInput {
     echo: NodeId,
     types: Claimed,
+    /// Who is told of errors about packets of the router's own that are of these protocols.
+    about: Claimed,
     done: NodeId,
     pings: Arc<WaitingPings>,
 }
@@ -82,7 +84,9 @@ impl IcmpInput {
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
                     self.tell(cx, packet, &upper, rest, Answer::Error(error));
                 }
-                Ok(self.done)
+                let about =
+                    Ip6Header::overlay(quoted).and_then(|about| self.about.node(about.next_header().0));
+                Ok(about.unwrap_or(self.done))
             }
             // RFC 2710 §3, RFC 3810 §5.
             130..=132 | 143 => {
@@ -142,6 +146,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
         Box::new(IcmpInput {
             echo: wiring.node("ip6-icmp-echo-request"),
             types: Claimed::of(wiring, "icmp6-type"),
+            about: Claimed::of(wiring, "icmp6-error-about"),
             done: wiring.node("ip-done"),
             pings: pings.clone(),
         })

@@ -16,6 +16,7 @@ use crate::local_sids::Kind;
 pub use next::NextCsid;
 pub use node::{Compressed, CompressedCross};
 pub use replace::ReplaceCsid;
+pub(crate) use replace::replaced;
 
 use step::Flavor;
 

@@ -59,6 +59,14 @@ fn follow(destination: u128, structure: Structure, srh: &[u8]) -> Option<Followe
     Some(Followed::On { to, left, last: is_last(left, place) })
 }
 
+/// Where the SRH leads from a destination: the next one, the segments that are left then, and whether it is the last.
+pub(crate) fn replaced(destination: u128, structure: Structure, srh: &[u8]) -> Option<(u128, u8, bool)> {
+    match follow(destination, structure, srh)? {
+        Followed::On { to, left, last } => Some((to, left, last)),
+        Followed::End | Followed::Wrong => None,
+    }
+}
+
 /// An element of the segment list.
 #[inline(always)]
 fn entry(srh: &[u8], index: u8) -> Option<u128> {

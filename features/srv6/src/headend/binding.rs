@@ -6,8 +6,8 @@ use std::sync::Arc;
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::IcmpErrorRequest;
 use quiver_tables::ip::Ip6;
+use quiver_tables::{CountedLines, IcmpErrorRequest};
 use quiver_wire::IpProtocol;
 
 use super::Rows;
@@ -123,20 +123,23 @@ impl Stage for BindingInsert {
 }
 
 /// The declaration of `sr-pl-rewrite-b-encaps`.
-pub(super) fn encaps_spec(rows: &Rows) -> NodeSpec {
-    let rows = rows.clone();
+pub(super) fn encaps_spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
+    let (rows, lines) = (rows.clone(), lines.clone());
     NodeSpec::stage("Binding SIDs: an outer IPv6 header with the policy's segments", move |wiring| {
-        BindingEncaps { encaps: Encaps::new(wiring, &rows), ends: Ends::new(wiring) }
+        BindingEncaps { encaps: Encaps::new(wiring, &rows, &lines), ends: Ends::new(wiring) }
     })
     .describe(words::describe)
 }
 
 /// The declaration of `sr-pl-rewrite-b-insert`.
-pub(super) fn insert_spec(rows: &Rows, keys: &Arc<KeyTable>) -> NodeSpec {
-    let (rows, keys) = (rows.clone(), keys.clone());
+pub(super) fn insert_spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
+    let (rows, lines, keys) = (rows.clone(), lines.clone(), keys.clone());
     NodeSpec::stage(
         "Binding SIDs: an SRH with the policy's segments before the packet's own",
-        move |wiring| BindingInsert { insert: Insert::new(wiring, &rows, &keys), ends: Ends::new(wiring) },
+        move |wiring| BindingInsert {
+            insert: Insert::new(wiring, &rows, &lines, &keys),
+            ends: Ends::new(wiring),
+        },
     )
     .describe(words::describe)
 }

@@ -88,9 +88,20 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show SR policies, their segment lists, and how many packets went by each")
             .details(
-                "Bytes count from the outer IPv6 header on; of what is inserted, from the IPv6 header on.",
+                "Bytes count from the outer IPv6 header on; of what is inserted, from the IPv6 header on. The MTU of a \
+                 list's path is that which a router on the way has told in an ICMPv6 error: for the whole packet, in \
+                 bytes, for 10 minutes.",
             )
             .run(show),
+    );
+    registry.command(
+        Command::new("clear sr pmtu")
+            .group(GROUP)
+            .help("Forget what routers have told of the paths of segment lists")
+            .run(|engine: &mut Engine, _| {
+                engine.with(|_, policies: &mut Policies| policies.forget_path_mtus(u64::MAX));
+                Ok(Output::none())
+            }),
     );
 }
 
@@ -186,6 +197,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("List"),
         Column::left("Segments"),
         Column::right("Weight"),
+        Column::right("Path MTU").key("path-mtu-bytes"),
+        Column::right("Forgotten in").key("path-mtu-left-s"),
         Column::right("Packets"),
         Column::right("Bytes"),
     ]);
@@ -198,7 +211,10 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             let segments: Vec<String> = list.path.iter().map(Ipv6Addr::to_string).collect();
             let row = lists.row().cell(bsid.to_string()).cell(*number);
             let row = row.cell(Cell::new(path_words(list), segments));
-            row.cell(list.weight).cell(packets).cell(bytes);
+            let known = policies.path_mtu(list);
+            let left = known.map(|path| path.until_ns.saturating_sub(engine.now_ns()) / 1_000_000_000);
+            let row = row.cell(list.weight).cell(known.map(|path| path.mtu_bytes)).cell(left);
+            row.cell(packets).cell(bytes);
         }
     }
     for (bsid, id, words, [packets, bytes]) in

@@ -1,17 +1,20 @@
 //! How a packet leaves the headend with its segments in front: straight by the adjacency that leads to the first
 //! one, which the FIB has found beforehand, or by the node that the FIB names instead.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use quiver_core::node::Wiring;
 use quiver_core::packet::PacketFlags;
-use quiver_core::{NodeId, Packet};
+use quiver_core::{InterfaceId, NodeId, Packet};
+use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, IpTables, flow_hash};
-use quiver_tables::{Adjacency, HeaderRow, Hop, WorkerHeaderRows};
+use quiver_tables::{Adjacency, CountedLines, FragmentRequest, HeaderRow, Hop, WorkerHeaderRows};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::reasons::HeadendDrop;
 use super::rows::{NEXT_HEADER_PLACE, SRH_PLACE, Words};
+use super::way_out::WayOut;
 use crate::carried::flow_label;
 
 /// The longest payload of an IPv6 packet, in bytes.
@@ -26,6 +29,18 @@ pub(super) struct Departure {
     leaving: [NodeId; 2],
     drop: NodeId,
     look_up: NodeId,
+    /// Cuts packets that are longer than the path takes.
+    fragment: NodeId,
+    way_out: WayOut,
+}
+
+/// How long packets may be.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// In bytes, with all headers.
+    pub mtu_bytes: usize,
+    /// Is it the link by which they leave that takes no more, so that the node there cuts what is longer?
+    at_way: bool,
 }
 
 /// What the outer header says of the inner packet.
@@ -82,7 +97,7 @@ fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, about: About) -> Resul
 }
 
 impl Departure {
-    pub fn new(wiring: &Wiring<'_>, rows: &[Arc<WorkerHeaderRows>]) -> Departure {
+    pub fn new(wiring: &Wiring<'_>, rows: &[Arc<WorkerHeaderRows>], lines: &CountedLines) -> Departure {
         Departure {
             rows: rows[wiring.worker.index() % rows.len()].clone(),
             tables: wiring.shared(),
@@ -90,6 +105,8 @@ impl Departure {
             leaving: [wiring.node("ip6-confirm-neighbor"), wiring.node("ip6-discover-neighbor")],
             drop: wiring.node("ip6-drop"),
             look_up: wiring.node("ip6-lookup-in-table"),
+            fragment: wiring.node("ip6-frag-in-table"),
+            way_out: WayOut::new(wiring, lines),
         }
     }
 
@@ -119,10 +136,26 @@ impl Departure {
         hop.next == self.rewrite
     }
 
-    /// The longest packet that may go by this hop, in bytes.
-    pub fn mtu_bytes(&self, hop: Hop) -> usize {
-        let leaves = self.is_straight(hop) || self.leaving.contains(&hop.next);
-        if leaves { usize::from(self.adjacency(hop).mtu_bytes) } else { PAYLOAD_BYTES_MAX }
+    /// Does the index of a hop mean an adjacency?
+    fn leaves(&self, hop: Hop) -> bool {
+        self.is_straight(hop) || self.leaving.contains(&hop.next)
+    }
+
+    /// The longest packet with a row's header that may go by this hop, in bytes. `last` is the packet's last segment,
+    /// where that is its own.
+    pub fn room(&self, row: &HeaderRow, hop: Hop, hash: u32, last: Option<Ipv6Addr>) -> Room {
+        let leaves = self.leaves(hop);
+        let way = match leaves {
+            true => usize::from(self.adjacency(hop).mtu_bytes),
+            false => {
+                let found = self.way_out.find(&self.tables, row, last, hop, hash, |hop| self.leaves(hop));
+                found.map_or(PAYLOAD_BYTES_MAX, |(hop, gone)| {
+                    (usize::from(self.adjacency(hop).mtu_bytes) + gone).min(PAYLOAD_BYTES_MAX)
+                })
+            }
+        };
+        let path = usize::from(Words(row).path_mtu_bytes());
+        Room { mtu_bytes: way.min(path), at_way: leaves && way <= path }
     }
 
     /// The room that a row leaves in a packet of `mtu_bytes`; refused are packets that would be too long for
@@ -187,16 +220,36 @@ impl Departure {
 
     /// By the node that the hop names. The router has made the header in front: no hop of it is counted where it
     /// leaves. Where the FIB knows no way for a next hop, the segment is looked up as a destination: it may be the
-    /// router's own, or behind another table.
-    pub fn by_node(&self, row: &HeaderRow, hop: Hop, packet: &mut Packet) -> NodeId {
+    /// router's own, or behind another table. `cut` is the room there is for a packet that is longer.
+    pub fn by_node(&self, row: &HeaderRow, hop: Hop, packet: &mut Packet, cut: Option<Room>) -> NodeId {
+        if let Some(room) = cut.filter(|room| !room.at_way) {
+            let mtu_bytes = u16::try_from(room.mtu_bytes).unwrap_or(u16::MAX);
+            packet.index = FragmentRequest { mtu_bytes, table: Words(row).table() }.to_index();
+            return self.fragment;
+        }
+        if self.leaves(hop) {
+            packet.set(PacketFlags::OWN);
+            packet.index = hop.index;
+            return hop.next;
+        }
+        self.speak(row, packet);
         if hop.next == self.drop {
             packet.index = Words(row).table();
             return self.look_up;
         }
-        if self.is_straight(hop) || self.leaving.contains(&hop.next) {
-            packet.set(PacketFlags::OWN);
-        }
         packet.index = hop.index;
         hop.next
+    }
+
+    /// A packet goes on inside of the router. Whoever has to complain about it complains to the headend, which is
+    /// behind the table of the segments, wherever the packet inside came from.
+    fn speak(&self, row: &HeaderRow, packet: &mut Packet) {
+        let (interfaces, table) = (&self.tables.interfaces, Words(row).table());
+        if interfaces.table6(packet.rx) != table {
+            let speaker = interfaces.speaker(Family::Ip6, table);
+            if speaker != InterfaceId::NONE {
+                packet.rx = speaker;
+            }
+        }
     }
 }

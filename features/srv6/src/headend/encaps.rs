@@ -1,17 +1,20 @@
 //! `sr-pl-rewrite-encaps`, `sr-pl-rewrite-encaps-v4`: an IPv6 or IPv4 packet gets an outer IPv6 header with the
 //! policy's segments (H.Encaps, H.Encaps.Red: RFC 8986 §5.1, §5.2).
 
+use std::sync::Arc;
+
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::HeaderRow;
 use quiver_tables::ip::flow_hash;
+use quiver_tables::{CountedLines, HeaderRow};
 
 use super::Rows;
 use super::departure::{About, Departure};
 use super::inner::Inner;
 use super::reasons::HeadendDrop;
+use super::rows::Words;
 use super::words;
 use crate::carried::{Facts, move_offload};
 
@@ -32,8 +35,8 @@ pub(super) enum Hop {
 }
 
 impl<F: Inner> Encaps<F> {
-    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows) -> Encaps<F> {
-        let departure = Departure::new(wiring, rows);
+    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows, lines: &CountedLines) -> Encaps<F> {
+        let departure = Departure::new(wiring, rows, lines);
         Encaps { departure, error: wiring.node(F::ERROR_NODE), family: std::marker::PhantomData }
     }
 
@@ -60,10 +63,11 @@ impl<F: Inner> Encaps<F> {
         }
         let hash = flow_hash::<F>(packet);
         let hop = self.departure.hop(row, hash);
-        let (total, mtu_bytes) = (Departure::check_length(packet, row)?, self.departure.mtu_bytes(hop));
-        let fits = total <= mtu_bytes;
+        let (total, room) =
+            (Departure::check_length(packet, row)?, self.departure.room(row, hop, hash, None));
+        let fits = total <= room.mtu_bytes;
         if !fits && !own {
-            if let Some(request) = F::too_big(packet, mtu_bytes.saturating_sub(row.header_len())) {
+            if let Some(request) = F::too_big(packet, room.mtu_bytes.saturating_sub(row.header_len())) {
                 tally.count(HeadendDrop::TooBig, 1);
                 packet.index = request.to_index();
                 return Ok(self.error);
@@ -81,7 +85,7 @@ impl<F: Inner> Encaps<F> {
         if fits && self.departure.is_straight(hop) {
             return self.departure.straight(self.departure.adjacency(hop), packet);
         }
-        Ok(self.departure.by_node(row, hop, packet))
+        Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room)))
     }
 
     #[inline(always)]
@@ -111,7 +115,7 @@ impl<F: Inner> Stage for Encaps<F> {
         let length = packet.segment_length();
         let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
         let plain = packet.has_none(unusual)
-            & (length + row.header_len() <= usize::from(adjacency.mtu_bytes))
+            & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
             & self.departure.is_straight(hop)
             & (row.header_len() != 0);
         let stepped = if plain { F::step(packet.bytes_mut()) } else { None };
@@ -124,10 +128,10 @@ impl<F: Inner> Stage for Encaps<F> {
 }
 
 /// The declaration.
-pub(super) fn spec<F: Inner>(rows: &Rows) -> NodeSpec {
-    let rows = rows.clone();
+pub(super) fn spec<F: Inner>(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
+    let (rows, lines) = (rows.clone(), lines.clone());
     NodeSpec::stage("Puts an outer IPv6 header with a policy's segments in front", move |wiring| {
-        Encaps::<F>::new(wiring, &rows)
+        Encaps::<F>::new(wiring, &rows, &lines)
     })
     .describe(words::describe)
 }

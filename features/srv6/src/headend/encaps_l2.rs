@@ -9,22 +9,21 @@ use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{LookUp, Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::GroupId;
 use quiver_tables::ip::IpTables;
 use quiver_tables::next_hop_group::GroupWord;
-use quiver_wire::IpProtocol;
+use quiver_tables::{CountedLines, GroupId};
 
 use super::Rows;
 use super::departure::{About, Departure};
 use super::reasons::HeadendDrop;
+use super::rows::Words;
 use super::words;
 use crate::carried::{frame_hash, move_offload};
+use crate::endpoint::inside::ETHERNET;
 
 /// The nodes.
 pub(super) const STEER: &str = "sr-pl-steer-l2";
 pub(super) const NODE: &str = "sr-pl-rewrite-encaps-l2";
-/// An Ethernet frame as an upper layer (RFC 8986 §10.1).
-const ETHERNET: IpProtocol = IpProtocol(143);
 /// A frame shorter than this has no Ethernet header.
 pub(crate) const FRAME_BYTES_MIN: usize = 14;
 
@@ -96,7 +95,7 @@ impl EncapsL2 {
         }
         let hash = flow(packet);
         let hop = self.departure.hop(row, hash);
-        if Departure::check_length(packet, row)? > self.departure.mtu_bytes(hop) {
+        if Departure::check_length(packet, row)? > self.departure.room(row, hop, hash, None).mtu_bytes {
             return Err(HeadendDrop::FrameTooBig);
         }
         packet.l2_bytes = 0;
@@ -106,7 +105,7 @@ impl EncapsL2 {
         if self.departure.is_straight(hop) {
             return self.departure.straight(self.departure.adjacency(hop), packet);
         }
-        Ok(self.departure.by_node(row, hop, packet))
+        Ok(self.departure.by_node(row, hop, packet, None))
     }
 
     #[inline(always)]
@@ -150,7 +149,7 @@ impl LookUp for EncapsL2 {
         let adjacency = self.departure.adjacency(hop);
         let length = packet.segment_length();
         let plain = packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD))
-            & (length + row.header_len() <= usize::from(adjacency.mtu_bytes))
+            & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
             & self.departure.is_straight(hop)
             & (row.header_len() != 0);
         if !plain {
@@ -175,11 +174,11 @@ pub(super) fn steer_spec(steered: &Steered) -> NodeSpec {
 }
 
 /// The declaration of `sr-pl-rewrite-encaps-l2`.
-pub(super) fn spec(rows: &Rows) -> NodeSpec {
-    let rows = rows.clone();
+pub(super) fn spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
+    let (rows, lines) = (rows.clone(), lines.clone());
     NodeSpec::look_up(
         "Puts an outer IPv6 header with a policy's segments in front of frames",
-        move |wiring| EncapsL2 { departure: Departure::new(wiring, &rows) },
+        move |wiring| EncapsL2 { departure: Departure::new(wiring, &rows, &lines) },
     )
     .describe(words::describe)
 }

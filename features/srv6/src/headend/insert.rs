@@ -7,9 +7,9 @@ use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::HeaderRow;
 use quiver_tables::header_rows::HEADER_BYTES_MAX;
 use quiver_tables::ip::{Ip6, flow_hash};
+use quiver_tables::{CountedLines, HeaderRow};
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
@@ -43,8 +43,13 @@ pub struct Insert {
 }
 
 impl Insert {
-    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows, keys: &Arc<KeyTable>) -> Insert {
-        let departure = Departure::new(wiring, rows);
+    pub(super) fn new(
+        wiring: &Wiring<'_>,
+        rows: &Rows,
+        lines: &CountedLines,
+        keys: &Arc<KeyTable>,
+    ) -> Insert {
+        let departure = Departure::new(wiring, rows, lines);
         Insert { departure, error: wiring.node(Ip6::ERROR_NODE), keys: keys.clone() }
     }
 
@@ -120,14 +125,16 @@ impl Insert {
             packet.index = request.to_index();
             return Ok(self.error);
         }
-        let hop = self.departure.hop(row, flow_hash::<Ip6>(packet));
-        let (added, mtu_bytes) = (row.header_len() - Ip6Header::LEN, self.departure.mtu_bytes(hop));
-        let fits = Departure::check_length(packet, row)? - Ip6Header::LEN <= mtu_bytes;
+        let hash = flow_hash::<Ip6>(packet);
+        let (hop, added) = (self.departure.hop(row, hash), row.header_len() - Ip6Header::LEN);
+        let to = Ip6Header::overlay(packet.bytes()).map(Ip6Header::destination);
+        let room = self.departure.room(row, hop, hash, to.filter(|_| last == Last::Destination));
+        let fits = Departure::check_length(packet, row)? - Ip6Header::LEN <= room.mtu_bytes;
         if !fits && !own {
             // The router may not fragment another's packet (RFC 8200 §4.5).
             tally.count(HeadendDrop::TooBig, 1);
-            let room = mtu_bytes.saturating_sub(added);
-            let request = Ip6::too_big(packet, room).unwrap_or_else(|| packet_too_big(room));
+            let mtu_bytes = room.mtu_bytes.saturating_sub(added);
+            let request = Ip6::too_big(packet, mtu_bytes).unwrap_or_else(|| packet_too_big(mtu_bytes));
             packet.index = request.to_index();
             return Ok(self.error);
         }
@@ -141,7 +148,7 @@ impl Insert {
         }
         // Whoever sends the packet on counts its hop.
         let was_own = packet.has(PacketFlags::OWN);
-        let next = self.departure.by_node(row, hop, packet);
+        let next = self.departure.by_node(row, hop, packet, (!fits).then_some(room));
         if !was_own && hop_of == Hop::ToCount {
             packet.clear(PacketFlags::OWN);
         }
@@ -257,10 +264,10 @@ impl Stage for Insert {
 }
 
 /// The declaration.
-pub(super) fn spec(rows: &Rows, keys: &Arc<KeyTable>) -> NodeSpec {
-    let (rows, keys) = (rows.clone(), keys.clone());
+pub(super) fn spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
+    let (rows, lines, keys) = (rows.clone(), lines.clone(), keys.clone());
     NodeSpec::stage("Puts an SRH with a policy's segments behind the IPv6 header", move |wiring| {
-        Insert::new(wiring, &rows, &keys)
+        Insert::new(wiring, &rows, &lines, &keys)
     })
     .describe(words::describe)
 }

@@ -6,6 +6,7 @@ mod commands;
 mod departure;
 mod encaps;
 mod encaps_l2;
+mod errors;
 mod held;
 mod hmac_input;
 mod inner;
@@ -13,21 +14,24 @@ mod insert;
 mod keys;
 mod lent;
 mod outer_commands;
+mod path_mtus;
 mod policies;
 mod policy;
+mod quote;
 mod reasons;
 mod rows;
 mod spray;
 mod steering;
 mod steering_commands;
+mod way_out;
 mod words;
 
 use std::sync::Arc;
 
 use quiver_control::{Registry, order};
 use quiver_core::Engine;
-use quiver_tables::WorkerHeaderRows;
 use quiver_tables::ip::{Ip4, Ip6};
+use quiver_tables::{CountedLines, WorkerHeaderRows};
 
 use inner::Inner;
 use policies::Policies;
@@ -102,19 +106,19 @@ impl Kind {
 ///
 /// # Panics
 /// When the system has no address space for the segment lists: a router cannot start without.
-pub(crate) fn register(registry: &mut Registry) {
+pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) {
     let steerings = Steerings::new(registry.graph.epochs());
-    let steered = steerings.steered().clone();
+    let (steered, steered_from) = (steerings.steered().clone(), steerings.steered_from().clone());
     let policies = Policies::new(&registry.graph, steerings).expect("address space for segment lists");
     let (rows, sprayed) = (policies.worker_rows(), policies.sprayed().clone());
     let keys = policies.keys.published().clone();
     let graph = &mut registry.graph;
-    graph.node(encaps::spec::<Ip6>(&rows));
-    graph.node(encaps::spec::<Ip4>(&rows));
-    graph.node(encaps_l2::spec(&rows));
-    graph.node(insert::spec(&rows, &keys));
-    graph.node(binding::encaps_spec(&rows));
-    graph.node(binding::insert_spec(&rows, &keys));
+    graph.node(encaps::spec::<Ip6>(&rows, lines));
+    graph.node(encaps::spec::<Ip4>(&rows, lines));
+    graph.node(encaps_l2::spec(&rows, lines));
+    graph.node(insert::spec(&rows, lines, &keys));
+    graph.node(binding::encaps_spec(&rows, lines));
+    graph.node(binding::insert_spec(&rows, lines, &keys));
     for kind in Kind::ALL {
         graph.node(spray::spec(kind.spray_node(true), kind.node(true), &sprayed));
     }
@@ -122,6 +126,10 @@ pub(crate) fn register(registry: &mut Registry) {
         graph.node(spray::spec(kind.spray_node(false), kind.node(false), &sprayed));
     }
     graph.node(encaps_l2::steer_spec(&steered));
+    graph.node(errors::spec(&rows, &sprayed, &steered_from));
+    for protocol in errors::PROTOCOLS {
+        graph.claim("icmp6-error-about", protocol.0.into(), errors::NODE);
+    }
     outer_commands::register(registry);
     keys::register(registry);
     hmac_input::register(registry, &keys);
@@ -133,7 +141,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.running_config(order::FEATURES, steering_commands::write_config);
     registry.running_config(order::FEATURES, hmac_input::write_config);
     registry.memory(weigh);
-    registry.on_start(move |engine| engine.insert(policies));
+    registry.on_start(move |engine| {
+        engine.insert(policies);
+        path_mtus::start(engine);
+    });
 }
 
 fn weigh(engine: &Engine) -> Vec<(&'static str, u64)> {

@@ -18,6 +18,7 @@ use quiver_tables::prefix::{IpPrefix, Prefix};
 use quiver_tables::{HeaderRows, Hop};
 
 use super::keys::Keys;
+use super::path_mtus::{PathMtu, PathMtus};
 use super::policy::{Behavior, List, Made, New, Policy, Wanted, no_list, no_policy, refusal};
 use super::rows::{self, HopLimit, Outer, Prepared};
 use super::spray::Sprayed;
@@ -49,6 +50,8 @@ pub(super) struct Policies {
     pub hop_limit: HopLimit,
     pub keys: Keys,
     pub steerings: Steerings,
+    /// What is known of the paths of lists.
+    pub path_mtus: PathMtus,
 }
 
 /// The sum of both.
@@ -80,6 +83,7 @@ impl Policies {
             hop_limit: HopLimit::Fixed(HOP_LIMIT),
             keys: Keys::new(graph.epochs()),
             steerings,
+            path_mtus: PathMtus::default(),
         })
     }
 
@@ -107,6 +111,16 @@ impl Policies {
     pub fn counted(&self, list: &List) -> [u64; 2] {
         let bound = list.made.bound.map_or([0; 2], |row| self.rows.sums(row));
         plus(plus(self.rows.sums(list.made.row), bound), list.past)
+    }
+
+    /// What is known of the path of a list.
+    pub fn path_mtu(&self, list: &List) -> Option<PathMtu> {
+        self.path_mtus.get(list.made.row)
+    }
+
+    /// Let workers know what a path takes.
+    pub fn set_path_mtu(&self, row: u32, mtu_bytes: Option<u16>) {
+        rows::set_path_mtu(&self.rows, row, mtu_bytes);
     }
 
     /// Packets and bytes that went by a policy, lists that are gone included.
@@ -194,6 +208,7 @@ impl Policies {
         let mut past = [0; 2];
         for row in [Some(made.row), made.bound].into_iter().flatten() {
             past = plus(past, self.rows.sums(row));
+            self.path_mtus.forget(row);
             self.rows.retire(row);
         }
         if let Some(fib) = engine.get_mut::<Fib>() {
@@ -204,6 +219,7 @@ impl Policies {
 
     /// Let workers find the lists of a policy as they are now.
     fn publish(&mut self, engine: &mut Engine, bsid: Ipv6Addr, policy: &Policy) -> Result<(), Refusal> {
+        self.path_mtus.lists_changed();
         let slots = policy.slot * Kind::ALL.len() as u32;
         for kind in policy.behavior.kinds() {
             let paths: Vec<Path> = if policy.spray {
@@ -310,6 +326,7 @@ impl Policies {
         }
         self.check_unused(engine, bsid)?;
         let Some(policy) = self.policies.remove(&bsid) else { return Ok(()) };
+        self.path_mtus.lists_changed();
         self.unpublish(engine, bsid, &policy);
         policy.lists.values().for_each(|list| {
             self.unmake(engine, list.made);

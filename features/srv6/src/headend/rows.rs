@@ -3,8 +3,9 @@
 
 use std::net::Ipv6Addr;
 
+use quiver_core::WorkerId;
 use quiver_tables::header_rows::{HEADER_BYTES_MAX, ROW_WORDS};
-use quiver_tables::{GroupId, HeaderRow};
+use quiver_tables::{GroupId, HeaderRow, HeaderRows};
 use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol, WireError};
 
@@ -19,6 +20,9 @@ pub(super) const LAST_SEGMENT: std::ops::Range<usize> =
 /// Bits of a row's second word, behind the place of the next header.
 const PROPAGATES: u32 = 0x100;
 const SIGNS: u32 = 0x200;
+/// Where in the same word the MTU of the path stands, as long as none is known the greatest.
+const PATH_MTU_SHIFT: u32 = 16;
+const PATH_MTU_PLACE: usize = 1;
 
 /// The hop limit of an outer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +113,21 @@ impl Prepared {
         let place = if self.has_srh { SRH_PLACE } else { NEXT_HEADER_PLACE };
         let propagated = if self.hop_limit == HopLimit::Propagated { PROPAGATES } else { 0 };
         let signs = if self.signs { SIGNS } else { 0 };
-        [group.0, place as u32 | propagated | signs, table]
+        let flags = place as u32 | propagated | signs;
+        [group.0, with_path_mtu(flags, None), table]
     }
+}
+
+/// A word with another path MTU.
+fn with_path_mtu(word: u32, mtu_bytes: Option<u16>) -> u32 {
+    let flags = word & ((1 << PATH_MTU_SHIFT) - 1);
+    flags | u32::from(mtu_bytes.unwrap_or(u16::MAX)) << PATH_MTU_SHIFT
+}
+
+/// Let the packets of a row be no longer than this.
+pub(super) fn set_path_mtu(rows: &HeaderRows, row: u32, mtu_bytes: Option<u16>) {
+    let word = rows.of(WorkerId(0)).get(row).word(PATH_MTU_PLACE);
+    rows.set_word(row, PATH_MTU_PLACE, with_path_mtu(word, mtu_bytes));
 }
 
 /// The words of a row as nodes read them.
@@ -134,6 +151,12 @@ impl Words<'_> {
     #[inline(always)]
     pub fn has_srh(self) -> bool {
         self.next_header_place() == SRH_PLACE
+    }
+
+    /// The longest packet that the path takes, in bytes.
+    #[inline(always)]
+    pub fn path_mtu_bytes(self) -> u16 {
+        (self.0.word(PATH_MTU_PLACE) >> PATH_MTU_SHIFT) as u16
     }
 
     /// Does the outer header have the hop limit that the inner one has left?
@@ -170,10 +193,10 @@ mod tests {
     fn the_reduced_form_of_one_segment_has_no_srh_unless_it_is_signed() {
         let alone = around(&OUTER, &path(1), Form::Reduced, None).unwrap();
         assert_eq!(alone.header.len(), 40);
-        assert_eq!(alone.words(GroupId(7), 3), [7, 6, 3]);
+        assert_eq!(alone.words(GroupId(7), 3), [7, 0xffff_0006, 3]);
         let signed = around(&OUTER, &path(1), Form::Reduced, Some(9)).unwrap();
         assert_eq!(signed.header.len(), 40 + 8 + 16 + 40);
-        assert_eq!(signed.words(GroupId(7), 3), [7, 40, 3]);
+        assert_eq!(signed.words(GroupId(7), 3), [7, 0xffff_0028, 3]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use quiver_tables::prefix::IpPrefix;
 
 use super::Kind;
 use super::encaps_l2::{STEER, Steered};
+use super::errors::SteeredFrom;
 use super::policies::Policies;
 use super::policy::no_policy;
 
@@ -65,13 +66,38 @@ pub(super) struct Steerings {
     l3: BTreeMap<Place, Ipv6Addr>,
     l2: BTreeMap<InterfaceId, Taken>,
     steered: Steered,
+    /// How many prefixes of each table of a family are steered.
+    counts: [BTreeMap<u32, usize>; 2],
+    steered_from: Arc<SteeredFrom>,
 }
 
 impl Steerings {
     /// Nothing yet.
     pub fn new(epochs: &Arc<Epochs>) -> Steerings {
         let steered = Arc::new(PublishedSlots::new(epochs, INTERFACES_MAX));
-        Steerings { l3: BTreeMap::new(), l2: BTreeMap::new(), steered }
+        let steered_from = Arc::new(SteeredFrom::new(epochs, [Vec::new(), Vec::new()]));
+        let counts = [BTreeMap::new(), BTreeMap::new()];
+        Steerings { l3: BTreeMap::new(), l2: BTreeMap::new(), steered, counts, steered_from }
+    }
+
+    /// The tables from which prefixes are steered, as workers read them.
+    pub fn steered_from(&self) -> &Arc<SteeredFrom> {
+        &self.steered_from
+    }
+
+    /// A prefix more of a table is steered, or one less.
+    fn count(&mut self, place: Place, is_more: bool) {
+        let counts = &mut self.counts[place.family() as usize];
+        let count = counts.entry(place.table).or_default();
+        *count = if is_more { *count + 1 } else { count.saturating_sub(1) };
+        let (now, is_new) = (*count, is_more && *count == 1);
+        if now == 0 {
+            counts.remove(&place.table);
+        }
+        if now == 0 || is_new {
+            let tables = self.counts.each_ref().map(|counts| counts.keys().copied().collect());
+            self.steered_from.publish(tables);
+        }
     }
 
     /// What workers read of interfaces.
@@ -148,6 +174,7 @@ pub(super) fn steer_l3(
         .map_err(|error| refusal(&words, error))?;
     if is_new {
         fib.hold_table(place.family(), place.table, HOLDER);
+        policies.steerings.count(place, true);
     }
     policies.steerings.l3.insert(place, bsid);
     Ok(())
@@ -168,6 +195,7 @@ pub(super) fn release_l3(
     fib.remove_route(place.table, place.prefix, Source::Feature).map_err(|error| refusal(&words, error))?;
     fib.release_table(place.family(), place.table, HOLDER);
     policies.steerings.l3.remove(&place);
+    policies.steerings.count(place, false);
     Ok(())
 }
 
