@@ -360,8 +360,11 @@ impl Matcher {
         let expected = self.expected(walk.here);
         let near = nearest(text, literals.iter().copied());
         let can_end = self.can_end(walk.here);
-        let refusal = if used_up {
+        let refusal = if used_up && words[..walk.at].iter().any(|before| before.text(line) == text) {
             Refusal::new(format!("'{quoted}' is given twice")).remedy("once is enough")
+        } else if used_up {
+            Refusal::new(format!("'{quoted}' does not go together with a word before it"))
+                .remedy("leave one of them out")
         } else if self.abbreviations && ambiguous.len() > 1 && !word.quoted {
             Refusal::new(format!("'{quoted}' is ambiguous"))
                 .remedy(format!("it could be {}", either(&ambiguous)))

@@ -306,7 +306,7 @@ impl<S: Names + 'static> Script<S> {
 
     fn report(&self, sink: &mut dyn Sink) {
         let of = self.name.as_ref().map_or(String::new(), |name| format!(" of {name}"));
-        let what = format!("{} commands{of}", self.applied);
+        let what = format!("{} commands{of}, bytes read", self.applied);
         sink.progress(Progress { what, done: self.at as u64, total: self.text.len() as u64 });
     }
 

@@ -40,7 +40,7 @@ fn options_come_in_any_order_and_only_once() {
     );
     assert_eq!(
         refused("create interface memif id 0 master slave"),
-        "'slave' is given twice (word 7): once is enough"
+        "'slave' does not go together with a word before it (word 7): leave one of them out"
     );
 }
 

@@ -18,8 +18,9 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
     let mut add = Command::new(local_sids::syntax(&kinds))
         .group(GROUP)
         .help("Add a local SID: what this router does with packets to an address, or to a prefix")
-        .details(local_sids::details(&kinds));
+        .details(local_sids::DETAILS);
     for kind in &kinds {
+        add = add.word(kind.name, kind.help);
         add = kind.words.iter().fold(add, |add, (word, help)| add.word(word, help));
         add = add.example(format!("sr localsid address fc00:0:1::1 behavior {}", kind.example).leak());
     }
@@ -55,7 +56,7 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
             .run(show),
     );
     registry.command(
-        Command::new("clear sr localsids-counters")
+        Command::new("clear sr localsid-counters")
             .group(GROUP)
             .help("Let the counters of all local SIDs begin at zero")
             .run(|engine: &mut Engine, _| {

@@ -102,7 +102,7 @@ fn counts_begin_at_zero_when_cleared_and_for_a_new_sid() {
         router.send("e0", &packet(&["fc00:0:1::1"], 0, 1));
         router.send("e0", &packet(&["fc00:0:1::1", "ff02::1"], 1, 1));
         assert_eq!(counts(&mut router), [2, 88 + 72, 1, 88]);
-        router.cli("clear sr localsids-counters");
+        router.cli("clear sr localsid-counters");
         assert_eq!(counts(&mut router), [0; 4]);
         router.cli("sr localsid del address fc00:0:1::1");
         router.run();

@@ -59,7 +59,12 @@ fn a_sid_that_cannot_be_is_refused_and_changes_nothing() {
         ("sr localsid address :: behavior end", "cannot be a SID"),
         ("sr localsid address fc00:0:1::1/64 behavior end", "bits set behind its length"),
         ("sr localsid address 2001:db8:0::1 behavior end", "the router itself"),
-        ("sr localsid address fc00:0:1::2 behavior end.t 77", "no IPv6 table 77"),
+        (
+            "sr localsid address fc00:0:1::2 behavior end.t 77",
+            "no IPv6 table 77; add it first (ip6 table add 77)",
+        ),
+        ("sr localsid address fc00:0:1::2 behavior end.dt4 77", "(ip table add 77)"),
+        ("sr vlan-table add 1 vlan 100", "vlan 100 in VLAN table 1: no interface to send out of"),
         ("sr localsid address fc00:0:1::2 fib-table 77 behavior end", "no IPv6 table 77"),
         ("sr localsid address fc00:0:1::2 behavior end.w", "end.t"),
         ("sr localsid del address fc00:0:1::9", "no local SID fc00:0:1::9"),
@@ -87,5 +92,5 @@ fn what_is_shown_of_a_sid_is_shown_in_json_too() {
     assert_eq!((&first["packets"], &first["bad-packets"]), (&0.into(), &0.into()), "{first}");
     let text = router.cli("show sr localsids fc00:0:1::1");
     assert!(text.contains("end psp"), "{text}");
-    router.cli("clear sr localsids-counters");
+    router.cli("clear sr localsid-counters");
 }

@@ -22,7 +22,7 @@ pub enum FibError {
         interface: InterfaceId,
     },
     /// No such table.
-    #[error("there is no {family} table {id}; add it first (ip table add {id})")]
+    #[error("there is no {family} table {id}; add it first ({} table add {id})", family.word())]
     NoTable {
         /// Its family.
         family: Family,

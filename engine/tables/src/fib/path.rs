@@ -21,6 +21,14 @@ impl Family {
     pub fn of(address: IpAddr) -> Family {
         if address.is_ipv4() { Family::Ip4 } else { Family::Ip6 }
     }
+
+    /// What commands about its tables begin with.
+    pub fn word(self) -> &'static str {
+        match self {
+            Family::Ip4 => "ip",
+            Family::Ip6 => "ip6",
+        }
+    }
 }
 
 impl fmt::Display for Family {

@@ -193,8 +193,10 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, path: &Path) -> String {
         Target::Via { next_hop, interface: None } => format!("via {next_hop}"),
         Target::Through { next_hop, table, only } => {
             let family = Family::of(next_hop);
-            let table = table.map(|index| fib.table_id(family, index).unwrap_or(index));
-            let table = table.map_or(String::new(), |id| format!(" next-hop-table {id}"));
+            let table = table.map_or(String::new(), |index| match fib.table_id(family, index) {
+                Some(id) => format!(" next-hop-table {id}"),
+                None => " in a table of that feature".to_owned(),
+            });
             let only = match only {
                 None => "",
                 Some(Only::Host) => " resolve-via-host",

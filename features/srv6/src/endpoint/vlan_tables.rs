@@ -125,6 +125,10 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let table: u32 = args.get("table")?;
     let tags = Tags { outer: args.optional("vlan")?, inner: args.optional("inner-vlan")? };
     if args.has("add") {
+        if !args.has("interface") {
+            let what = format!("{} in VLAN table {table}: no interface to send out of", tags.words());
+            return Err(Refusal::new(what).remedy("name one at the end of the command"));
+        }
         let to = args.interface(engine, "interface")?;
         engine.with(|_, tables: &mut VlanTables| tables.add(table, tags, to))?;
         return Ok(Output::none());

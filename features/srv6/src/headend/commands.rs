@@ -40,6 +40,8 @@ pub(super) fn register(registry: &mut Registry) {
         .example(
             "sr policy add bsid fc00:0:1::d behavior t.m.gtp4.d fc01::/32 v6src_prefix fc00:0:1::/64 nhtype ipv4",
         )
+        .word("behavior", "a gateway of the mobile user plane instead of a list of segments")
+        .word("fib-table", "the table that the binding SID stands in, and what comes of it is looked up in; 0")
         .word("next", "a segment, in the order of the path")
         .word("weight", "the list's share of the flows, relative to other lists; 1")
         .word("spray", "a copy of every packet to every list")
@@ -107,10 +109,15 @@ pub(super) fn register(registry: &mut Registry) {
 
 /// May this be a segment, or a binding SID?
 pub(super) fn check_sid(args: &Args<'_>, name: &str, sid: Ipv6Addr) -> Result<(), Refusal> {
-    if address::is_unicast(sid) && !address::is_link_local(sid) {
+    check_routed(args, name, sid, "a SID")
+}
+
+/// May this be that, which is found by routes of other routers?
+pub(super) fn check_routed(args: &Args<'_>, name: &str, given: Ipv6Addr, what: &str) -> Result<(), Refusal> {
+    if address::is_unicast(given) && !address::is_link_local(given) {
         return Ok(());
     }
-    let what = format!("{sid} cannot be a SID: it is no unicast address that is routed");
+    let what = format!("{given} cannot be {what}: it is no unicast address that is routed");
     Err(args.refuse(name, what).remedy("take one of a prefix that is routed"))
 }
 

@@ -192,8 +192,8 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             .group(GROUP)
             .help("Show on which interfaces packets to SIDs are verified")
             .run(|engine: &mut Engine, _| {
-                let mut table =
-                    Table::new([Column::left("Interface"), Column::left("HMAC")]).when_empty("none");
+                let mut table = Table::new([Column::left("Interface"), Column::left("HMAC")])
+                    .when_empty("no interface verifies packets to SIDs");
                 for (name, word) in asked(engine) {
                     table.row().cell(name).cell(word);
                 }

@@ -204,7 +204,7 @@ fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, R
 }
 
 fn delete(policies: &mut Policies, id: u32) -> Result<(), Refusal> {
-    policies.keys.check(id)?;
+    policies.keys.check(id).map_err(|refused| refused.remedy("`show sr hmac`"))?;
     if let Some((bsid, _)) = policies.iter().find(|(_, policy)| policy.hmac == Some(id)) {
         return Err(Refusal::new(format!("SR policy {bsid} signs with HMAC key {id}"))
             .remedy(format!("sr policy del bsid {bsid}")));

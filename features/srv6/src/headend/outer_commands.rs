@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 
-use super::commands::check_sid;
+use super::commands::check_routed;
 use super::policies::{HOP_LIMIT, Policies};
 use super::policy::{Behavior, Policy};
 use super::rows::HopLimit;
@@ -20,7 +20,7 @@ pub(super) fn register(registry: &mut Registry) {
             .example("set sr encaps source addr fc00:0:1::1")
             .run(|engine: &mut Engine, args| {
                 let source: Ipv6Addr = args.get("address")?;
-                check_sid(args, "address", source)?;
+                check_routed(args, "address", source, "the source of outer headers")?;
                 change(
                     engine,
                     |policies| std::mem::replace(&mut policies.source, source),

@@ -22,6 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
                 "A route among others: more specific prefixes go their own way, and it goes before routes that were \
                  added for the same prefix.",
             )
+            .word("via", "the policy, by its binding SID")
             .word("fib-table", "the table that the prefix stands in; 0")
             .example("sr steer l3 198.51.100.0/24 via bsid fc00:0:f::1")
             .example("sr steer l3 2001:db8:b::/48 via bsid fc00:0:f::1 fib-table 10")

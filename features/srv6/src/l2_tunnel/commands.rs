@@ -23,6 +23,8 @@ pub(super) fn register(registry: &mut Registry) {
         )
         .word("unicast", "what frames to one station go by")
         .word("flood", "what frames to many go by")
+        .word("mac", "of the interface; one that no other has if left out")
+        .word("instance", "the number in its name")
         .example("create sr l2-tunnel unicast bsid fc00:0:1::b1 flood bsid fc00:0:1::b2")
         .example("create sr l2-tunnel instance 7 mac 02:fe:00:00:00:07")
         .run(create),
@@ -39,6 +41,8 @@ pub(super) fn register(registry: &mut Registry) {
              that policy has in its argument who is not to get them behind the other end (Arg.FE2 of RFC 8986 §4.12). \
              A change loses nothing.",
         )
+        .word("unicast", "what frames to one station go by")
+        .word("flood", "what frames to many go by")
         .word("group", "of the port that frames came in by")
         .word("off", "such frames do not go: another tunnel has them")
         .word("del", "as if nothing had been said")

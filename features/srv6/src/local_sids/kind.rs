@@ -1,7 +1,5 @@
 //! The behaviours that the command `sr localsid address … behavior …` knows, each declared beside its nodes.
 
-use std::fmt::Write as _;
-
 use quiver_control::{Args, Refusal};
 use quiver_core::Engine;
 
@@ -17,7 +15,7 @@ pub(crate) struct Kind {
     pub name: &'static str,
     /// What stands behind the name, in the notation of commands: `<interface> <next-hop:ip6>`.
     pub syntax: &'static str,
-    /// What it does, in one line without a full stop.
+    /// What it does, in one line without a full stop, for completion and the reference page.
     pub help: &'static str,
     /// What the words of `syntax` are; none that another kind explains.
     pub words: &'static [(&'static str, &'static str)],
@@ -37,14 +35,6 @@ pub(crate) fn syntax(kinds: &[Kind]) -> &'static str {
     format!("{BEGIN}{})", kinds.collect::<Vec<_>>().join(" | ")).leak()
 }
 
-/// What they do, for the reference page.
-pub(crate) fn details(kinds: &[Kind]) -> &'static str {
-    let mut details =
-        "An address alone is a SID of 128 bits; with a length, all addresses of the prefix are the \
-        SID. Flavours (RFC 8986 §4.16) stand together in any order."
-            .to_owned();
-    for kind in kinds {
-        let _ = write!(details, " `{}`: {}.", kind.name, kind.help);
-    }
-    details.leak()
-}
+/// More for the reference page; what each kind does stands beside its name there.
+pub(crate) const DETAILS: &str = "An address alone is a SID of 128 bits; with a length, all addresses of the prefix are \
+                                  the SID. Flavours (RFC 8986 §4.16) stand together in any order.";

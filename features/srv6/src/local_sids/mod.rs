@@ -23,7 +23,7 @@ use quiver_tables::{CountedLines, Hop};
 
 pub(crate) use behavior::{Behavior, Held, Shown};
 pub(crate) use flavors::Flavors;
-pub(crate) use kind::{Kind, details, syntax};
+pub(crate) use kind::{DETAILS, Kind, syntax};
 pub(crate) use place::{Place, refusal};
 
 /// Local SIDs at most: 16 MB of lines for each worker, committed as used.

@@ -204,7 +204,8 @@ fn make_dynamic(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior
 
 fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     if args.optional::<IpAddr>("function")?.is_some_and(|function| function.is_ipv4()) {
-        return Err(args.refuse("function", "a masqueraded packet is IPv6, and so is its next hop"));
+        let what = "a masqueraded packet is IPv6, and so is its next hop";
+        return Err(args.refuse("function", what).remedy("give an IPv6 address"));
     }
     make(engine, args, Proxying::Masquerading { nat: args.has("nat") })
 }

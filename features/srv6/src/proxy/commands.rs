@@ -14,7 +14,7 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show the SIDs that are proxies of functions, and what went to each and came back")
             .details(
                 "Bytes to a function count from the outer IPv6 header on, bytes back from the inner header. Bad \
-                 packets came, and went no further; `show errors` says why. `clear sr localsids-counters` lets the \
+                 packets came, and went no further; `show errors` says why. `clear sr localsid-counters` lets the \
                  counts begin at zero.",
             )
             .run(show),
