@@ -8,6 +8,7 @@ from typing import Any
 from quiver_lab.aggregate import CellRuns, Series, primary_metric
 from quiver_lab.models.fit import ModelError
 from quiver_lab.models.workers import fit_workers
+from quiver_lab.report.figures import FINDER_COLOUR
 from quiver_lab.report.style import (
     BAD,
     INK,
@@ -24,7 +25,7 @@ from quiver_lab.report.style import (
 )
 from quiver_lab.words import mpps
 
-RATE_COLOURS = {"mrr": MRR_COLOUR, "pdr": PDR_COLOUR, "ndr": NDR_COLOUR, "pdr_finder": "#1a936f"}
+RATE_COLOURS = {"mrr": MRR_COLOUR, "pdr": PDR_COLOUR, "ndr": NDR_COLOUR, "pdr_finder": FINDER_COLOUR}
 MARGIN_SHARE = 1.12
 COLUMNS = 3
 LABELS_LEVEL_MAX = 6

@@ -38,6 +38,7 @@ PERCENTILE_TICKS = {
 }
 """Where a percentile is on an axis of "one frame in so many took longer", as HdrHistogram draws it."""
 PERCENTILE_DECADES_MIN = 6.0
+FINDER, FINDER_COLOUR = "PDR finder (0.5 % loss)", "#1a936f"
 OUTSIDE_PX, PLOT_PX, ROW_PX, BELOW_AXIS_PX = 118, 12, 52, 44
 """Of bars one below the other: axis and legend, the plot with its rows, and where the legend begins."""
 NODES_SHOWN_MAX = len(NODE_COLOURS) - 1
@@ -53,7 +54,7 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
     def bar(
         name: str, colour: str, values: list[float | None], plus: list[float], minus: list[float]
     ) -> Spec:
-        metric = name.split(maxsplit=1)[0].lower()
+        metric = "pdr_finder" if name == FINDER else name.split(maxsplit=1)[0].lower()
         hatched = ["/" if kinds_about(result, metric) else "" for result in shown]
         return {
             "type": "bar",
@@ -97,8 +98,12 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
     mrr = [result.mrr.mean_pps / 1e6 if result.mrr else None for result in shown]
     pdr = [of(result.ndrpdr.pdr if result.ndrpdr else None) for result in shown]
     ndr = [of(result.ndrpdr.ndr if result.ndrpdr else None) for result in shown]
+    windows = [result.pdr_finder for result in shown]
+    finder = [window.lower_pps / 1e6 if window else None for window in windows]
+    left = [(window.upper_pps - window.lower_pps) / 1e6 if window else 0.0 for window in windows]
     traces = [
         bar("MRR", MRR_COLOUR, mrr, spread, spread),
+        bar(FINDER, FINDER_COLOUR, finder, left, zeros),
         bar("PDR (0.5 % loss)", PDR_COLOUR, [rate for rate, _ in pdr], [width for _, width in pdr], zeros),
         bar("NDR (no loss)", NDR_COLOUR, [rate for rate, _ in ndr], [width for _, width in ndr], zeros),
     ]
