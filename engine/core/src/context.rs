@@ -1,5 +1,7 @@
 //! What a node can reach while it runs.
 
+use std::cell::RefCell;
+
 use crate::arc::{ARCS_MAX, ArcId, FEATURES_PER_CHAIN_MAX};
 use crate::buffer::BufferCache;
 use crate::counters::{InterfaceCounters, WorkerCounters};
@@ -37,7 +39,7 @@ pub struct Context<'p> {
     pub counters: &'p WorkerCounters,
     pub(crate) rows: &'p InterfaceRows,
     pub(crate) outbox: &'p mut Outbox,
-    pub(crate) events: &'p mut Events,
+    pub(crate) events: &'p RefCell<Events>,
     pub(crate) handoff: &'p mut Handoff,
     pub(crate) tracer: &'p mut Tracer,
 }
@@ -147,11 +149,7 @@ impl<'p> Context<'p> {
 
     /// Tell the control thread; counted, and false, when its ring is full.
     pub fn notify(&mut self, event: Event) -> bool {
-        let is_told = self.events.put(event).is_ok();
-        if !is_told {
-            self.counters.events_lost.add(1);
-        }
-        is_told
+        put_event(self.events, self.counters, event)
     }
 
     /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between
@@ -164,6 +162,15 @@ impl<'p> Context<'p> {
     pub fn is_traced(packet: &Packet) -> bool {
         packet.has(PacketFlags::TRACED)
     }
+}
+
+/// Tell the control thread; counted, and false, when its ring is full.
+pub(crate) fn put_event(events: &RefCell<Events>, counters: &WorkerCounters, event: Event) -> bool {
+    let is_told = events.borrow_mut().put(event).is_ok();
+    if !is_told {
+        counters.events_lost.add(1);
+    }
+    is_told
 }
 
 /// The feature behind the one that a packet has met on an arc of an interface, or `default`.

@@ -2,13 +2,15 @@
 //! runs alone as a node of the graph, and in one pass with its neighbours as part of a
 //! [superblock](crate::superblock): the same function, inlined into either loop.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::arc::ArcId;
-use crate::context::{Context, next_in_arc};
+use crate::context::{Context, next_in_arc, put_event};
 use crate::counters::{InterfaceCounters, WorkerCounters};
 use crate::cpu::{Body, Variant};
 use crate::epoch::Pass;
+use crate::event::{Event, Events};
 use crate::frame::{FRAME_PACKETS_MAX, Frame, settle};
 use crate::ids::{InterfaceId, NodeId};
 use crate::interface::{InterfaceRow, InterfaceRows};
@@ -22,13 +24,16 @@ pub struct Tally<'p> {
     rows: &'p InterfaceRows,
     pass: Pass<'p>,
     node: NodeId,
+    now_ns: u64,
+    events: &'p RefCell<Events>,
 }
 
 impl<'p> Tally<'p> {
     /// Of the running node.
     #[inline(always)]
     pub fn new(cx: &Context<'p>) -> Tally<'p> {
-        Tally { counters: cx.counters, rows: cx.rows, pass: cx.pass, node: cx.node }
+        let Context { counters, rows, pass, node, now_ns, events, .. } = *cx;
+        Tally { counters, rows, pass, node, now_ns, events }
     }
 
     /// The same, for another node.
@@ -41,6 +46,20 @@ impl<'p> Tally<'p> {
     #[inline(always)]
     pub fn pass(self) -> Pass<'p> {
         self.pass
+    }
+
+    /// Nanoseconds, as in [`Context::now_ns`].
+    #[inline(always)]
+    pub fn now_ns(self) -> u64 {
+        self.now_ns
+    }
+
+    /// Tell the control thread of something about an interface, in bytes that the handler of the stage's node
+    /// understands; counted, and false, when its ring is full.
+    #[cold]
+    pub fn notify(self, interface: InterfaceId, kind: u8, bytes: &[u8]) -> bool {
+        let event = Event::new(self.node, interface, self.now_ns, kind, bytes);
+        put_event(self.events, self.counters, event)
     }
 
     /// Count an event of the stage's node.

@@ -2,6 +2,7 @@
 //! allocates, locks or waits while packets come; what the control thread wants of it arrives as
 //! errands between two passes.
 
+use std::cell::RefCell;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +89,7 @@ pub struct Worker {
     pub(crate) nodes: Vec<Option<Box<Installed>>>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outbox: Outbox,
-    pub(crate) events: Events,
+    pub(crate) events: RefCell<Events>,
     pub(crate) errands: Consumer<Box<dyn Errand>>,
     pub(crate) errands_done: Producer<Box<dyn Errand>>,
     pub(crate) handoff: Handoff,
@@ -115,7 +116,7 @@ macro_rules! context {
             counters: &$worker.shared.counters,
             rows: &$worker.rows,
             outbox: &mut $worker.outbox,
-            events: &mut $worker.events,
+            events: &$worker.events,
             handoff: &mut $worker.handoff,
             tracer: &mut $worker.tracer,
         }

@@ -252,3 +252,33 @@ fn a_vector_of_different_tables_keeps_them_apart() {
         assert_eq!(sources, [from, from, from], "{port}");
     }
 }
+
+#[test]
+fn packets_with_the_o_flag_are_shown_as_they_came_and_no_more_than_are_bearable() {
+    let mut router = router();
+    router.cli("sr localsid address fc00:0:1::1 behavior end psp");
+    router.cli("sr localsid address fc00:0:1::2 behavior end.dt6 0");
+    let mut marked = packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, 7);
+    marked[54 + 5] = 0x20;
+    router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, 7));
+    assert_eq!(router.json("show sr oam").as_array().unwrap().len(), 0);
+    router.send("e0", &marked);
+    let copy = &router.json("show sr oam")[0];
+    assert_eq!((&copy["sid"], &copy["interface"]), (&"fc00:0:1::1".into(), &"e0".into()));
+    let words = copy["packet"].as_str().unwrap();
+    assert!(words.ends_with("hop limit 64, 88 bytes, segments [fc00:0:1::1] fc00:0:9::9, 1 left"), "{words}");
+    assert!(copy["time-s"].as_str().unwrap().parse::<f64>().unwrap() > 1e9);
+    assert_eq!(router.sent("e1").len(), 2, "it goes on all the same");
+    // A SID that is the last looks, too.
+    let mut last = packet(&["fc00:0:9::9", "fc00:0:1::2"], 0, 7);
+    last[54 + 5] = 0x20;
+    router.send("e0", &last);
+    assert_eq!(router.json("show sr oam").as_array().unwrap().len(), 2);
+    (0..300).for_each(|_| router.inject("e0", &marked));
+    router.run();
+    assert_eq!(router.json("show sr oam").as_array().unwrap().len(), 101);
+    let count = |why: &str| router.count("sr-localsid", why);
+    assert_eq!((count("oam-flag"), count("oam-not-told")), (301, 201));
+    router.cli("clear sr oam");
+    assert_eq!(router.cli("show sr oam").trim(), "no packets with the O-flag");
+}

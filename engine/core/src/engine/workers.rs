@@ -1,5 +1,6 @@
 //! Workers as the control thread holds them: on its own thread, or each on one of its own.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -126,7 +127,7 @@ pub(super) fn make_worker(
         nodes,
         inputs: Vec::with_capacity(RX_QUEUES_PER_WORKER_MAX),
         outbox: Outbox::new(),
-        events: events_put,
+        events: RefCell::new(events_put),
         errands,
         errands_done,
         handoff,

@@ -16,7 +16,7 @@ use crate::endpoint::asked::{self, Asked};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::ways::Ways;
-use crate::endpoint::{CrossConnect, Endpoint, closer, words};
+use crate::endpoint::{CrossConnect, Endpoint, words};
 
 /// End and End.T: ask for the next destination.
 pub struct Compressed<F> {
@@ -32,8 +32,8 @@ pub struct CompressedCross<F> {
 
 /// Count a packet that is not plain, and let it make its step.
 fn go(tally: Tally<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Packet) {
-    if step.list.is_some_and(|list| closer::has_oam_flag(packet, list.srh)) {
-        tally.count(LocalSidDrop::Oam, 1);
+    if step.list.is_some() {
+        ways.watch(tally, packet);
     }
     ways.good(line.0, packet.length());
     take(line, step, packet);

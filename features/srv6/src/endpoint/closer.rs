@@ -4,7 +4,7 @@
 use quiver_core::Packet;
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::ip6::extension::{ExtensionBad, Walk, upper_layer};
-use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader, segment};
+use quiver_wire::srh::{ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, IpProtocol};
 
 use super::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED, parameter_problem};
@@ -80,10 +80,7 @@ pub(crate) fn matter(packet: &Packet) -> Result<Matter, Bad> {
         match (kind, left) {
             (_, 0) => {}
             (ROUTING_TYPE, _) => return segments(packet, spot),
-            _ => {
-                let request = parameter_problem(0, spot.at + ROUTING_TYPE_PLACE);
-                return Err(Bad::Complain(request, LocalSidDrop::RoutingType));
-            }
+            _ => return Err(not_segments(spot)),
         }
     }
     upper(packet).map(Matter::Upper)
@@ -113,12 +110,19 @@ pub(crate) fn left_behind(srh: Spot, why: LocalSidDrop) -> Bad {
     Bad::Complain(parameter_problem(0, srh.at + SEGMENTS_LEFT_PLACE), why)
 }
 
+/// The sender hears that the type of a routing header that leads on is not known (RFC 8200 §4.4).
+pub(crate) fn not_segments(header: Spot) -> Bad {
+    Bad::Complain(parameter_problem(0, header.at + ROUTING_TYPE_PLACE), LocalSidDrop::RoutingType)
+}
+
 /// As [`matter`], at a SID that must be the last (RFC 8986 §4.4, S01 to S06): what follows when it is.
 pub(crate) fn last(packet: &Packet) -> Result<Upper, Bad> {
     for header in routing_headers(packet) {
-        let (spot, _, left) = header.map_err(bad_extension)?;
-        if left != 0 {
-            return Err(left_behind(spot, LocalSidDrop::SegmentsLeft));
+        let (spot, kind, left) = header.map_err(bad_extension)?;
+        match (kind, left) {
+            (_, 0) => {}
+            (ROUTING_TYPE, _) => return Err(left_behind(spot, LocalSidDrop::SegmentsLeft)),
+            _ => return Err(not_segments(spot)),
         }
     }
     upper(packet)
@@ -147,10 +151,4 @@ pub(crate) fn pop_ended(packet: &mut Packet) {
 fn ended(packet: &Packet) -> Option<Spot> {
     let mut headers = routing_headers(packet).flatten();
     headers.find(|(_, kind, left)| (*kind, *left) == (ROUTING_TYPE, 0)).map(|(spot, ..)| spot)
-}
-
-/// Does an SRH there have the O-flag (RFC 9259 §2.1)?
-pub(crate) fn has_oam_flag(packet: &Packet, srh: Spot) -> bool {
-    let fixed = packet.bytes().get(srh.at..).and_then(SrhHeader::overlay);
-    fixed.is_some_and(|fixed| fixed.flags() & FLAG_OAM != 0)
 }

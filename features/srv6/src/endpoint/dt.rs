@@ -14,12 +14,12 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
 use super::asked::{self, Asked};
+use super::exposed;
 use super::inside::inside_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::tables_held::TablesHeld;
 use super::ways::Ways;
-use super::{closer, exposed};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -95,7 +95,7 @@ impl DecapsulateLookUp {
     }
 
     fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let (upper, bytes) = (closer::last(packet)?, packet.length());
+        let (upper, bytes) = (self.ways.last(tally, packet)?, packet.length());
         if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
             self.ways.expose4(upper.at, packet)?;
             self.ways.good(line.0, bytes);

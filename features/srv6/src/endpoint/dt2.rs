@@ -14,7 +14,6 @@ use quiver_tables::CountedLines;
 use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
-use super::closer;
 use super::exposed::take_off;
 use super::inside::{ETHERNET, Inside, inside_if_plain};
 use super::line::{Line, Parts};
@@ -161,7 +160,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = closer::last(packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+        let outcome = self.ways.last(tally, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
             true => self.receive(tally, line, upper.at, packet),
             false => self.ways.upper(tally, line, upper, packet),
         });

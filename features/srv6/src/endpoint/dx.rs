@@ -12,11 +12,11 @@ use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
+use super::exposed;
 use super::inside::{Inside, inside_if_plain};
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::ways::Ways;
-use super::{closer, exposed};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -82,7 +82,7 @@ impl DecapsulateCross {
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = closer::last(packet).and_then(|upper| {
+        let outcome = self.ways.last(tally, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
             sent.unwrap_or_else(|| self.ways.upper(tally, line, upper, packet))

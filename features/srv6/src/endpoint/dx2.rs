@@ -11,7 +11,6 @@ use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::closer;
 use super::exposed::take_off;
 use super::inside::{ETHERNET, Inside, inside_if_plain};
 use super::line::{Line, Parts};
@@ -110,7 +109,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = closer::last(packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+        let outcome = self.ways.last(tally, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
             true => self.send(tally, line, upper.at, packet),
             false => self.ways.upper(tally, line, upper, packet),
         });

@@ -14,7 +14,7 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
 use super::asked::{self, Asked};
-use super::closer::{self, Matter};
+use super::closer::Matter;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -93,9 +93,9 @@ impl Endpoint {
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (flavors, bytes) = (line.flavors(), packet.length());
-        match closer::matter(packet)? {
+        match self.ways.matter(tally, packet)? {
             Matter::Segments { srh, next } => {
-                self.ways.advance(tally, line, srh, next, packet);
+                self.ways.advance(line, srh, next, packet);
                 let group = self.ways.tables.ip6.table(line.six()).lookup(next);
                 Ok(self.ways.six(group, packet))
             }

@@ -12,7 +12,7 @@ use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::closer::{self, Matter};
+use super::closer::Matter;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -81,9 +81,9 @@ impl CrossConnect {
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (groups, flavors, bytes) = (&self.ways.tables.groups, line.flavors(), packet.length());
-        match closer::matter(packet)? {
+        match self.ways.matter(tally, packet)? {
             Matter::Segments { srh, next } => {
-                self.ways.advance(tally, line, srh, next, packet);
+                self.ways.advance(line, srh, next, packet);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
             }
             Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {

@@ -13,6 +13,7 @@ pub(crate) mod end_x;
 pub(crate) mod exposed;
 pub(crate) mod inside;
 pub(crate) mod line;
+pub(crate) mod oam;
 pub(crate) mod reasons;
 pub(crate) mod segments;
 pub(crate) mod tables_held;
@@ -68,6 +69,7 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     for spec in [end::spec, end_x::spec, dx::spec, dt::spec] {
         registry.graph.node(spec(lines));
     }
+    oam::register(registry, &LOCAL_NODES[1..]);
     let views = vlan_tables::register(registry);
     registry.graph.node(dx2::spec::<false>(lines, &views));
     registry.graph.node(dx2::spec::<true>(lines, &views));

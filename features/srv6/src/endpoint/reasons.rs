@@ -69,7 +69,9 @@ quiver_core::reasons! {
         /// RFC 9259.
         ForUs = info "for-the-router", "packets to a SID itself, as echo requests";
         /// RFC 9259 §2.1.
-        Oam = info "oam-flag", "packets with the O-flag";
+        Oam = info "oam-flag", "packets with the O-flag (`show sr oam`)";
+        /// A limit.
+        OamTooMany = info "oam-not-told", "packets with the O-flag that `show sr oam` does not know: too many came";
     }
 }
 

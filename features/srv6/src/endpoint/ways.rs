@@ -11,8 +11,9 @@ use quiver_tables::{CountedLines, ReassemblyRequest};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;
-use super::closer::{self, Spot, Upper};
+use super::closer::{self, Matter, Spot, Upper};
 use super::line::Line;
+use super::oam::{Seen, Watch};
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use super::{exposed, segments};
 use crate::local_sids::{Flavors, count};
@@ -27,6 +28,7 @@ pub(crate) struct Ways {
     reassembly: Option<NodeId>,
     /// Is it a node of the router itself that a packet may come to behind a SID? By the node's number.
     ours: Box<[bool]>,
+    watch: Watch,
 }
 
 /// Which nodes are [`LOCAL_NODES`].
@@ -50,6 +52,7 @@ impl Ways {
             local: wiring.node("ip6-local"),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
             ours: ours(wiring),
+            watch: Watch::new(),
         }
     }
 
@@ -86,12 +89,33 @@ impl Ways {
         choose::<Ip4>(&self.tables.groups, group, packet)
     }
 
+    /// Look out for the O-flag in a packet that is not plain, before anything is done with it.
+    pub fn watch(&self, tally: Tally<'_>, packet: &Packet) {
+        match self.watch.see(tally, packet) {
+            None => {}
+            Some(Seen::Told) => tally.count(LocalSidDrop::Oam, 1),
+            Some(Seen::TooMany) => {
+                tally.count(LocalSidDrop::Oam, 1);
+                tally.count(LocalSidDrop::OamTooMany, 1);
+            }
+        }
+    }
+
+    /// What is to be done with a packet that is not plain.
+    pub fn matter(&self, tally: Tally<'_>, packet: &Packet) -> Result<Matter, Bad> {
+        self.watch(tally, packet);
+        closer::matter(packet)
+    }
+
+    /// As [`matter`](Self::matter), at a SID that must be the last.
+    pub fn last(&self, tally: Tally<'_>, packet: &Packet) -> Result<Upper, Bad> {
+        self.watch(tally, packet);
+        closer::last(packet)
+    }
+
     /// The next segment becomes the active one, step by step; with the flavour PSP the SRH goes when it is the
     /// last (RFC 8986 §4.16.1).
-    pub fn advance(&self, tally: Tally<'_>, line: Line<'_>, srh: Spot, next: u128, packet: &mut Packet) {
-        if closer::has_oam_flag(packet, srh) {
-            tally.count(LocalSidDrop::Oam, 1);
-        }
+    pub fn advance(&self, line: Line<'_>, srh: Spot, next: u128, packet: &mut Packet) {
         self.good(line.0, packet.length());
         if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
             segments::pop(packet, srh.at, srh.named_at);

@@ -18,6 +18,7 @@ use super::reasons::HeadendDrop;
 use super::words;
 use crate::carried::Carried;
 use crate::endpoint::closer::{self, Matter, Spot, Upper};
+use crate::endpoint::oam::{Seen, Watch};
 use crate::endpoint::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use crate::endpoint::segments;
 
@@ -29,11 +30,12 @@ pub(crate) const INSERT: &str = "sr-pl-rewrite-b-insert";
 struct Ends {
     local: NodeId,
     error: NodeId,
+    watch: Watch,
 }
 
 impl Ends {
     fn new(wiring: &Wiring<'_>) -> Ends {
-        Ends { local: wiring.node("ip6-local"), error: wiring.node(Ip6::ERROR_NODE) }
+        Ends { local: wiring.node("ip6-local"), error: wiring.node(Ip6::ERROR_NODE), watch: Watch::new() }
     }
 
     /// The SRH with the binding SID as its active segment, and the segment behind it; or the node that the packet
@@ -43,6 +45,12 @@ impl Ends {
         tally: Tally<'_>,
         packet: &mut Packet,
     ) -> Result<Result<(Spot, u128), NodeId>, HeadendDrop> {
+        if let Some(seen) = self.watch.see(tally, packet) {
+            tally.count(HeadendDrop::Oam, 1);
+            if seen == Seen::TooMany {
+                tally.count(HeadendDrop::OamTooMany, 1);
+            }
+        }
         let (request, why) = match closer::matter(packet) {
             Ok(Matter::Segments { srh, next }) => return Ok(Ok((srh, next))),
             Ok(Matter::Upper(upper)) => match Ends::complaint(&upper)? {
@@ -54,6 +62,7 @@ impl Ends {
             },
             Err(Bad::Drop(_)) => return Err(HeadendDrop::SrhWrong),
             Err(Bad::Complain(request, LocalSidDrop::HopLimit)) => (request, HeadendDrop::HopLimit),
+            Err(Bad::Complain(request, LocalSidDrop::RoutingType)) => (request, HeadendDrop::RoutingType),
             Err(Bad::Complain(request, _)) => (request, HeadendDrop::ListWrong),
         };
         tally.count(why, 1);

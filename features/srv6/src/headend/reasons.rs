@@ -27,6 +27,8 @@ quiver_core::reasons! {
         UpperLayer = "upper-layer-not-allowed", "no segments are left at a binding SID; senders hear `parameter problem`";
         /// RFC 8986 §4.13, S09.
         ListWrong = "segment-list-wrong", "last entry beyond the SRH, or segments left beyond the list; senders hear `parameter problem`";
+        /// RFC 8200 §4.4.
+        RoutingType = "routing-type-unknown", "segments left in a routing header that is no SRH; senders hear `parameter problem`";
         /// No buffers.
         NoBuffer = "no-buffer", "no buffer for a copy; `show buffers`";
         /// The sender hears of it.
@@ -37,6 +39,10 @@ quiver_core::reasons! {
         HopLimit = "hop-limit", "packets whose hop limit or TTL ends here; senders hear `time exceeded`";
         /// RFC 4291 §2.5.6.
         LinkLocalSource = "link-local-source", "packets with a link-local source to another link; senders hear of it";
+        /// RFC 9259 §2.1.
+        Oam = info "oam-flag", "packets with the O-flag (`show sr oam`)";
+        /// A limit.
+        OamTooMany = info "oam-not-told", "packets with the O-flag that `show sr oam` does not know: too many came";
         /// Copies.
         Copied = info "copied", "copies made for the lists of a spray policy";
     }

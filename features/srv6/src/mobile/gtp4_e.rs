@@ -18,7 +18,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
 use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
 use super::at_sid::{AtSid, Gateway};
 use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
-use crate::endpoint::closer::{self, Upper};
+use crate::endpoint::closer::Upper;
 use crate::endpoint::inside::inside_if_plain;
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
@@ -166,7 +166,7 @@ impl AtSid for SegmentsToMobile4 {
         let inside = inside_if_plain(packet);
         let upper = match encapsulate::is_payload(inside.protocol) && inside.at != 0 {
             true => Upper { protocol: inside.protocol, at: inside.at, is_fragment: false },
-            false => closer::last(packet)?,
+            false => self.ways.last(tally, packet)?,
         };
         let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
         if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {

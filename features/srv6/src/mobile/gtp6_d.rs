@@ -20,7 +20,7 @@ use super::decapsulate::{Came, Decapsulation};
 use super::held_rows::{self, HeldRows};
 use super::prefix_of;
 use super::recipe::{self, Payload, Recipe, SEGMENTS_MAX, Source};
-use crate::endpoint::closer::{self, Upper};
+use crate::endpoint::closer::Upper;
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::tables_held::TablesHeld;
@@ -94,7 +94,7 @@ impl AtSid for MobileToSegments6 {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
             protocol @ IpProtocol::UDP => Upper { protocol, at: Ip6Header::LEN, is_fragment: false },
-            _ => closer::last(packet)?,
+            _ => self.decapsulation.ways.last(tally, packet)?,
         };
         if !upper.is_inner(IpProtocol::UDP) || !arrival::is_to_gtpu(packet, upper.at) {
             return self.decapsulation.ways.upper(tally, line, upper, packet);

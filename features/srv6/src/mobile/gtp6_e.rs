@@ -16,7 +16,7 @@ use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::Direction;
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::ip6::{MTU_MIN, address};
-use quiver_wire::srh::{ROUTING_TYPE, segment};
+use quiver_wire::srh::{ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use super::args::{self, SESSION_BITS, SESSION_PREFIX_MAX, Session};
@@ -25,8 +25,9 @@ use super::decapsulate::Came;
 use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
 use super::onward::Onward;
 use super::sums;
-use crate::endpoint::closer::{Spot, Upper, left_behind, routing_headers};
+use crate::endpoint::closer::{Spot, Upper, left_behind, not_segments, routing_headers};
 use crate::endpoint::line::Line;
+use crate::endpoint::oam;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::tables_held::TablesHeld;
 use crate::endpoint::ways::Ways;
@@ -94,16 +95,27 @@ struct Behind {
     upper: Upper,
 }
 
-/// One segment must be left (S01 to S03).
+/// One segment must be left (S01 to S03), in a list that has it (RFC 8754 §4.3.1.1).
 fn behind(header: &Ip6Header, packet: &Packet) -> Result<Behind, Bad> {
-    let mut srh = None;
+    let (mut srh, mut through) = (None, None);
     for routing in routing_headers(packet) {
         let (spot, kind, left) = routing.map_err(|_| LocalSidDrop::SrhBeyondPacket)?;
         match (kind, left) {
-            (ROUTING_TYPE, 1) if srh.is_none() => srh = Some(spot),
+            (ROUTING_TYPE, 1) if srh.is_none() => {
+                let fixed = packet.bytes().get(spot.at..).and_then(SrhHeader::overlay);
+                if !fixed.is_some_and(SrhHeader::leads_on) {
+                    return Err(left_behind(spot, LocalSidDrop::ListWrong));
+                }
+                srh = Some(spot);
+            }
+            (ROUTING_TYPE, 0) => through = Some(spot),
             (_, 0) => {}
-            _ => return Err(left_behind(spot, LocalSidDrop::SegmentsLeft)),
+            (ROUTING_TYPE, _) => return Err(left_behind(spot, LocalSidDrop::SegmentsLeft)),
+            _ => return Err(not_segments(spot)),
         }
+    }
+    if let (None, Some(spot)) = (srh, through) {
+        return Err(left_behind(spot, LocalSidDrop::SegmentsLeft));
     }
     let bytes = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
     let upper = upper_layer(header.next_header(), bytes).map_err(|_| LocalSidDrop::SrhBeyondPacket)?;
@@ -169,6 +181,9 @@ impl AtSid for SegmentsToMobile6 {
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Behind { srh, upper } = behind(&header, packet)?;
+        if srh.is_some_and(|srh| oam::is_marked_at(packet, srh)) {
+            self.ways.watch(tally, packet);
+        }
         let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
         if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
             return self.ways.upper(tally, line, upper, packet);

@@ -11,7 +11,7 @@ use quiver_tables::ip::{Ip6, choose};
 use quiver_wire::srh::segment;
 use quiver_wire::{Header, Ip6Header};
 
-use crate::endpoint::closer::{self, Matter};
+use crate::endpoint::closer::Matter;
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::segments;
@@ -41,13 +41,13 @@ impl Masquerade {
     }
 
     fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        match closer::matter(packet)? {
+        match self.ways.matter(tally, packet)? {
             Matter::Segments { srh, .. } => {
                 let last = last_segment(packet, srh.at);
                 if !segments::is_plain_segment(last) {
                     return Err(LocalSidDrop::NextSegment.into());
                 }
-                self.ways.advance(tally, line, srh, last, packet);
+                self.ways.advance(line, srh, last, packet);
                 Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
             }
             Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),

@@ -128,7 +128,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     }
 
     fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let (upper, path): (Upper, _) = match closer::matter(packet)? {
+        let (upper, path): (Upper, _) = match self.ways.matter(tally, packet)? {
             Matter::Upper(upper) => (upper, None),
             Matter::Segments { srh, next } => (closer::upper(packet)?, Some((srh, next))),
         };
@@ -144,9 +144,6 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         };
         if !upper.is_inner(wanted(line)) {
             return Err(LocalSidDrop::InnerKind.into());
-        }
-        if closer::has_oam_flag(packet, srh) {
-            tally.count(LocalSidDrop::Oam, 1);
         }
         if KEEPS {
             segments::advance(packet, srh.at, next);
