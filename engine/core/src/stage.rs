@@ -93,6 +93,17 @@ impl<'p> Tally<'p> {
     }
 }
 
+/// How much the packets of a vector differ, as a rule, that a look-up leads to a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variety {
+    /// Many keys, which lead many ways: what hosts send.
+    Many,
+    /// Many keys, which lead few ways: into policies, tunnels.
+    FewWays,
+    /// Few keys: the addresses of routers.
+    FewKeys,
+}
+
 /// A decision about one packet.
 pub trait Stage: Send + 'static {
     /// The node's name.
@@ -104,6 +115,8 @@ pub trait Stage: Send + 'static {
     /// interface that [`expect`](Self::expect) named are counted for it by the engine, all at once; the stage
     /// counts the others.
     const SORTS: bool = false;
+    /// What comes here from a look-up. Where it is seldom mixed, whole blocks are taken as one.
+    const VARIETY: Variety = Variety::Many;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What holds for all packets that came in by one interface, read once for a vector.
@@ -207,6 +220,31 @@ pub trait LookUp: Send + 'static {
         found: Self::Found,
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
+
+    /// What was found leads all packets of a block the same way: each is told what it takes with it, and the answer is
+    /// where they go. `None`, and nothing changes, where they must be settled one by one.
+    #[inline(always)]
+    fn settle_all(
+        &self,
+        common: Self::Common,
+        found: &[Self::Found],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let _ = (common, found, packets);
+        None
+    }
+
+    /// As [`find`](Self::find), where many keys are likely to be alike.
+    #[inline(always)]
+    fn find_alike(
+        &self,
+        variant: Variant,
+        common: Self::Common,
+        keys: &[Self::Key],
+        found: &mut [Self::Found],
+    ) {
+        self.find(variant, common, keys, found);
+    }
 
     /// The vector is through: what was put together for others on the way is given to them.
     #[inline(always)]

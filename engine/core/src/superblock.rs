@@ -22,7 +22,7 @@ use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::{Outputs, Shares};
-use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, decide};
+use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, Variety, decide};
 
 pub use look_ups::LookUps;
 pub use tail::Tail;
@@ -326,14 +326,21 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let (packets, next) = self.frame.split_mut();
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
-        look_up.find(self.variant, self.look_up, &keys[..count], &mut found[..count]);
+        let keys = &keys[..count];
+        match T::VARIETY {
+            Variety::FewKeys => look_up.find_alike(self.variant, self.look_up, keys, &mut found[..count]),
+            _ => look_up.find(self.variant, self.look_up, keys, &mut found[..count]),
+        }
         let places = &mut exits.places[begin..begin + count];
         let mut packets =
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
         let place = WithLookUp::<H, L, T>::LOOK_UP;
-        let answers = keys.iter().zip(found.iter());
+        let (look_up, answers) = ((&*look_up, self.look_up), (keys, &found[..count]));
         let left = exits.marks.word(block);
-        let left = packets.judge((look_up, self.look_up), self.tally, (ids, place), answers, left);
+        let left = match T::VARIETY {
+            Variety::Many => packets.judge(look_up, self.tally, (ids, place), answers, left),
+            _ => packets.judge_all(look_up, self.tally, (ids, place), answers, left).0,
+        };
         let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
         exits.marks.set_word(block, left);
         bytes

@@ -52,6 +52,22 @@ fn check<A: Address>(
                 assert_eq!(group, expected, "{variant:?} by {size}, {:?}", address.ip());
             }
         }
+        // Many alike, with some others between them.
+        for others in [usize::MAX, 40, 9, 2] {
+            let ask = |at: usize| if at % others == 1 { at } else { at % 3 } % addresses.len();
+            let asked: Vec<usize> = (0..150).map(ask).collect();
+            let alike: Vec<A> = asked.iter().map(|at| addresses[*at]).collect();
+            let mut groups = vec![GroupId(0); alike.len()];
+            for size in [1, 7, 64, 150] {
+                for (some, groups) in alike.chunks(size).zip(groups.chunks_mut(size)) {
+                    groups.fill(GroupId(0));
+                    lpm.lookup_alike(variant, some, groups);
+                }
+                for (at, group) in asked.iter().zip(&groups) {
+                    assert_eq!(*group, expected[*at], "{variant:?} by {size}, {:?}", addresses[*at].ip());
+                }
+            }
+        }
     }
 }
 

@@ -130,6 +130,33 @@ impl SrhHeader {
             & (usize::from(self.segments_left) <= self.segment_count())
     }
 
+    /// Where its next segment begins, counted from its first byte, if it [leads on](Self::leads_on), is no longer than
+    /// `available` bytes, has segments left and no flag of RFC 9259. All in one test of one word.
+    #[inline(always)]
+    pub fn next_segment_if_plain(&self, available: usize) -> Option<usize> {
+        const ALONE: u64 = u64::from_le_bytes([0, 0, 0xff, 0, 0, FLAG_OAM, 0, 0]);
+        const PLAIN: u64 = u64::from_le_bytes([0, 0, ROUTING_TYPE, 0, 0, 0, 0, 0]);
+        let word = u64::from_le_bytes(zerocopy::transmute!(*self));
+        let [length, left, last] = [1, 3, 4].map(|place| (word >> (8 * place)) as usize & 0xff);
+        let before = left.wrapping_sub(1);
+        let plain = (word & ALONE == PLAIN)
+            & (before <= last)
+            & (2 * (last + 1) <= length)
+            & (8 * (length + 1) <= available);
+        plain.then(|| segment_offset(before))
+    }
+
+    /// Its length in bytes, if it is of this type, no longer than `available` bytes, has no segments left and no flag
+    /// of RFC 9259. All in one test of one word.
+    #[inline(always)]
+    pub fn length_if_ended(&self, available: usize) -> Option<usize> {
+        const ALONE: u64 = u64::from_le_bytes([0, 0, 0xff, 0xff, 0, FLAG_OAM, 0, 0]);
+        const PLAIN: u64 = u64::from_le_bytes([0, 0, ROUTING_TYPE, 0, 0, 0, 0, 0]);
+        let word = u64::from_le_bytes(zerocopy::transmute!(*self));
+        let length = ((word >> 8) as usize & 0xff) * 8 + 8;
+        ((word & ALONE == PLAIN) & (length <= available)).then_some(length)
+    }
+
     /// What is wrong with it, if [`leads_on`](Self::leads_on) says no.
     pub fn check(&self) -> Result<(), SrhBad> {
         if self.routing_type != ROUTING_TYPE {

@@ -6,7 +6,7 @@ use crate::ids::NodeId;
 use crate::packet::Packet;
 use crate::stage::{LookUp, Tally};
 
-use super::{Exit, Ids, TAIL_AHEAD, Tail, TailWay};
+use super::{BLOCK, Exit, Ids, TAIL_AHEAD, Tail, TailWay};
 
 /// Packets, where each goes next, and the place of the stage that it left behind, if it left. Those that left are
 /// marked in a mask.
@@ -17,23 +17,43 @@ pub(super) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// What was found says where the packets go from the look-up at `place`. Returns the marks with those that
-    /// do not go to the stage behind it.
+    /// As [`judge`](Self::judge), where all packets are likely to go the same way; returns whether they did, too.
     #[inline(always)]
-    pub fn judge<'k, L: LookUp>(
+    pub fn judge_all<L: LookUp>(
         &mut self,
         (look_up, common): (&L, L::Common),
         tally: Tally<'_>,
         (ids, place): (&Ids, usize),
-        answers: impl Iterator<Item = (&'k L::Key, &'k L::Found)>,
+        answers: (&[L::Key], &[L::Found]),
+        left: u64,
+    ) -> (u64, bool) {
+        if left == 0
+            && let Some(next) = look_up.settle_all(common, answers.1, self.packets)
+        {
+            if next == ids[place + 1] {
+                return (0, true);
+            }
+            let count = self.packets.len();
+            self.next[..count].fill(next);
+            self.places[..count].fill(place as u8);
+            return (u64::MAX >> (BLOCK - count.clamp(1, BLOCK)), true);
+        }
+        (self.judge((look_up, common), tally, (ids, place), answers, left), false)
+    }
+
+    /// What was found says where the packets go from the look-up at `place`. Returns the marks with those that
+    /// do not go to the stage behind it.
+    #[inline(always)]
+    pub fn judge<L: LookUp>(
+        &mut self,
+        (look_up, common): (&L, L::Common),
+        tally: Tally<'_>,
+        (ids, place): (&Ids, usize),
+        (keys, found): (&[L::Key], &[L::Found]),
         mut left: u64,
-    ) -> u64
-    where
-        L::Key: 'k,
-        L::Found: 'k,
-    {
+    ) -> u64 {
         let (tally, onward) = (tally.of(ids[place]), ids[place + 1]);
-        let all = self.packets.iter_mut().zip(&mut *self.next).zip(answers);
+        let all = self.packets.iter_mut().zip(&mut *self.next).zip(keys.iter().zip(found));
         let mut elsewhere = 0;
         if left == 0 {
             for ((packet, next), (key, found)) in all {

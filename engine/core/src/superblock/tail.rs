@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ids::{InterfaceId, NodeId};
 use crate::packet::Packet;
-use crate::stage::{Stage, Tally, decide};
+use crate::stage::{Stage, Tally, Variety, decide};
 
 use super::{Exit, Ids, Makers};
 
@@ -22,6 +22,8 @@ pub trait Tail: Sized + Send + 'static {
     type Common: Copy;
     /// The nodes' names.
     const NAMES: &'static [&'static str];
+    /// What comes to the first one.
+    const VARIETY: Variety;
     #[doc(hidden)]
     fn make(makers: &Makers<'_>) -> Self;
     #[doc(hidden)]
@@ -45,6 +47,7 @@ pub trait Tail: Sized + Send + 'static {
 impl<S: Stage> Tail for S {
     type Common = S::Common;
     const NAMES: &'static [&'static str] = &[S::NAME];
+    const VARIETY: Variety = S::VARIETY;
 
     fn make(makers: &Makers<'_>) -> S {
         makers.make(S::NAME)
@@ -79,6 +82,7 @@ impl<S: Stage> Tail for S {
 impl<M: Stage, S: Stage> Tail for (M, S) {
     type Common = (M::Common, S::Common);
     const NAMES: &'static [&'static str] = &[M::NAME, S::NAME];
+    const VARIETY: Variety = M::VARIETY;
 
     fn make(makers: &Makers<'_>) -> (M, S) {
         (makers.make(M::NAME), makers.make(S::NAME))

@@ -128,14 +128,17 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
         let Answers { keys, found } = asked_first;
-        first.find(self.variant, self.commons.first, &keys[..count], &mut found[..count]);
+        first.find_alike(self.variant, self.commons.first, &keys[..count], &mut found[..count]);
         let place = TwoLookUps::<H, A, B, T>::FIRST;
         let places = &mut exits.places[begin..begin + count];
         let mut packets =
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
-        let answers = keys.iter().zip(found.iter());
-        left = packets.judge((first, self.commons.first), self.tally, (ids, place), answers, left);
-        packets.packets.iter().for_each(|packet| second.ahead(packet));
+        let answers = (&keys[..count], &found[..count]);
+        let alike;
+        (left, alike) =
+            packets.judge_all((first, self.commons.first), self.tally, (ids, place), answers, left);
+        let told = if alike { 1 } else { count };
+        packets.packets.iter().take(told).for_each(|packet| second.ahead(packet));
         let all = packets.packets.iter_mut().zip(&mut *asked_second.keys);
         if left == 0 {
             // As a loop: a closure would not be compiled for the variant.
@@ -162,13 +165,14 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
         let Answers { keys, found } = asked_second;
-        second.find(self.variant, self.commons.second, &keys[..count], &mut found[..count]);
+        second.find_alike(self.variant, self.commons.second, &keys[..count], &mut found[..count]);
         let place = TwoLookUps::<H, A, B, T>::SECOND;
         let places = &mut exits.places[begin..begin + count];
         let mut packets =
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
-        let answers = keys.iter().zip(found.iter());
-        let left = packets.judge((second, self.commons.second), self.tally, (ids, place), answers, left);
+        let answers = (&keys[..count], &found[..count]);
+        let (left, _) =
+            packets.judge_all((second, self.commons.second), self.tally, (ids, place), answers, left);
         packets.finish((tail, self.commons.tail), self.tally, (ids, place + 1), left)
     }
 }

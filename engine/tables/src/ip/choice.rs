@@ -6,7 +6,7 @@ use quiver_wire::flow::FlowFields;
 use quiver_wire::upper::Upper;
 
 use super::family::IpFamily;
-use crate::next_hop_group::{GroupId, Groups};
+use crate::next_hop_group::{GroupId, Groups, Hop};
 
 /// The destination as a number; 0 (which no packet has that was checked) when there is no header.
 #[inline(always)]
@@ -26,6 +26,27 @@ pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet)
         groups.choose(word, hash)
     };
     packet.index = hop.index;
+    hop.next
+}
+
+/// The hop of all packets for which these groups were found, if they are one group of one path.
+#[inline(always)]
+pub fn one_hop(groups: &Groups, found: &[GroupId]) -> Option<Hop> {
+    let first = *found.first()?;
+    let mut differ = 0;
+    for group in found {
+        differ |= group.0 ^ first.0;
+    }
+    let word = groups.word(first);
+    (differ == 0 && word.is_single()).then(|| word.hop())
+}
+
+/// As [`choose`] for packets that all take one hop.
+#[inline(always)]
+pub fn take_hop(hop: Hop, packets: &mut [Packet]) -> NodeId {
+    for packet in packets {
+        packet.index = hop.index;
+    }
     hop.next
 }
 

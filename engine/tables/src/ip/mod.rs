@@ -11,6 +11,6 @@ mod interfaces;
 pub const GROUP_ACCEPTED: u32 = u32::MAX;
 
 pub use addresses::Addresses;
-pub use choice::{choose, destination, flow_hash, noted};
+pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
 pub use interfaces::{IpInterfaces, IpTables, NOT_ENABLED};

@@ -61,6 +61,68 @@ struct Stage {
     loaded: Lane<u32>,
 }
 
+impl Stage {
+    #[inline(always)]
+    fn new() -> Stage {
+        Stage {
+            words: Lane::new(),
+            slots: Lane::new(),
+            places: Lane::new(),
+            entries: Lane::new(),
+            loaded: Lane::new(),
+        }
+    }
+}
+
+/// Lanes that an address must have for it to be worth while to look for its like.
+const ALIKE_MIN: u32 = 8;
+
+/// The different addresses of a batch, and the lanes that ask for each.
+struct Questions<A> {
+    addresses: [A; GROUP],
+    lanes: [u64; GROUP],
+    count: usize,
+}
+
+impl<A: Address> Questions<A> {
+    fn new() -> Questions<A> {
+        Questions { addresses: [A::ZERO; GROUP], lanes: [0; GROUP], count: 0 }
+    }
+
+    /// One more; there are [`GROUP`] at most.
+    #[inline(always)]
+    fn add(&mut self, address: A, lanes: u64) {
+        let place = self.count % GROUP;
+        (self.addresses[place], self.lanes[place]) = (address, lanes);
+        self.count += 1;
+    }
+
+    /// Take in what the lanes of `rest` ask; false where too many differ.
+    ///
+    /// # Safety
+    /// The processor has what `K` needs; there are as many addresses as lanes, [`LANES`] at most.
+    #[inline(always)]
+    unsafe fn collect<K: Kernel>(&mut self, addresses: &[A], mut rest: u64) -> bool {
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize % addresses.len();
+            let address = addresses[lane];
+            if rest.count_ones() as usize + self.count <= GROUP {
+                self.add(address, 1 << lane);
+                rest &= rest - 1;
+                continue;
+            }
+            // SAFETY: as the caller promises.
+            let alike = rest & unsafe { K::alike(addresses, address) };
+            if alike.count_ones() < ALIKE_MIN {
+                return false;
+            }
+            self.add(address, alike);
+            rest &= !alike;
+        }
+        true
+    }
+}
+
 impl Table<'_> {
     /// Look all up.
     ///
@@ -68,13 +130,7 @@ impl Table<'_> {
     /// The processor has what `K` needs, and the table's root covers all addresses.
     #[inline(always)]
     pub(super) unsafe fn lookup<A: Address, K: Kernel>(&self, addresses: &[A], groups: &mut [GroupId]) {
-        let mut stage = Stage {
-            words: Lane::new(),
-            slots: Lane::new(),
-            places: Lane::new(),
-            entries: Lane::new(),
-            loaded: Lane::new(),
-        };
+        let mut stage = Stage::new();
         let mut chunks = addresses.chunks(LANES).zip(groups.chunks_mut(LANES)).peekable();
         while let Some((chunk, out)) = chunks.next() {
             if self.asks
@@ -93,6 +149,60 @@ impl Table<'_> {
                 }
             }
         }
+    }
+
+    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is asked once. Where few
+    /// are like the first, or too many differ, the lanes go down each for itself.
+    ///
+    /// # Safety
+    /// As for [`lookup`](Self::lookup).
+    #[inline(always)]
+    pub(super) unsafe fn lookup_alike<A: Address, K: Kernel>(
+        &self,
+        addresses: &[A],
+        groups: &mut [GroupId],
+        one: impl Fn(A) -> GroupId,
+    ) {
+        let all = u64::MAX >> (LANES - addresses.len());
+        // SAFETY: as the caller promises.
+        let alike = unsafe { K::alike(addresses, addresses[0]) };
+        if alike == all {
+            groups.fill(one(addresses[0]));
+        // SAFETY: as the caller promises.
+        } else if alike.count_ones() < ALIKE_MIN
+            || !unsafe { self.lookup_several::<A, K>(addresses, groups, all) }
+        {
+            // SAFETY: as the caller promises.
+            unsafe { self.lookup::<A, K>(addresses, groups) };
+        }
+    }
+
+    /// As [`lookup_alike`](Self::lookup_alike), of addresses that are not all alike; false, and nothing was looked up,
+    /// where too many differ.
+    ///
+    /// # Safety
+    /// As for [`lookup`](Self::lookup); `lanes` are the first ones, as many as there are addresses.
+    #[inline(always)]
+    unsafe fn lookup_several<A: Address, K: Kernel>(
+        &self,
+        addresses: &[A],
+        groups: &mut [GroupId],
+        lanes: u64,
+    ) -> bool {
+        let (mut questions, mut found) = (Questions::new(), [GroupId(0); GROUP]);
+        // SAFETY: as the caller promises.
+        if !unsafe { questions.collect::<K>(addresses, lanes) } {
+            return false;
+        }
+        let Questions { addresses, lanes, count } = &questions;
+        // SAFETY: as the caller promises.
+        unsafe { self.lookup::<A, K>(&addresses[..*count], &mut found[..*count]) };
+        for (lanes, group) in lanes.iter().zip(found).take(*count) {
+            for lane in Lanes(*lanes) {
+                groups[lane] = group;
+            }
+        }
+        true
     }
 
     /// Look up a number of addresses that does not fill the lanes.

@@ -85,6 +85,9 @@ pub(super) trait Kernel {
     /// Write `value` for every lane in `mask`.
     unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64);
 
+    /// The lanes that have this `address`. There may be any number of addresses up to [`LANES`].
+    unsafe fn alike<A: Address>(addresses: &[A], address: A) -> u64;
+
     /// Write the answers: `miss` where the entry is 0.
     unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize);
 }
@@ -170,6 +173,15 @@ impl Kernel for Plain {
         for (lane, byte) in bytes.iter_mut().enumerate() {
             *byte = if mask >> lane & 1 != 0 { value } else { *byte };
         }
+    }
+
+    #[inline(always)]
+    unsafe fn alike<A: Address>(addresses: &[A], address: A) -> u64 {
+        let mut mask = 0;
+        for (lane, other) in addresses.iter().enumerate() {
+            mask |= u64::from(*other == address) << lane;
+        }
+        mask
     }
 
     #[inline(always)]
@@ -269,6 +281,13 @@ mod x86 {
         unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64) {
             // SAFETY: plain code.
             unsafe { Plain::set_bytes(bytes, value, mask) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn alike<A: Address>(addresses: &[A], address: A) -> u64 {
+            // SAFETY: plain code.
+            unsafe { Plain::alike(addresses, address) }
         }
 
         #[inline]
@@ -419,6 +438,37 @@ mod x86 {
             unsafe {
                 _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, _mm512_set1_epi8(value as i8));
             }
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn alike<A: Address>(addresses: &[A], address: A) -> u64 {
+            let (sixteens, rest) = addresses.as_chunks::<GROUP>();
+            let (high, low) = address.halves();
+            let wide = _mm512_broadcast_i32x4(_mm_set_epi64x(high as i64, low as i64));
+            let narrow = _mm512_set1_epi32(low as i32);
+            let mut mask = 0;
+            for (first, sixteen) in sixteens.iter().enumerate() {
+                let place = sixteen.as_ptr().cast::<__m512i>();
+                let mut off = 0u32;
+                if A::BITS == 32 {
+                    // SAFETY: sixteen addresses of 4 bytes.
+                    off = u32::from(_mm512_cmpneq_epi32_mask(unsafe { _mm512_loadu_si512(place) }, narrow));
+                } else {
+                    for quarter in 0..4 {
+                        // SAFETY: sixteen addresses of 16 bytes, low half first: four to a register.
+                        let lanes = unsafe { _mm512_loadu_si512(place.add(quarter)) };
+                        let halves = u32::from(_mm512_cmpneq_epi64_mask(lanes, wide));
+                        off |= _pext_u32(halves | halves >> 1, 0x55) << (4 * quarter);
+                    }
+                }
+                mask |= u64::from(!off & 0xffff) << (first * GROUP);
+            }
+            // SAFETY: plain code.
+            let rest = unsafe { Plain::alike(rest, address) };
+            mask | rest.checked_shl((sixteens.len() * GROUP) as u32).unwrap_or(0)
         }
 
         #[inline]

@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 use quiver_core::cpu::Variant;
 
 use super::batch::Table;
-use super::kernel::Plain;
 #[cfg(target_arch = "x86_64")]
 use super::kernel::{Avx2, Avx512};
+use super::kernel::{Kernel, LANES, Plain};
 use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
     bitmap_of, entry_of, is_leaf, place_in,
@@ -144,6 +144,56 @@ impl<A: Address> Lpm<A> {
             Variant::Avx2 => unsafe { self.lookup_avx2(addresses, groups) },
             _ => self.lookup_scalar(addresses, groups),
         }
+    }
+
+    /// As [`lookup_slice`](Self::lookup_slice), for addresses of which many are likely to be alike, as segments are:
+    /// what many ask is asked once.
+    #[inline(always)]
+    pub fn lookup_alike(&self, variant: Variant, addresses: &[A], groups: &mut [GroupId]) {
+        match variant.min(self.kernel) {
+            // SAFETY: as in `lookup_slice`.
+            #[cfg(target_arch = "x86_64")]
+            Variant::Avx512 => unsafe { self.lookup_alike_avx512(addresses, groups) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Variant::Avx2 => unsafe { self.lookup_alike_avx2(addresses, groups) },
+            _ => self.lookup_alike_scalar(addresses, groups),
+        }
+    }
+
+    /// # Safety
+    /// The processor has what `K` needs.
+    #[inline(always)]
+    unsafe fn lookup_chunks<K: Kernel>(&self, addresses: &[A], groups: &mut [GroupId]) {
+        let table = self.view();
+        for (addresses, groups) in addresses.chunks(LANES).zip(groups.chunks_mut(LANES)) {
+            // SAFETY: as the caller promises; the root covers all addresses.
+            unsafe { table.lookup_alike::<A, K>(addresses, groups, |address| self.lookup_inline(address)) };
+        }
+    }
+
+    #[inline(never)]
+    fn lookup_alike_scalar(&self, addresses: &[A], groups: &mut [GroupId]) {
+        // SAFETY: any processor will do; the root covers all addresses.
+        unsafe { self.lookup_chunks::<Plain>(addresses, groups) };
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn lookup_alike_avx2(&self, addresses: &[A], groups: &mut [GroupId]) {
+        // SAFETY: what the kernel needs is what this is compiled for; the root covers all addresses.
+        unsafe { self.lookup_chunks::<Avx2>(addresses, groups) };
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    fn lookup_alike_avx512(&self, addresses: &[A], groups: &mut [GroupId]) {
+        // SAFETY: as above.
+        unsafe { self.lookup_chunks::<Avx512>(addresses, groups) };
     }
 
     #[inline(never)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{LookUp, Stage, Tally};
+use quiver_core::stage::{LookUp, Stage, Tally, Variety};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
@@ -95,6 +95,11 @@ impl<F: Flavor> LookUp for Compressed<F> {
     }
 
     #[inline(always)]
+    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+        self.plain.ways.six_all(found, packets)
+    }
+
+    #[inline(always)]
     fn settle(
         &self,
         tally: Tally<'_>,
@@ -138,6 +143,7 @@ fn closer_cross_still<F: Flavor>(
 
 impl<F: Flavor> Stage for CompressedCross<F> {
     const NAME: &'static str = F::NODE_X;
+    const VARIETY: Variety = Variety::FewKeys;
     type Reason = LocalSidDrop;
     type Common = ();
 

@@ -2,9 +2,9 @@
 
 use quiver_core::cpu::Variant;
 use quiver_core::{NodeId, Packet};
-use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
-use quiver_tables::ip::{Ip4, Ip6, IpTables, choose};
+use quiver_tables::ip::{self, Ip4, Ip6, IpTables, choose};
+use quiver_tables::{GroupId, Hop};
 
 /// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
 #[derive(Clone, Copy, Default)]
@@ -18,6 +18,8 @@ pub struct Asked {
 const FOUR: u32 = 1;
 const SIX: u32 = 2;
 const FAMILY_BITS: u32 = 2;
+/// The answer to nothing.
+const NOTHING: GroupId = GroupId(u32::MAX);
 /// Keys that are looked up at a time.
 const KEYS_AT_A_TIME: usize = 64;
 
@@ -78,9 +80,10 @@ pub(crate) fn find(tables: &IpTables, variant: Variant, keys: &[Asked], found: &
 #[inline(always)]
 fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [GroupId]) {
     let first = keys.iter().find(|key| !key.is_nothing()).copied().unwrap_or_default();
-    let mut differ = 0;
+    let (mut differ, mut lacks) = (0, false);
     for key in keys {
         differ |= if key.place == 0 { 0 } else { key.place ^ first.place };
+        lacks |= key.place == 0;
     }
     if differ != 0 {
         return find_each(tables, keys, found);
@@ -89,13 +92,30 @@ fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [G
         let mut addresses = [0; KEYS_AT_A_TIME];
         keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address as u32);
         let addresses = addresses.get(..keys.len()).unwrap_or_default();
-        tables.ip4.table(first.table()).lookup_slice(variant, addresses, found);
+        tables.ip4.table(first.table()).lookup_alike(variant, addresses, found);
     } else {
         let mut addresses = [0; KEYS_AT_A_TIME];
         keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address);
         let addresses = addresses.get(..keys.len()).unwrap_or_default();
-        tables.ip6.table(first.table()).lookup_slice(variant, addresses, found);
+        tables.ip6.table(first.table()).lookup_alike(variant, addresses, found);
     }
+    if lacks {
+        mark_nothing(keys, found);
+    }
+}
+
+/// For what was not asked nothing was found, which no table answers.
+#[inline(never)]
+fn mark_nothing(keys: &[Asked], found: &mut [GroupId]) {
+    for (_, found) in keys.iter().zip(found).filter(|(key, _)| key.is_nothing()) {
+        *found = NOTHING;
+    }
+}
+
+/// The hop of all packets for which these were found, if they go one way and each has asked.
+#[inline(always)]
+pub(crate) fn one_hop(tables: &IpTables, found: &[GroupId]) -> Option<Hop> {
+    if found.first() == Some(&NOTHING) { None } else { ip::one_hop(&tables.groups, found) }
 }
 
 /// Several tables are asked.
@@ -103,6 +123,7 @@ fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [G
 fn find_each(tables: &IpTables, keys: &[Asked], found: &mut [GroupId]) {
     for (key, found) in keys.iter().zip(found) {
         *found = match key.is_four() {
+            _ if key.is_nothing() => NOTHING,
             true => tables.ip4.table(key.table()).lookup(key.address as u32),
             false => tables.ip6.table(key.table()).lookup(key.address),
         };

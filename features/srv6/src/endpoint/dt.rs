@@ -9,7 +9,7 @@ use quiver_core::node::NodeSpec;
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
-use quiver_tables::ip::NOT_ENABLED;
+use quiver_tables::ip::{NOT_ENABLED, take_hop};
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
@@ -149,6 +149,12 @@ impl LookUp for DecapsulateLookUp {
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
         asked::find(&self.ways.tables, variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+        let hop = asked::one_hop(&self.ways.tables, found).filter(|hop| self.leaving.contains(&hop.next))?;
+        Some(take_hop(hop, packets))
     }
 
     #[inline(always)]

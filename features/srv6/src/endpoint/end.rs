@@ -130,19 +130,23 @@ impl LookUp for Endpoint {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        let segment = segments::next_if_plain(packet);
+        let (line, bytes) = (self.line(packet.index), packet.length());
+        let segment = segments::step_if_plain(packet, line.flavors().has(Flavors::PSP));
         if segment == 0 {
             return Asked::default();
         }
-        let line = self.line(packet.index);
-        self.ways.good(line.0, packet.length());
-        segments::step(packet, segment, line.flavors().has(Flavors::PSP));
+        self.ways.good(line.0, bytes);
         Asked::six(line.six(), segment)
     }
 
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
         asked::find(&self.ways.tables, variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+        self.ways.six_all(found, packets)
     }
 
     #[inline(always)]

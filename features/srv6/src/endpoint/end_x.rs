@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::stage::{Stage, Tally, Variety};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::fib::Family;
@@ -103,6 +103,7 @@ impl CrossConnect {
 
 impl Stage for CrossConnect {
     const NAME: &'static str = NODE;
+    const VARIETY: Variety = Variety::FewKeys;
     type Reason = LocalSidDrop;
     type Common = ();
 
@@ -115,13 +116,11 @@ impl Stage for CrossConnect {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let segment = segments::next_if_plain(packet);
-        if segment == 0 {
+        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        if segments::step_if_plain(packet, line.flavors().has(Flavors::PSP)) == 0 {
             return self.closer(tally, packet);
         }
-        let line = Line(self.ways.lines.line(packet.index));
-        self.ways.good(line.0, packet.length());
-        segments::step(packet, segment, line.flavors().has(Flavors::PSP));
+        self.ways.good(line.0, bytes);
         Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
     }
 }

@@ -59,13 +59,14 @@ pub(crate) fn ip4(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
 /// none at 0, where a packet that is not plain has what is inside.
 #[inline(always)]
 pub(crate) fn ip6_if_plain(packet: &mut Packet, at: usize) -> Option<u128> {
-    let (available, congested) = (packet.segment_length().wrapping_sub(at), is_congested(packet));
-    let header = packet.bytes().get(at..).and_then(Ip6Header::overlay)?;
-    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
+    if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
+        return None;
+    }
+    let (inner, congested) = (packet.bytes().get(at..)?, is_congested(packet));
+    let header = Ip6Header::overlay(inner)?;
+    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == inner.len();
     let destination = header.destination_bits();
-    let plain = ip6::is_plain(header, available) & exact & !congested & (at != 0);
-    let plain = plain & packet.has_none(PacketFlags::CHAINED);
-    if !plain || take_off(packet, at).is_err() {
+    if !(ip6::is_plain(header, inner.len()) & exact & !congested) || take_off(packet, at).is_err() {
         return None;
     }
     packet.set_carried();
@@ -75,13 +76,14 @@ pub(crate) fn ip6_if_plain(packet: &mut Packet, at: usize) -> Option<u128> {
 /// As [`ip4`], likewise.
 #[inline(always)]
 pub(crate) fn ip4_if_plain(packet: &mut Packet, at: usize) -> Option<u32> {
-    let (available, congested) = (packet.segment_length().wrapping_sub(at), is_congested(packet));
-    let header = packet.bytes().get(at..).and_then(Ip4Header::overlay)?;
-    let exact = usize::from(header.total_length()) == available;
+    if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
+        return None;
+    }
+    let (inner, congested) = (packet.bytes().get(at..)?, is_congested(packet));
+    let header = Ip4Header::overlay(inner)?;
+    let exact = usize::from(header.total_length()) == inner.len();
     let destination = header.destination_bits();
-    let plain = ip4::is_plain(header, available) & exact & !congested & (at != 0);
-    let plain = plain & packet.has_none(PacketFlags::CHAINED);
-    if !plain || take_off(packet, at).is_err() {
+    if !(ip4::is_plain(header, inner.len()) & exact & !congested) || take_off(packet, at).is_err() {
         return None;
     }
     packet.set_carried();

@@ -3,7 +3,7 @@
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
 use quiver_wire::ip6::Ip6Header;
-use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader};
+use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, IpProtocol};
 
 /// Ethernet inside (RFC 8986 §10.1, IANA protocol numbers).
@@ -28,11 +28,6 @@ pub(crate) fn inside_if_plain(packet: &Packet) -> Inside {
         return Inside { protocol, at: Ip6Header::LEN };
     }
     let Some(srh) = SrhHeader::overlay(behind) else { return Inside { protocol, at: 0 } };
-    let plain = (srh.routing_type() == ROUTING_TYPE)
-        & (srh.segments_left() == 0)
-        & (srh.len_bytes() <= behind.len())
-        & (srh.flags() & FLAG_OAM == 0)
-        & packet.has_none(PacketFlags::OFFLOAD);
-    let at = Ip6Header::LEN + srh.len_bytes();
-    Inside { protocol: srh.next_header(), at: if plain { at } else { 0 } }
+    let length = srh.length_if_ended(behind.len()).filter(|_| packet.has_none(PacketFlags::OFFLOAD));
+    Inside { protocol: srh.next_header(), at: length.map_or(0, |length| Ip6Header::LEN + length) }
 }

@@ -3,32 +3,53 @@
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
 use quiver_wire::ip6::Ip6Header;
-use quiver_wire::srh::{FLAG_OAM, SEGMENT_BYTES, SrhHeader, segment_offset};
+use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment_offset};
 use quiver_wire::{Header, IpProtocol};
 
 /// Where the fixed header names what follows.
 pub(crate) const NEXT_HEADER_PLACE: usize = 6;
 
-/// The next segment of a packet whose SRH stands right behind the IPv6 header, when nothing is unusual about the
-/// packet; 0 otherwise, which is no segment: then the packet is looked at closer.
+/// The next segment of a packet whose SRH stands right behind the IPv6 header, and where it stands behind that, when
+/// nothing is unusual about the packet; otherwise the packet is looked at closer.
+#[inline(always)]
+fn next_behind(header: &Ip6Header, behind: &[u8]) -> Option<(usize, [u8; SEGMENT_BYTES])> {
+    let place = SrhHeader::overlay(behind)?.next_segment_if_plain(behind.len())?;
+    let segment = *behind.get(place..)?.first_chunk::<SEGMENT_BYTES>()?;
+    let plain = (header.next_header() == IpProtocol::ROUTING)
+        & (header.hop_limit() > 1)
+        & is_plain_segment(u128::from_be_bytes(segment));
+    plain.then_some((place, segment))
+}
+
+/// The next segment of a packet about which nothing is unusual; 0 otherwise, which is no segment.
 #[inline(always)]
 pub(crate) fn next_if_plain(packet: &Packet) -> u128 {
-    let Some((header, behind)) = Ip6Header::split(packet.bytes()) else { return 0 };
-    if header.next_header() != IpProtocol::ROUTING || header.hop_limit() <= 1 {
+    let next = Ip6Header::split(packet.bytes()).and_then(|(header, behind)| next_behind(header, behind));
+    match next {
+        Some((_, segment)) if !packet.has(PacketFlags::OFFLOAD) => u128::from_be_bytes(segment),
+        _ => 0,
+    }
+}
+
+/// Make the next segment the active one when nothing is unusual about the packet, and say which it is; 0 otherwise,
+/// which is no segment: then nothing has happened. With `pops` (PSP) the SRH is taken out when no segments are left.
+#[inline(always)]
+pub(crate) fn step_if_plain(packet: &mut Packet, pops: bool) -> u128 {
+    if packet.has(PacketFlags::OFFLOAD) {
         return 0;
     }
-    let Some(srh) = SrhHeader::overlay(behind) else { return 0 };
-    let left = usize::from(srh.segments_left());
-    if !srh.leads_on() || left == 0 || srh.len_bytes() > behind.len() {
-        return 0;
+    let Some((header, behind)) = Ip6Header::split_mut(packet.bytes_mut()) else { return 0 };
+    let Some((place, segment)) = next_behind(header, behind) else { return 0 };
+    if pops && place == segment_offset(0) {
+        pop(packet, Ip6Header::LEN, NEXT_HEADER_PLACE);
+        set_destination(packet, u128::from_be_bytes(segment));
+    } else {
+        header.set_destination(segment.into());
+        if let Some(srh) = SrhHeader::overlay_mut(behind) {
+            srh.set_segments_left(srh.segments_left().wrapping_sub(1));
+        }
     }
-    if srh.flags() & FLAG_OAM != 0 || packet.has(PacketFlags::OFFLOAD) {
-        return 0;
-    }
-    let rest = behind.get(segment_offset(left - 1)..).unwrap_or_default();
-    let Some(octets) = rest.first_chunk::<SEGMENT_BYTES>() else { return 0 };
-    let segment = u128::from_be_bytes(*octets);
-    if is_plain_segment(segment) { segment } else { 0 }
+    u128::from_be_bytes(segment)
 }
 
 /// No group, and not in ::/64, where the unspecified and the loopback address are.
@@ -51,19 +72,6 @@ pub(crate) fn advance(packet: &mut Packet, at: usize, segment: u128) -> u8 {
         header.set_destination(segment.into());
     }
     left
-}
-
-/// As [`advance`] in a packet that [`next_if_plain`] was asked about; with `pops` (PSP) the SRH is taken out when
-/// no segments are left.
-#[inline(always)]
-pub(crate) fn step(packet: &mut Packet, segment: u128, pops: bool) {
-    let srh = packet.bytes().get(Ip6Header::LEN..).and_then(SrhHeader::overlay);
-    if !pops || srh.is_none_or(|srh| srh.segments_left() != 1) {
-        advance(packet, Ip6Header::LEN, segment);
-        return;
-    }
-    pop(packet, Ip6Header::LEN, NEXT_HEADER_PLACE);
-    set_destination(packet, segment);
 }
 
 /// The next segment is where the packet goes.

@@ -6,8 +6,8 @@ use quiver_core::node::Wiring;
 use quiver_core::stage::Tally;
 use quiver_core::{NodeId, Packet};
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};
-use quiver_tables::ip::{Ip4, Ip6, IpTables, choose, destination};
-use quiver_tables::{CountedLines, ReassemblyRequest};
+use quiver_tables::ip::{Ip4, Ip6, IpTables, choose, destination, take_hop};
+use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;
@@ -15,7 +15,7 @@ use super::closer::{self, Matter, Spot, Upper};
 use super::line::Line;
 use super::oam::{Seen, Watch};
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
-use super::{exposed, segments};
+use super::{asked, exposed, segments};
 use crate::local_sids::{Flavors, count};
 
 /// What every node of local SIDs has.
@@ -66,7 +66,7 @@ impl Ways {
     /// A packet with another segment goes where that leads. The hop that it has taken is counted where it leaves
     /// the router, or here, if it stays.
     #[inline(always)]
-    pub fn six(&self, group: quiver_tables::GroupId, packet: &mut Packet) -> NodeId {
+    pub fn six(&self, group: GroupId, packet: &mut Packet) -> NodeId {
         let next = choose::<Ip6>(&self.tables.groups, group, packet);
         if next != self.rewrite
             && self.ours.get(next.index()).copied().unwrap_or(false)
@@ -75,6 +75,13 @@ impl Ways {
             header.decrement_hop_limit();
         }
         next
+    }
+
+    /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one way.
+    #[inline(always)]
+    pub fn six_all(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+        let hop = asked::one_hop(&self.tables, found).filter(|hop| hop.next == self.rewrite)?;
+        Some(take_hop(hop, packets))
     }
 
     /// Where the IPv6 destination of a packet leads in a table.
