@@ -169,6 +169,25 @@ fn found(fib: &Fib, address: IpAddr) -> Vec<(NodeId, Adjacency)> {
     hops.map(|hop| (hop.next, *fib.adjacencies().get(hop.index))).collect()
 }
 
+#[test]
+fn who_is_heard_on_two_interfaces_that_lead_to_it_has_a_path_by_each() {
+    let both = [0, 1].map(|on| Path::new(Target::Attached(InterfaceId(on))));
+    let everything = IpPrefix::new(IpAddr::from([0, 0, 0, 0]), 0);
+    let host = IpAddr::from([21, 0, 1, 1]);
+    let by = |fib: &Fib| found(fib, host).iter().map(|(_, way)| way.tx.0).collect::<Vec<_>>();
+    for order in [[0, 1], [1, 0]] {
+        let mut outcome = Outcome::default();
+        let mut fib = outcome.build();
+        apply(&Step::Route(everything, Source::Feature, both.to_vec()), &mut fib, &mut outcome);
+        for on in order {
+            apply(&Step::Neighbour(on, host, 1), &mut fib, &mut outcome);
+        }
+        assert_eq!(by(&fib), [0, 1]);
+        apply(&Step::Forget(0, host), &mut fib, &mut outcome);
+        assert_eq!(by(&fib), [1]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 

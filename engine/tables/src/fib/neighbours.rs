@@ -163,7 +163,8 @@ impl Fib {
         self.refresh_adjacencies(&[key(Family::Ip4), key(Family::Ip6)]);
     }
 
-    /// A neighbour on a connected subnet has a host route; one elsewhere must not draw traffic.
+    /// A neighbour on a connected subnet has a host route; one elsewhere must not draw traffic. Who is heard on several
+    /// interfaces that lead to it has a path by each.
     pub(super) fn refresh_neighbour_route(
         &mut self,
         id: InterfaceId,
@@ -176,11 +177,22 @@ impl Fib {
             && self.neighbours.get(id, address).is_some();
         let path = Path::via(address, Some(id));
         let said = self.said(table, prefix, Source::Neighbour);
-        let ours = said.and_then(|group| self.lists.get(group)).is_some_and(|list| list.key.paths == [path]);
-        match (wanted, ours) {
-            (true, false) => self.replace_route(table, prefix, Source::Neighbour, &[path]),
-            (false, true) => self.remove_route(table, prefix, Source::Neighbour),
-            _ => Ok(()),
+        let mut paths = said
+            .and_then(|group| self.lists.get(group))
+            .map_or_else(Vec::new, |list| list.key.paths.to_vec());
+        let ours = paths.contains(&path);
+        if wanted == ours {
+            return Ok(());
+        }
+        paths.retain(|other| *other != path);
+        if wanted {
+            paths.push(path);
+            paths.sort_by_key(|path| path.target);
+        }
+        if paths.is_empty() {
+            self.remove_route(table, prefix, Source::Neighbour)
+        } else {
+            self.replace_route(table, prefix, Source::Neighbour, &paths)
         }
     }
 
