@@ -204,7 +204,7 @@ const PACKETS_MAX: usize = 100;
 
 /// Vectors whose packets are all of one kind, or nearly all, or any.
 fn vector() -> impl Strategy<Value = Vec<Sent>> {
-    (plain(), 0..4u8, proptest::collection::vec((0..10u8, plain(), sent()), 1..PACKETS_MAX)).prop_map(
+    (plain(), 0..5u8, proptest::collection::vec((0..10u8, plain(), sent()), 1..PACKETS_MAX)).prop_map(
         |(usual, mixture, packets)| {
             let chosen = |(often, plain, sent): (u8, Sent, Sent)| match (mixture, often) {
                 (0, _) | (1, 0) => sent,
