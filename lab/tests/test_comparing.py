@@ -125,6 +125,11 @@ def test_turns_that_other_programs_disturbed_are_counted() -> None:
     assert preemptions(os.getpid()) >= preemptions(os.getpid(), "no such thread") == 0
 
 
+def test_a_turn_in_which_the_generator_sent_nothing_is_no_measurement() -> None:
+    side = Measured("x", samples=[Sample(2e6), Sample(0.0, sent_nothing=True), Sample(4e6)])
+    assert side.rate_pps == 3e6
+
+
 def test_nodes_that_some_packets_visit_count_by_their_share() -> None:
     nodes = (NodeClocks("a", 1, 100, 10.0, 100.0), NodeClocks("b", 1, 50, 10.0, 50.0))
     assert all_clocks(nodes) == pytest.approx(15.0)

@@ -208,7 +208,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("Forgotten in").key("path-mtu-left-s"),
         Column::right("Packets"),
         Column::right("Bytes"),
-    ]);
+    ])
+    .when_empty("no segment lists");
     for (bsid, policy) in policies.iter().filter(|(bsid, _)| only.is_none_or(|only| only == *bsid)) {
         let [packets, bytes] = policies.counted_all(policy);
         let row = table.row().cell(bsid.to_string()).cell(table_id(engine, policy.table));

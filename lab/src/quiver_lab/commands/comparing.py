@@ -33,7 +33,7 @@ def compare(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="peers, scale, latency, workers (all of them if left out); or two results; or one "
+            help="peers, scale, latency, workers, generators (all if left out); or two results; or one "
             "experiment of two cells, which take turns (A B B A)."
         ),
     ] = None,

@@ -34,11 +34,13 @@ class Sample:
     steal_share: float = 0.0
     preemptions: int = 0
     """How often another program took the core from the router."""
+    sent_nothing: bool = False
+    """The generator's core was away for all of it."""
 
     @property
     def is_disturbed(self) -> bool:
         """Others had the CPUs meanwhile."""
-        return self.preemptions > PREEMPTIONS_MAX or self.steal_share > STEAL_SHARE_MAX
+        return self.sent_nothing or self.preemptions > PREEMPTIONS_MAX or self.steal_share > STEAL_SHARE_MAX
 
 
 @dataclass(slots=True)
@@ -110,9 +112,11 @@ def disturbed(measured: Sequence[Measured]) -> str | None:
     bad = sum(sample.is_disturbed for sample in samples)
     if bad == 0:
         return None
-    whole = [
-        side.title for side in measured if side.samples and all(one.is_disturbed for one in side.samples)
-    ]
+    whole = list(
+        dict.fromkeys(
+            side.title for side in measured if side.samples and all(one.is_disturbed for one in side.samples)
+        )
+    )
     told = f"in {bad} of {len(samples)} turns others had the router's core or the CPUs: they are left out"
     return told + (f", but for {', '.join(whole)}, which have no others: measure again" if whole else "")
 

@@ -78,6 +78,7 @@ class MemifSide:
             nodes=nodes,
             vectors_per_call=max(calls) if calls else None,
             limit=trial.limit,
+            sent_nothing=trial.offered == 0,
             loss_ratio=trial.loss_ratio,
             latency=trial.latency,
             steal_share=disturbance.steal_share,
