@@ -40,7 +40,8 @@ fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
         STATIC,
         "sr localsid address fc00:0:1::6 behavior end.ad nh 2001:db8:2::2 oif e2 iif e3",
         "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 nat",
-        "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced hop-limit 9",
+        "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced hop-limit 9 \
+         bypass",
     ];
     lines.iter().for_each(|line| drop(router.cli(line)));
     let mut written = configured(&mut router);
@@ -88,6 +89,31 @@ fn a_proxy_that_cannot_be_is_refused_and_changes_nothing() {
         assert!(refusal.contains("the return interface of local SID fc00:0:1::b"), "{line}: {refusal}");
     }
     assert_eq!(configured(&mut router), before);
+}
+
+#[test]
+fn packets_of_another_kind_go_past_the_function_only_when_told_so() {
+    for (behavior, node) in [
+        ("end.as nh 10.0.2.2 oif e2 iif e3 src fc00::1 next fc00:0:2::2", "sr-localsid-as"),
+        ("end.ad nh 10.0.2.2 oif e2 iif e3", "sr-localsid-ad"),
+    ] {
+        for bypass in ["", " bypass"] {
+            let mut router = router();
+            router.cli(&format!("sr localsid address fc00:0:1::4 behavior {behavior}{bypass}"));
+            let mut packet = packet(4, 41, 2, &[0x60, 0, 0, 0, 0, 0, 59, 64], &[]);
+            packet.resize(packet.len() + 32, 7);
+            packet[4..6].copy_from_slice(&((8 + 32 + 40) as u16).to_be_bytes());
+            router.send("e0", &frame(0, [0x86, 0xdd], &packet));
+            let (sent, past) = (router.sent("e1"), u64::from(!bypass.is_empty()));
+            assert_eq!((sent.len() as u64, router.sent("e2").len()), (past, 0), "{behavior}{bypass}");
+            assert_eq!(router.count(node, "bypassed"), past);
+            assert_eq!(router.count(node, "inner-kind-wrong"), 1 - past);
+            for frame in sent {
+                // To the next segment, a hop later, the SRH as the next SID needs it.
+                assert_eq!((frame[21], frame[14 + 39], frame[54 + 3]), (63, 1, 0));
+            }
+        }
+    }
 }
 
 #[test]

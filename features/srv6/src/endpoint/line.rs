@@ -70,6 +70,12 @@ impl Line<'_> {
         self.0.word(2) as u32
     }
 
+    /// Of a proxy: do packets of another kind than the function takes go past it?
+    #[inline(always)]
+    pub fn bypasses(self) -> bool {
+        self.0.word(BYPASS_PLACE) != 0
+    }
+
     /// Lengths of a compressed SID.
     #[inline(always)]
     pub fn structure(self) -> Option<Structure> {
@@ -78,8 +84,16 @@ impl Line<'_> {
     }
 }
 
-/// The word that the parts leave free, where the structure of a compressed SID stands.
+/// The word that the parts leave free, where the structure of a compressed SID stands, or what a proxy does with
+/// packets of another kind.
 const STRUCTURE_PLACE: usize = 3;
+const BYPASS_PLACE: usize = STRUCTURE_PLACE;
+
+/// The words of a proxy past which packets go that its function does not take.
+pub(crate) fn with_bypass(mut words: [u64; LINE_WORDS]) -> [u64; LINE_WORDS] {
+    words[BYPASS_PLACE] = 1;
+    words
+}
 
 /// The words of a compressed SID, of those of the plain one.
 pub(crate) fn with_structure(mut words: [u64; LINE_WORDS], structure: Structure) -> [u64; LINE_WORDS] {

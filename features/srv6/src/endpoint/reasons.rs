@@ -28,6 +28,8 @@ quiver_core::reasons! {
         InnerWrong = "inner-packet-wrong", "the inner packet's header is wrong or cut off";
         /// draft-ietf-spring-sr-service-programming §6.
         InnerKind = "inner-kind-wrong", "the packet inside is not of the kind that the proxied function takes, past which nothing goes";
+        /// As above.
+        Bypassed = info "bypassed", "packets of another kind than the proxied function takes, which went past it (`bypass`)";
         /// As above, §6.2.
         TooLongToKeep = "too-long-to-keep", "headers around a packet that are too long to be put in front of what comes back";
         /// RFC 6040 §4.2.

@@ -17,7 +17,7 @@ use super::proxies::{self, Taking};
 use super::{masquerade, to_function};
 use crate::endpoint::adjacent::Adjacent;
 use crate::endpoint::inside::ETHERNET;
-use crate::endpoint::line::Parts;
+use crate::endpoint::line::{Parts, with_bypass};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986 §5.1).
@@ -51,6 +51,8 @@ struct Proxy {
     function: Option<IpAddr>,
     out: InterfaceId,
     back: InterfaceId,
+    /// Do packets of another kind go on to the next segment?
+    bypass: bool,
     to: Adjacent,
 }
 
@@ -140,7 +142,7 @@ impl Behavior for Proxy {
             Proxying::Masquerading { nat: true } => words += " nat",
             Proxying::Dynamic | Proxying::Masquerading { nat: false } => {}
         }
-        words
+        words + if self.bypass { " bypass" } else { "" }
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
@@ -157,7 +159,8 @@ impl Behavior for Proxy {
             self.to.release(engine);
             return Err(refused);
         }
-        Ok(Held { node, words: parts.words() })
+        let words = if self.bypass { with_bypass(parts.words()) } else { parts.words() };
+        Ok(Held { node, words })
     }
 
     fn release(&mut self, engine: &mut Engine) {
@@ -174,7 +177,7 @@ fn make(engine: &Engine, args: &Args<'_>, proxying: Proxying) -> Result<Box<dyn 
     let (out, back) = (args.interface(engine, "oif")?, args.interface(engine, "iif")?);
     let function = args.optional::<IpAddr>("function")?;
     let to = Adjacent::to(function.map(|function| (function, out)));
-    Ok(Box::new(Proxy { proxying, function, out, back, to }))
+    Ok(Box::new(Proxy { proxying, function, out, back, bypass: args.has("bypass"), to }))
 }
 
 fn make_static(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
@@ -214,7 +217,7 @@ fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Beh
 pub(super) const KINDS: [Kind; 3] = [
     Kind {
         name: "end.as",
-        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next <segment:ip6>)... {[reduced] [hop-limit <hops:1-255>]}",
+        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next <segment:ip6>)... {[reduced] [hop-limit <hops:1-255>] [bypass]}",
         help: "inner packets to a function that knows no segments; what comes back goes along this list of segments",
         words: &[
             (
@@ -227,13 +230,17 @@ pub(super) const KINDS: [Kind; 3] = [
             ("next", "a segment, in the order of the path"),
             ("reduced", "leave the first segment out of the list"),
             ("hop-limit", "of the headers that go in front; 64"),
+            (
+                "bypass",
+                "packets of another kind than the function takes go on to the next segment; without it they die",
+            ),
         ],
         example: "end.as nh 10.0.0.2 oif e0 iif e1 src 2001:db8::1 next fc00:0:2::1 next fc00:0:3::6",
         make: make_static,
     },
     Kind {
         name: "end.ad",
-        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface>",
+        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> [bypass]",
         help: "inner packets to a function that knows no segments; what comes back gets the headers of the last \
                packet to the SID",
         words: &[],

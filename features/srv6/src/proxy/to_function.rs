@@ -143,7 +143,13 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             };
         };
         if !upper.is_inner(wanted(line)) {
-            return Err(LocalSidDrop::InnerKind.into());
+            if !line.bypasses() {
+                return Err(LocalSidDrop::InnerKind.into());
+            }
+            tally.count(LocalSidDrop::Bypassed, 1);
+            self.ways.advance(line, srh, next, packet);
+            let table = self.ways.tables.interfaces.table6(packet.rx);
+            return Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(next), packet));
         }
         if KEEPS {
             segments::advance(packet, srh.at, next);
