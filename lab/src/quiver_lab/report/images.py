@@ -24,6 +24,8 @@ TAG = re.compile(r"</?b>|</?i>")
 GROUP_WIDTH = 0.76
 FROM_ZERO = ("tozero", "nonnegative")
 HATCH = "////"
+LEGEND_COLUMNS, LEGEND_COLUMNS_LONG, SHORT_LETTERS = 8, 6, 12
+"""Names in a row of a legend: more of those that are short, for there is room for two rows."""
 PATCH = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6}
 """Behind a number that may lie on a neighbour's bar."""
 
@@ -101,9 +103,11 @@ class _Panels:
         )
         if self._legend:
             names = list(self._legend)
+            short = max(map(len, names)) <= SHORT_LETTERS
+            columns = min(LEGEND_COLUMNS if short else LEGEND_COLUMNS_LONG, len(names))
             self._figure.legend(
                 [self._legend[name] for name in names], names, loc="upper left", frameon=False,
-                bbox_to_anchor=(self.LEFT - 0.01, 1 - 34 / height), ncols=min(6, len(names)), fontsize=8,
+                bbox_to_anchor=(self.LEFT - 0.01, 1 - 34 / height), ncols=columns, fontsize=8,
             )  # fmt: skip
 
     def _note(self, note: Spec) -> None:
