@@ -1,6 +1,8 @@
 //! Whatever can be wrong with a packet for a local SID or a binding SID, behaviour by behaviour: what its sender hears, or
 //! why it dies, node by node and in superblocks, and that nothing else has changed (`malformed.txt` is the table).
 
+mod fate;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
@@ -8,6 +10,8 @@ use std::net::Ipv6Addr;
 use quiver_core::cpu::Variant;
 use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::{Header, Ip4Header, checksum};
+
+use fate::outcome;
 
 const FEATURES: [Register; 6] = [
     quiver_ethernet::register,
@@ -359,61 +363,6 @@ const CLASSES: [Class; 22] = [
     ("another-protocol", |sent| sent.inner = if sent.inner == Six { Frame } else { Six }),
 ];
 
-/// What is counted beside drops: all of nodes of segments.
-fn counts(router: &Router) -> BTreeMap<String, u64> {
-    let segments = |node: &str| node.starts_with("sr-");
-    let drops = router.dropped().into_iter().map(|(node, why, n)| {
-        let node = if segments(&node) { String::new() } else { format!("{node}:") };
-        (format!("-{node}{why}"), n)
-    });
-    let events = router.events().into_iter().filter(|(node, ..)| segments(node));
-    let mut sum = BTreeMap::new();
-    for (what, n) in drops.chain(events.map(|(_, why, n)| (why, n))) {
-        *sum.entry(what).or_default() += n;
-    }
-    sum
-}
-
-/// An ICMP error in a frame: `4/0@43`.
-fn icmp_error(frame: &[u8]) -> Option<String> {
-    match (frame.get(12..14)?, frame.get(20)?, frame.get(23)?) {
-        ([0x86, 0xdd], 58, _) if *frame.get(54)? < 128 => {
-            let rest = u32::from_be_bytes(*frame.get(58..)?.first_chunk()?);
-            Some(format!("{}/{}@{rest}", frame[54], frame[55]))
-        }
-        ([8, 0], _, 1) => {
-            let rest = u16::from_be_bytes(*frame.get(40..)?.first_chunk()?);
-            Some(format!("v4:{}/{}@{rest}", frame[34], frame[35]))
-        }
-        _ => None,
-    }
-}
-
-/// What becomes of a frame, in words.
-fn outcome(router: &mut Router, frame: &[u8]) -> (String, Vec<Vec<u8>>) {
-    // In the first vector the chain of nodes is found.
-    (0..2).for_each(|_| router.send("e0", frame));
-    (0..PORTS).for_each(|port| drop(router.sent(&format!("e{port}"))));
-    let before = counts(router);
-    router.send("e0", frame);
-    let (mut words, mut frames) = (String::new(), Vec::new());
-    for port in 0..PORTS {
-        for sent in router.sent(&format!("e{port}")) {
-            let what = icmp_error(&sent).unwrap_or_else(|| "on".into());
-            let _ = write!(words, " e{port}:{what}");
-            frames.push(sent);
-        }
-    }
-    for (what, n) in counts(router) {
-        let more = n - before.get(&what).copied().unwrap_or(0);
-        assert!(more <= 1, "{what} is counted {more} times");
-        if more == 1 {
-            let _ = write!(words, " {what}");
-        }
-    }
-    (words.trim().to_owned(), frames)
-}
-
 /// The whole table as it is: for each class, what becomes of the packet and to which SIDs.
 fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
     let (mut text, mut frames) = (String::new(), Vec::new());
@@ -422,7 +371,7 @@ fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
         for (name, to, _, _, kind) in SIDS {
             let mut sent = good(to, kind);
             change(&mut sent);
-            let (words, out) = outcome(router, &frame(&sent));
+            let (words, out) = outcome(router, "e0", &frame(&sent));
             by_outcome.entry(words).or_default().push(name);
             frames.extend(out);
         }
@@ -463,7 +412,7 @@ fn what_is_cut_off_inside_goes_no_further_wherever_it_is_cut() {
             }
             for length in first_looked_at(inner)..inner_headers(inner) {
                 let sent = Sent { cut: Some(length), ..good(to, kind) };
-                let (words, frames) = outcome(&mut router, &frame(&sent));
+                let (words, frames) = outcome(&mut router, "e0", &frame(&sent));
                 let reason = if inner == Gtpu { "-gtp-u-wrong" } else { "-inner-packet-wrong" };
                 assert_eq!((words.as_str(), frames.len()), (reason, 0), "{name}, {length} bytes");
             }
