@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{DROP, NodeSpec};
+use quiver_core::node::{DROP, Names, NodeSpec, Wiring};
 use quiver_core::stage::{Stage, Tally};
+use quiver_core::trace::TraceRecord;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, FloodRequest};
 use quiver_wire::{EtherType, EthernetHeader, Header};
@@ -47,7 +48,7 @@ pub struct Onward {
     unicast: NodeId,
     /// To a group.
     group: NodeId,
-    /// To all other ports, whatever the destination.
+    /// To one station, whether it is known or not, by the node that floods.
     all: NodeId,
 }
 
@@ -58,8 +59,7 @@ impl Onward {
             Port { flood: true, .. } => ways.flood,
             _ => DROP,
         };
-        let all = if port.flood { ways.flood } else { DROP };
-        Onward { unicast: if port.forward { ways.forward } else { DROP }, group, all }
+        Onward { unicast: if port.forward { ways.forward } else { DROP }, group, all: ways.flood }
     }
 
     /// Where a frame goes; `None` when that is switched off.
@@ -74,10 +74,12 @@ impl Onward {
         (next != DROP).then_some(next)
     }
 
-    /// Where a frame goes that is flooded whatever its destination.
+    /// Where a frame goes that is flooded whatever its destination; `None` when it is to a group, and that is switched
+    /// off. Where flooding begins, and whom it leaves out, is told in the packet already.
     #[inline(always)]
-    pub(crate) fn all(self) -> Option<NodeId> {
-        (self.all != DROP).then_some(self.all)
+    pub(crate) fn all(self, to_group: bool) -> Option<NodeId> {
+        let next = if to_group { self.group } else { self.all };
+        (next != DROP).then_some(next)
     }
 }
 
@@ -103,6 +105,32 @@ pub struct Common {
 }
 
 impl L2Input {
+    fn new(published: &Arc<Published>, wiring: &Wiring<'_>) -> L2Input {
+        L2Input {
+            published: published.clone(),
+            learn: wiring.node("l2-learn"),
+            learn_all: wiring.node("l2-flood-learn"),
+            ways: ways(wiring),
+            own: wiring.node("ethernet-input"),
+        }
+    }
+
+    /// A frame is flooded whatever its destination, but not to a split-horizon group.
+    #[inline(always)]
+    fn flood(
+        &self,
+        addresses: Addresses,
+        common: Common,
+        excluded: u8,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2InputDrop> {
+        packet.index = FloodPlace { excluded, port: 0 }.to_index();
+        match common.learn {
+            DROP => common.onward.all(addresses.is_to_group()).ok_or(L2InputDrop::FloodOff),
+            _ => Ok(self.learn_all),
+        }
+    }
+
     /// What no bridge forwards dies, but for what belongs to the port and its link, bridged or not; and what the port
     /// wants flooded is.
     #[cold]
@@ -122,11 +150,7 @@ impl L2Input {
         if let Some(FloodRequest { excluded }) = FloodRequest::from_index(packet.index)
             && !addresses.is_to_link()
         {
-            packet.index = FloodPlace { excluded, port: 0 }.to_index();
-            return match common.learn {
-                DROP => common.onward.all().ok_or(L2InputDrop::FloodOff),
-                _ => Ok(self.learn_all),
-            };
+            return self.flood(addresses, common, excluded, packet);
         }
         let header = EthernetHeader::overlay(packet.bytes());
         let is_of_the_link = header.is_some_and(|header| OF_THE_LINK.contains(&header.ether_type()));
@@ -171,22 +195,58 @@ impl Stage for L2Input {
     }
 }
 
-pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
-    let published = published.clone();
-    NodeSpec::stage("Checks frames that come into a bridge domain", move |wiring| L2Input {
-        published: published.clone(),
-        learn: wiring.node("l2-learn"),
-        learn_all: wiring.node("l2-flood-learn"),
-        ways: ways(wiring),
-        own: wiring.node("ethernet-input"),
-    })
-    .describe(|record, names| {
-        let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));
-        format!("{} of {bytes} bytes from {rx}, to {}", crate::words::frame(record), names.node(record.next))
-    })
+/// `l2-flood-input`, a packet's part of it: the entry of frames that are to be flooded, for those who know beforehand
+/// that the port is in a domain, and that no feature stands before it. What is not plain goes by the general one.
+pub struct L2FloodInput {
+    general: L2Input,
+    id: NodeId,
 }
 
-pub(crate) fn ways(wiring: &quiver_core::node::Wiring<'_>) -> Ways {
+impl Stage for L2FloodInput {
+    const NAME: &'static str = "l2-flood-input";
+    type Reason = L2InputDrop;
+    type Common = Common;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+        self.general.common(cx, rx)
+    }
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, common: Common, packet: &mut Packet) -> Result<NodeId, L2InputDrop> {
+        let plain = |addresses: &Addresses| addresses.has_station_source() & !addresses.is_to_link();
+        match (Addresses::of(packet).filter(plain), FloodRequest::from_index(packet.index)) {
+            (Some(addresses), Some(FloodRequest { excluded })) if common.bridged => {
+                self.general.flood(addresses, common, excluded, packet)
+            }
+            _ => Ok(self.id),
+        }
+    }
+}
+
+/// The declaration of `l2-input`.
+pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
+    let published = published.clone();
+    NodeSpec::stage("Checks frames that come into a bridge domain", move |wiring| {
+        L2Input::new(&published, wiring)
+    })
+    .describe(describe)
+}
+
+/// The declaration of `l2-flood-input`.
+pub(crate) fn flood_spec(published: &Arc<Published>) -> NodeSpec {
+    let published = published.clone();
+    NodeSpec::stage("Checks frames that come into a bridge domain to be flooded there", move |wiring| {
+        L2FloodInput { general: L2Input::new(&published, wiring), id: wiring.node("l2-input") }
+    })
+    .describe(describe)
+}
+
+fn describe(record: &TraceRecord, names: &dyn Names) -> String {
+    let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));
+    format!("{} of {bytes} bytes from {rx}, to {}", crate::words::frame(record), names.node(record.next))
+}
+
+pub(crate) fn ways(wiring: &Wiring<'_>) -> Ways {
     Ways {
         forward: wiring.node("l2-fwd"),
         flood: wiring.node("l2-flood"),

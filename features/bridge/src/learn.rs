@@ -149,10 +149,10 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
         if !found.is_settled(common.seen) {
             self.look_closer(tally, common, found, packet)?;
         }
-        if ALL {
-            return onward.all().ok_or(L2LearnDrop::FloodOff);
-        }
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
+        if ALL {
+            return onward.all(to_group).ok_or(L2LearnDrop::FloodOff);
+        }
         let off = if to_group { L2LearnDrop::FloodOff } else { L2LearnDrop::ForwardOff };
         onward.next(to_group, packet).ok_or(off)
     }

@@ -27,7 +27,7 @@ use quiver_tables::mac::{MAC_ENTRIES_MAX, MacWriter};
 
 pub use crate::events::{EVENTS_KEPT, EventLog, Happened, MacEvent};
 pub use crate::forward::L2Forward;
-pub use crate::input::L2Input;
+pub use crate::input::{L2FloodInput, L2Input};
 pub use crate::learn::L2Learn;
 pub use crate::membership::{Join, join};
 pub use crate::startup::startup;
@@ -51,11 +51,12 @@ pub fn register(registry: &mut Registry) {
     let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), Offices::default());
     let table = macs.table();
     registry.graph.node(input::spec(&published));
+    registry.graph.node(input::flood_spec(&published));
     registry.graph.node(learn::spec::<false>(&published, &table, &offices));
     registry.graph.node(learn::spec::<true>(&published, &table, &offices));
     registry.graph.node(forward::spec(&published, &table));
-    registry.graph.node(flood::spec::<false>(&published));
-    registry.graph.node(flood::spec::<true>(&published));
+    registry.graph.node(flood::spec::<false>(&published, &table));
+    registry.graph.node(flood::spec::<true>(&published, &table));
     registry.graph.node(answer::spec(&published));
     registry.graph.node(bvi::input_spec());
     registry.graph.node(bvi::output_spec());
