@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use quiver_bridge::{L2Forward, L2Input, L2Learn};
+use quiver_bridge::{L2FloodInput, L2Forward, L2Input, L2Learn};
 use quiver_control::Registry;
 use quiver_core::stage::LookUp;
 use quiver_core::superblock::{SuperblockSpec, Tail};
@@ -12,8 +12,10 @@ use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
 use quiver_reassembly::SortFragments;
 use quiver_srv6::{
-    Compressed, CompressedCross, CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, Encaps,
-    EncapsL2, Endpoint, Insert, NextCsid, ReplaceCsid, SteerL2, TunnelL2,
+    Compressed, CompressedCross, CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp,
+    DecapsulateToBridge, Encaps, EncapsL2, Endpoint, FromFunction, Gateway, Insert, MapSegment, Masquerade,
+    MobileToSegments4, MobileToSegments6, NextCsid, ReplaceCsid, SegmentsToMobile4, SegmentsToMobile6,
+    SteerL2, ToFunction, TunnelL2, Unmask,
 };
 use quiver_tables::ip::{Ip4, Ip6};
 
@@ -39,6 +41,8 @@ pub fn register(registry: &mut Registry) {
         // l2-input → l2-learn → l2-fwd → NAME-output; and where nothing is learned
         SuperblockSpec::with_look_ups::<(L2Input,), (L2Learn, L2Forward)>(),
         SuperblockSpec::with_look_ups::<(L2Input,), (L2Forward,)>(),
+        // l2-flood-input → l2-flood-learn, to l2-flood
+        SuperblockSpec::with_look_ups::<(L2FloodInput,), (L2Learn<true>,)>(),
         // ethernet-input → ip4-input → ip4-lookup → ip4-rewrite → NAME-output; and from ip4-input on
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip4Input,), Ip4Lookup, Ip4Rewrite>(),
@@ -66,11 +70,36 @@ pub fn register(registry: &mut Registry) {
         local_sid_with_look_up::<DecapsulateLookUp, Ip4Rewrite>(),
         local_sid_with_look_up::<DecapsulateLookUp, Ip6Rewrite>(),
         local_sid::<DecapsulateFrame<false>>(),
+        // to bridge domains: … → ip6-lookup → sr-localsid-dt2u, -dt2m, to l2-input or l2-flood-input
+        local_sid::<DecapsulateToBridge<false>>(),
+        local_sid::<DecapsulateToBridge<true>>(),
         // compressed ones: … → ip6-lookup → sr-next-csid…, sr-replace-csid… → ip6-rewrite → NAME-output
         local_sid_with_look_up::<Compressed<NextCsid>, Ip6Rewrite>(),
         local_sid::<(CompressedCross<NextCsid>, Ip6Rewrite)>(),
         local_sid_with_look_up::<Compressed<ReplaceCsid>, Ip6Rewrite>(),
         local_sid::<(CompressedCross<ReplaceCsid>, Ip6Rewrite)>(),
+        // proxies: … → ip6-lookup → sr-localsid-as, -ad, -am → ip4-rewrite or ip6-rewrite → NAME-output, and back
+        local_sid::<(ToFunction<false>, Ip4Rewrite)>(),
+        local_sid::<(ToFunction<false>, Ip6Rewrite)>(),
+        local_sid::<ToFunction<false>>(),
+        local_sid::<(ToFunction<true>, Ip4Rewrite)>(),
+        local_sid::<(ToFunction<true>, Ip6Rewrite)>(),
+        local_sid::<ToFunction<true>>(),
+        local_sid::<(Masquerade, Ip6Rewrite)>(),
+        SuperblockSpec::with_look_ups::<(EthernetInput, Ip4Input), (FromFunction<Ip4>,)>(),
+        SuperblockSpec::with_look_ups::<(EthernetInput, Ip6Input), (FromFunction<Ip6>,)>(),
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Unmask, Ip6Rewrite>(),
+        // the mobile user plane: … → ip4-lookup → sr-pl-gtp4-d → ip6-rewrite → NAME-output, and its local SIDs
+        SuperblockSpec::with_two_look_ups::<
+            (EthernetInput, Ip4Input),
+            Ip4Lookup,
+            MobileToSegments4,
+            Ip6Rewrite,
+        >(),
+        local_sid_with_look_up::<Gateway<MobileToSegments6>, Ip6Rewrite>(),
+        local_sid_with_look_up::<Gateway<SegmentsToMobile4>, Ip4Rewrite>(),
+        local_sid_with_look_up::<Gateway<SegmentsToMobile6>, Ip6Rewrite>(),
+        local_sid_with_look_up::<Gateway<MapSegment>, Ip6Rewrite>(),
     ] {
         registry.graph.superblock(spec);
     }

@@ -19,7 +19,10 @@ pub use crate::endpoint::{
 };
 pub use crate::headend::{Encaps, EncapsL2, Insert, SteerL2};
 pub use crate::l2_tunnel::TunnelL2;
-pub use crate::proxy::{Masquerade, ToFunction};
+pub use crate::mobile::{
+    Gateway, MapSegment, MobileToSegments4, MobileToSegments6, SegmentsToMobile4, SegmentsToMobile6,
+};
+pub use crate::proxy::{FromFunction, Masquerade, ToFunction, Unmask};
 
 /// Register nodes and commands.
 ///

@@ -1,42 +1,90 @@
-//! The nodes of gateways' local SIDs: each packet is sent on, dies or is complained about, and counts for its SID.
+//! The nodes of gateways' local SIDs: each packet is sent on, dies or is complained about, and counts for its SID. What
+//! is plain is asked for and sent on together with others; the rest is looked at closer, one by one.
 
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::cpu::Variant;
+use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::GroupId;
 
+use super::asking::{self, Asking};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::ways::Ways;
 
 /// What is done at a SID.
-pub(super) trait AtSid: Send + 'static {
+pub(crate) trait AtSid: Send + 'static {
     /// The node.
     const NODE: &'static str;
+    /// Does it look IPv4 destinations up?
+    const FOUR: bool = false;
 
     /// Where packets go.
     fn ways(&self) -> &Ways;
 
-    /// Send a packet on.
+    /// What a plain packet asks for; nothing (and nothing changes) for one that must be looked at closer.
+    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking>;
+
+    /// Send such a packet on by what was found. Nothing when it must be looked at closer: then neither this nor
+    /// [`ask`](Self::ask) has changed it.
+    fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId>;
+
+    /// Send any packet on, step by step.
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
 }
 
 /// The node that does it.
-pub(super) struct Gateway<B>(pub B);
+pub struct Gateway<B>(pub(super) B);
 
-impl<B: AtSid> Stage for Gateway<B> {
+/// Packets that are not plain.
+#[cold]
+#[inline(never)]
+fn closer<B: AtSid>(at: &B, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    let (line, bytes) = (Line(at.ways().lines.line(packet.index)), packet.length());
+    let outcome = at.send(tally, line, packet);
+    at.ways().settle(tally, line.0, outcome, bytes, packet)
+}
+
+impl<B: AtSid> LookUp for Gateway<B> {
     const NAME: &'static str = B::NODE;
     type Reason = LocalSidDrop;
+    type Key = Asking;
+    type Found = GroupId;
     type Common = ();
 
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
+    #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         self.0.ways().lines.prefetch(packet.index);
     }
 
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let ways = self.0.ways();
-        let (line, bytes) = (Line(ways.lines.line(packet.index)), packet.length());
-        let outcome = self.0.send(tally, line, packet);
-        ways.settle(tally, line.0, outcome, bytes, packet)
+    #[inline(always)]
+    fn key(&self, (): (), packet: &mut Packet) -> Asking {
+        self.0.ask(Line(self.0.ways().lines.line(packet.index)), packet).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Asking], found: &mut [GroupId]) {
+        match B::FOUR {
+            true => asking::find::<true>(&self.0.ways().tables, variant, keys, found),
+            false => asking::find::<false>(&self.0.ways().tables, variant, keys, found),
+        }
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        (): (),
+        asking: Asking,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let line = Line(self.0.ways().lines.line(packet.index));
+        let next = if asking.is_nothing() { None } else { self.0.go(line, asking, found, packet) };
+        match next {
+            Some(next) => Ok(next),
+            None => closer(&self.0, tally, packet),
+        }
     }
 }

@@ -8,13 +8,15 @@ use quiver_core::packet::PacketFlags;
 use quiver_core::stage::Tally;
 use quiver_core::{NodeId, Packet};
 use quiver_tables::ip::{Ip4, Ip6, IpFamily, choose};
-use quiver_tables::{CountedLines, IcmpErrorRequest, WorkerHeaderRows};
+use quiver_tables::{CountedLines, GroupId, IcmpErrorRequest, WorkerHeaderRows};
 use quiver_wire::gtpu::message;
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
 use super::args::{IP4_BITS, SESSION_BITS, Session};
 use super::arrival::Arrived;
+use super::asking::Asking;
+use super::g_pdu::GPdu;
 use super::messages::{self, ELEMENTS_BYTES_MAX, TLV_BYTES_MAX};
 use super::onward::Onward;
 use super::recipe::{Filling, Row, SRH_AT};
@@ -68,6 +70,12 @@ impl Came {
         }
     }
 
+    /// The destination, if it came over IPv4.
+    #[inline(always)]
+    fn four(&self) -> Option<u128> {
+        self.is_ip4.then_some(self.destination)
+    }
+
     /// What its sender hears when it has no hops left.
     pub fn time_exceeded(&self) -> IcmpErrorRequest {
         let kind = if self.is_ip4 { icmp4::kind::TIME_EXCEEDED } else { icmp6::kind::TIME_EXCEEDED };
@@ -108,8 +116,67 @@ impl Decapsulation {
         }
     }
 
-    /// Send a GTP-U message on.
+    /// What a user's packet asks for that came with so many hops left, over IPv4 to `four`. Nothing when it must be looked
+    /// at closer.
     #[inline(always)]
+    pub fn ask(&self, row: u32, hops: u8, four: Option<u32>, read: GPdu) -> Option<Asking> {
+        let row = Row(self.rows.get(row));
+        if (row.0.header_len() == 0) | (hops <= 1) {
+            return None;
+        }
+        let sid = sid(row, four.map(u128::from), read.session);
+        let (address, table, at) = (row.first(sid), row.table(), read.at as u32);
+        Some(Asking { address, session: read.session, table, at })
+    }
+
+    /// Send such a packet on, from a UDP port, by what was found. Nothing (and nothing changes) when it must be looked
+    /// at closer.
+    #[inline(always)]
+    pub fn go(
+        &self,
+        row: u32,
+        (came, port): (Came, u16),
+        asking: Asking,
+        group: GroupId,
+        packet: &mut Packet,
+    ) -> Option<NodeId> {
+        let row = Row(self.rows.get(row));
+        let at = asking.at as usize;
+        let payload = packet.bytes().get(at..)?;
+        let (count, total) = (row.0.header_len(), row.0.header_len() + payload.len());
+        let protocol = row.protocol(payload)?;
+        let hash = hash(protocol, payload).unwrap_or(asking.session as u32);
+        let filling = Filling {
+            sid: sid(row, came.four(), asking.session),
+            source: row.source(came.source, port),
+            destination: came.destination,
+            class: came.class,
+            flow_label: flow_label(hash),
+            hops: came.hops,
+            protocol,
+            payload_length: u16::try_from(total - Ip6Header::LEN).ok()?,
+        };
+        if !self.onward.fits_plainly(&self.ways, group, total) || !packet.pull(at) {
+            return None;
+        }
+        let is_put = match row.0.few_blocks() {
+            Some(blocks) => packet.push_blocks(blocks, count),
+            None => packet.push_blocks(row.0.blocks(), count),
+        };
+        if !is_put {
+            // What was in front lies there still.
+            let _ = packet.push(at);
+            return None;
+        }
+        row.fill(packet.bytes_mut(), &filling);
+        row.0.count(total);
+        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
+        packet.l2_bytes = 0;
+        packet.hash = hash;
+        Some(self.ways.six(group, packet))
+    }
+
+    /// Send a GTP-U message on.
     pub fn send(
         &self,
         tally: Tally<'_>,
@@ -129,15 +196,10 @@ impl Decapsulation {
             return self.send_message(tally, row, came, arrived, packet);
         }
         let session = session_of(arrived);
-        let sid = sid(row, came, session);
+        let sid = sid(row, came.four(), session.bits());
         let payload = packet.bytes().get(arrived.at..).unwrap_or_default();
         let protocol = row.protocol(payload).ok_or(LocalSidDrop::InnerWrong)?;
-        let hash = match protocol {
-            IpProtocol::IPV4 => Ip4::flow_hash(payload),
-            IpProtocol::IPV6 => Ip6::flow_hash(payload),
-            _ => None,
-        };
-        let hash = hash.unwrap_or(session.teid);
+        let hash = hash(protocol, payload).unwrap_or(session.teid);
         let group = self.ways.tables.ip6.table(row.table()).lookup(row.first(sid));
         let (length, count) = (packet.length() - arrived.at, row.0.header_len());
         let payload_length = count - Ip6Header::LEN + length;
@@ -196,7 +258,8 @@ impl Decapsulation {
         }
         let tag = messages::tag_of(said.message_type).ok_or(LocalSidDrop::Message)?;
         let row = Row(self.rows.get(row.message()));
-        let sid = sid(row, came, messages::arguments(said.message_type, session_of(arrived), said.sequence));
+        let arguments = messages::arguments(said.message_type, session_of(arrived), said.sequence);
+        let sid = sid(row, came.four(), arguments.bits());
         let mut header = [0; MESSAGE_BYTES_MAX];
         let count = row.0.header_len();
         let elements = packet.bytes().get(arrived.at..arrived.at + said.payload_len);
@@ -227,13 +290,23 @@ impl Decapsulation {
     }
 }
 
-/// The SID of a session.
+/// The SID of a session, behind the destination of what came over IPv4.
 #[inline(always)]
-fn sid(row: Row<'_>, came: &Came, session: Session) -> u128 {
-    let value = u128::from(session.bits());
-    match came.is_ip4 {
-        true => row.sid(came.destination << SESSION_BITS | value, IP4_BITS + SESSION_BITS),
-        false => row.sid(value, SESSION_BITS),
+fn sid(row: Row<'_>, four: Option<u128>, session: u64) -> u128 {
+    let session = u128::from(session);
+    match four {
+        Some(destination) => row.sid(destination << SESSION_BITS | session, IP4_BITS + SESSION_BITS),
+        None => row.sid(session, SESSION_BITS),
+    }
+}
+
+/// The flow of what a user has sent; a frame's is not looked for.
+#[inline(always)]
+fn hash(protocol: IpProtocol, payload: &[u8]) -> Option<u32> {
+    match protocol {
+        IpProtocol::IPV4 => Ip4::flow_hash(payload),
+        IpProtocol::IPV6 => Ip6::flow_hash(payload),
+        _ => None,
     }
 }
 

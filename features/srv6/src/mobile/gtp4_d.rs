@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+use quiver_core::cpu::Variant;
 use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::{CountedLines, ReassemblyRequest, WorkerHeaderRows};
+use quiver_tables::{CountedLines, GroupId, ReassemblyRequest, WorkerHeaderRows};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
-use super::arrival;
+use super::asking::{self, Asking};
 use super::decapsulate::{Came, Decapsulation};
+use super::{arrival, g_pdu};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-pl-gtp4-d";
+/// Where the addresses of an IPv4 header begin.
+const ADDRESSES_AT: usize = 12;
 
 /// `sr-pl-gtp4-d`, a packet's part of it. The gateway's row is in [`Packet::index`].
 pub struct MobileToSegments4 {
@@ -52,18 +57,37 @@ impl MobileToSegments4 {
     }
 }
 
-impl Stage for MobileToSegments4 {
-    const NAME: &'static str = NODE;
-    type Reason = LocalSidDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn ahead(&self, packet: &Packet) {
-        self.decapsulation.rows.prefetch(packet.index);
+impl MobileToSegments4 {
+    /// What a plain packet asks for.
+    #[inline(always)]
+    fn ask(&self, packet: &Packet) -> Option<Asking> {
+        let bytes = packet.bytes();
+        let header = Ip4Header::overlay(bytes)?;
+        let plain = header.is_version_4_without_options()
+            & !header.is_fragment()
+            & (header.protocol() == IpProtocol::UDP)
+            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+        if !plain {
+            return None;
+        }
+        let is_checked = packet.has(PacketFlags::L4_CHECKSUM_GOOD);
+        let read = g_pdu::read(bytes, ADDRESSES_AT, Ip4Header::LEN, is_checked)?;
+        self.decapsulation.ask(packet.index, header.ttl(), Some(header.destination_bits()), read)
     }
 
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    /// Send it on.
+    #[inline(always)]
+    fn go(&self, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        let bytes = packet.bytes();
+        let came = Came::by_ip4(Ip4Header::overlay(bytes)?);
+        let port = g_pdu::source_port(bytes, Ip4Header::LEN);
+        self.decapsulation.go(packet.index, (came, port), asking, found, packet)
+    }
+
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         match self.send(tally, packet) {
             Ok(next) => Ok(next),
             Err(Bad::Drop(why)) => Err(why),
@@ -76,10 +100,51 @@ impl Stage for MobileToSegments4 {
     }
 }
 
+impl LookUp for MobileToSegments4 {
+    const NAME: &'static str = NODE;
+    type Reason = LocalSidDrop;
+    type Key = Asking;
+    type Found = GroupId;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        self.decapsulation.rows.prefetch(packet.index);
+    }
+
+    #[inline(always)]
+    fn key(&self, (): (), packet: &mut Packet) -> Asking {
+        self.ask(packet).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, (): (), keys: &[Asking], found: &mut [GroupId]) {
+        asking::find::<false>(&self.decapsulation.ways.tables, variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        (): (),
+        asking: Asking,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let next = if asking.is_nothing() { None } else { self.go(asking, found, packet) };
+        match next {
+            Some(next) => Ok(next),
+            None => self.closer(tally, packet),
+        }
+    }
+}
+
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerHeaderRows>]>) -> NodeSpec {
     let (lines, rows) = (lines.clone(), rows.clone());
-    NodeSpec::stage("H.M.GTP4.D: GTP-U over IPv4 to SRv6", move |wiring| {
+    NodeSpec::look_up("H.M.GTP4.D: GTP-U over IPv4 to SRv6", move |wiring| {
         MobileToSegments4::new(wiring, &lines, &rows)
     })
     .describe(crate::endpoint::words::record)

@@ -1,23 +1,28 @@
 //! End.M.GTP4.E (RFC 9433 §6.6): SRv6 to a local SID goes on as GTP-U over IPv4. The SID says to whom and in which
 //! tunnel, the source address says from whom.
 
-use std::cell::Cell;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use quiver_control::{Args, Refusal};
 use quiver_core::node::NodeSpec;
+use quiver_core::packet::PacketFlags;
 use quiver_core::stage::Tally;
-use quiver_core::{Engine, NodeId, Packet};
-use quiver_tables::CountedLines;
+use quiver_core::{Engine, NodeId, Packet, WorkerId};
 use quiver_tables::counted_lines::CountedLine;
 use quiver_tables::fib::Family;
+use quiver_tables::ip::{Ip4, choose};
+use quiver_tables::{CountedLines, GroupId};
+use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::Direction;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
 
 use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
+use super::asking::Asking;
 use super::at_sid::{AtSid, Gateway};
 use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
+use super::g_pdu;
 use crate::endpoint::closer::Upper;
 use crate::endpoint::inside::inside_if_plain;
 use crate::endpoint::line::Line;
@@ -82,13 +87,44 @@ impl Behavior for EndMGtp4E {
     }
 }
 
+/// What tells fragments of different packets apart (RFC 6864 §4.2): one number for each worker, whether the node runs
+/// by itself or in a superblock. Workers begin far apart.
+#[derive(Clone)]
+struct Identification(Arc<[OfWorker]>, usize);
+
+/// Lines of their own.
+#[derive(Default)]
+#[repr(align(64))]
+struct OfWorker(AtomicU16);
+
+impl Identification {
+    /// For all workers.
+    fn new(workers: usize) -> Identification {
+        let first = |worker: usize| OfWorker(AtomicU16::new((worker as u16).wrapping_mul(0x1000)));
+        Identification((0..workers.max(1)).map(first).collect(), 0)
+    }
+
+    /// As a worker has it.
+    fn of(&self, worker: WorkerId) -> Identification {
+        Identification(self.0.clone(), worker.index() % self.0.len())
+    }
+
+    /// The next one; only the worker whose it is may ask.
+    #[inline(always)]
+    fn next(&self) -> u16 {
+        let Some(OfWorker(own)) = self.0.get(self.1) else { return 0 };
+        let identification = own.load(Ordering::Relaxed);
+        own.store(identification.wrapping_add(1), Ordering::Relaxed);
+        identification
+    }
+}
+
 /// `sr-localsid-gtp4-e`, a packet's part of it.
 pub struct SegmentsToMobile4 {
     ways: Ways,
     /// Where GTP-U becomes SRv6 again.
     gateway: NodeId,
-    /// What tells fragments of different packets apart (RFC 6864 §4.2).
-    identification: Cell<u16>,
+    identification: Identification,
 }
 
 /// What the addresses of a packet for a SID say.
@@ -126,7 +162,61 @@ impl Told {
     }
 }
 
+/// What is written in front of a user's packet.
+struct Front {
+    class: u8,
+    hops: u8,
+    source: u32,
+    destination: u32,
+    udp: u64,
+    gtpu: g_pdu::GtpuWords,
+}
+
+impl Front {
+    /// Its shorter form, which has no container.
+    const BYTES_MIN: usize = Ip4Header::LEN + 16;
+
+    /// How many bytes it has.
+    #[inline(always)]
+    fn len(&self) -> usize {
+        Ip4Header::LEN + 8 + self.gtpu.len()
+    }
+
+    /// Write it to the first bytes of a packet, word by word: a wide load of a header that was put together elsewhere
+    /// would wait for its stores. The identification is yet to come.
+    #[inline(always)]
+    fn write(&self, packet: &mut [u8]) {
+        let length = packet.len() as u64 & 0xffff;
+        let first = 0x45 << 56 | u64::from(self.class) << 48 | length << 32;
+        let second = u64::from(self.hops) << 56 | u64::from(IpProtocol::UDP.0) << 48 | u64::from(self.source);
+        let sum = Sum::new().quad(first).quad(second).quad(self.destination.into());
+        let second = second | u64::from(sum.checksum()) << 32;
+        if let Some(place) = packet.first_chunk_mut::<{ Front::BYTES_MIN }>() {
+            place[..8].copy_from_slice(&first.to_be_bytes());
+            place[8..16].copy_from_slice(&second.to_be_bytes());
+            place[16..20].copy_from_slice(&self.destination.to_be_bytes());
+            place[20..28].copy_from_slice(&self.udp.to_be_bytes());
+            place[28..].copy_from_slice(&self.gtpu.first.to_be_bytes());
+        }
+        let container = packet.get_mut(Front::BYTES_MIN..).and_then(|rest| rest.first_chunk_mut::<8>());
+        if let (Some(word), Some(place)) = (self.gtpu.container, container) {
+            *place = word.to_be_bytes();
+        }
+    }
+}
+
 impl SegmentsToMobile4 {
+    /// A packet that stays in the router has taken a hop all the same.
+    #[inline(always)]
+    fn on(&self, next: NodeId, packet: &mut Packet) -> NodeId {
+        if next == self.gateway
+            && let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut())
+        {
+            checksum::decrement_ttl(header);
+        }
+        next
+    }
+
     /// Put IPv4, UDP and GTP-U in front. UDP has no checksum: over IPv4 it needs none (RFC 768).
     #[inline(always)]
     fn put(
@@ -143,10 +233,8 @@ impl SegmentsToMobile4 {
         let (source, destination) = (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
         let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
         let mut header = header.ok_or(LocalSidDrop::TooLong)?;
-        let identification = self.identification.get();
-        self.identification.set(identification.wrapping_add(1));
         header.traffic_class = class;
-        header.set_identification(identification);
+        header.set_identification(self.identification.next());
         header.set_checksum(checksum::header_checksum(&header));
         header.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
         let count = all.len() - at;
@@ -157,8 +245,64 @@ impl SegmentsToMobile4 {
 impl AtSid for SegmentsToMobile4 {
     const NODE: &'static str = NODE;
 
+    const FOUR: bool = true;
+
     fn ways(&self) -> &Ways {
         &self.ways
+    }
+
+    /// The packet is changed at once: hardly anything depends on where it goes.
+    #[inline(always)]
+    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+        let inside = inside_if_plain(packet);
+        let bytes = packet.bytes();
+        let header = Ip6Header::overlay(bytes)?;
+        let plain = (inside.at != 0)
+            & encapsulate::is_payload(inside.protocol)
+            & (header.hop_limit() > 1)
+            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+        if !plain {
+            return None;
+        }
+        let told = Told::of(line.0, header)?;
+        let (length, payload) = (bytes.len(), bytes.len().checked_sub(inside.at)?);
+        let session = told.session.bits();
+        let direction = super::direction_of((line.0.word(0) >> 16) as u8);
+        let gtpu = g_pdu::GtpuWords::new(session, direction, payload);
+        let front = Front {
+            class: header.traffic_class(),
+            hops: header.hop_limit(),
+            source: told.source,
+            destination: told.destination,
+            udp: g_pdu::udp(told.source_port, gtpu.len() + payload),
+            gtpu,
+        };
+        if payload + front.len() > usize::from(u16::MAX) || !packet.pull(inside.at) {
+            return None;
+        }
+        if !packet.push(front.len()) {
+            // What was in front lies there still.
+            let _ = packet.push(inside.at);
+            return None;
+        }
+        front.write(packet.bytes_mut());
+        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
+        packet.l2_bytes = 0;
+        packet.hash = 0;
+        self.ways.good(line.0, length);
+        let (address, table) = (told.destination.into(), (line.0.word(0) >> 32) as u32);
+        Some(Asking { address, session, table, at: inside.at as u32 })
+    }
+
+    #[inline(always)]
+    fn go(&self, _: Line<'_>, _: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        if let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) {
+            let identification = self.identification.next();
+            header.set_identification(identification);
+            header.set_checksum(checksum::update16(header.checksum(), 0, identification));
+        }
+        let next = choose::<Ip4>(&self.ways.tables.groups, found, packet);
+        Some(self.on(next, packet))
     }
 
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
@@ -191,25 +335,18 @@ impl AtSid for SegmentsToMobile4 {
         self.put(&told, &out, header.traffic_class(), header.hop_limit(), packet)?;
         self.ways.good(line.0, bytes);
         let next = self.ways.look_up4((line.0.word(0) >> 32) as u32, packet);
-        if next == self.gateway
-            && let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut())
-        {
-            // It stays in the router, and has taken a hop all the same.
-            checksum::decrement_ttl(header);
-        }
-        Ok(next)
+        Ok(self.on(next, packet))
     }
 }
 
 /// The declaration of the node.
-pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
-    let lines = lines.clone();
-    NodeSpec::stage("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| {
+pub(super) fn spec(lines: &Arc<CountedLines>, workers: usize) -> NodeSpec {
+    let (lines, identification) = (lines.clone(), Identification::new(workers));
+    NodeSpec::look_up("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| {
         Gateway(SegmentsToMobile4 {
             ways: Ways::new(wiring, &lines),
             gateway: wiring.node(super::gtp4_d::NODE),
-            // Workers begin far apart: each has identifications of its own for a while.
-            identification: Cell::new((wiring.worker.index() as u16).wrapping_mul(0x1000)),
+            identification: identification.of(wiring.worker),
         })
     })
     .describe(crate::endpoint::words::record)

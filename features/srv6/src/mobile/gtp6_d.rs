@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::node::NodeSpec;
+use quiver_core::packet::PacketFlags;
 use quiver_core::stage::Tally;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
-use quiver_tables::{CountedLines, WorkerHeaderRows};
+use quiver_tables::{CountedLines, GroupId, WorkerHeaderRows};
 use quiver_wire::checksum::Sum;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::args::SESSION_PREFIX_MAX;
-use super::arrival;
+use super::asking::Asking;
 use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::{Came, Decapsulation};
 use super::held_rows::{self, HeldRows};
 use super::prefix_of;
 use super::recipe::{self, Payload, Recipe, SEGMENTS_MAX, Source};
+use super::{arrival, g_pdu};
 use crate::endpoint::closer::Upper;
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
@@ -29,6 +31,8 @@ use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-gtp6-d";
+/// Where the addresses of an IPv6 header begin.
+const ADDRESSES_AT: usize = 8;
 
 /// The control side.
 #[derive(Debug)]
@@ -90,6 +94,31 @@ impl AtSid for MobileToSegments6 {
         &self.decapsulation.ways
     }
 
+    #[inline(always)]
+    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+        let bytes = packet.bytes();
+        let header = Ip6Header::overlay(bytes)?;
+        let plain = (header.next_header() == IpProtocol::UDP)
+            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+        if !plain {
+            return None;
+        }
+        let is_checked = packet.has(PacketFlags::L4_CHECKSUM_GOOD);
+        let read = g_pdu::read(bytes, ADDRESSES_AT, Ip6Header::LEN, is_checked)?;
+        self.decapsulation.ask(line.0.word(0) as u32, header.hop_limit(), None, read)
+    }
+
+    #[inline(always)]
+    fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        let bytes = packet.bytes();
+        let came = Came::by_ip6(Ip6Header::overlay(bytes)?);
+        let (length, port) = (bytes.len(), g_pdu::source_port(bytes, Ip6Header::LEN));
+        let row = line.0.word(0) as u32;
+        let next = self.decapsulation.go(row, (came, port), asking, found, packet)?;
+        self.decapsulation.ways.good(line.0, length);
+        Some(next)
+    }
+
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
@@ -113,7 +142,7 @@ impl AtSid for MobileToSegments6 {
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerHeaderRows>]>) -> NodeSpec {
     let (lines, rows) = (lines.clone(), rows.clone());
-    NodeSpec::stage("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| {
+    NodeSpec::look_up("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| {
         Gateway(MobileToSegments6 { decapsulation: Decapsulation::new(wiring, &lines, &rows) })
     })
     .describe(crate::endpoint::words::record)

@@ -16,19 +16,21 @@ use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::Direction;
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::ip6::{MTU_MIN, address};
-use quiver_wire::srh::{ROUTING_TYPE, SrhHeader, segment};
+use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use super::args::{self, SESSION_BITS, SESSION_PREFIX_MAX, Session};
+use super::asking::Asking;
 use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::Came;
 use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
 use super::onward::Onward;
-use super::sums;
+use super::{g_pdu, sums};
 use crate::endpoint::closer::{Spot, Upper, left_behind, not_segments, routing_headers};
 use crate::endpoint::line::Line;
 use crate::endpoint::oam;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
+use crate::endpoint::segments::is_plain_segment;
 use crate::endpoint::tables_held::TablesHeld;
 use crate::endpoint::ways::Ways;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
@@ -87,6 +89,59 @@ impl Behavior for EndMGtp6E {
 pub struct SegmentsToMobile6 {
     ways: Ways,
     onward: Onward,
+}
+
+/// What is written in front of a user's packet.
+struct Front {
+    /// Version, traffic class and flow label.
+    first: u32,
+    hops: u8,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    udp: u64,
+    gtpu: g_pdu::GtpuWords,
+}
+
+impl Front {
+    /// Its shorter form, which has no container.
+    const BYTES_MIN: usize = Ip6Header::LEN + 16;
+
+    /// How many bytes it has.
+    #[inline(always)]
+    fn len(&self) -> usize {
+        Ip6Header::LEN + 8 + self.gtpu.len()
+    }
+
+    /// Fill in the checksum of UDP over a payload.
+    #[inline(always)]
+    fn sum(&mut self, payload: &[u8]) {
+        let length = (self.len() - Ip6Header::LEN + payload.len()) as u32;
+        let sum = Sum::pseudo6(self.source, self.destination, IpProtocol::UDP, length)
+            .quad(self.udp)
+            .quad(self.gtpu.first)
+            .quad(self.gtpu.container.unwrap_or(0))
+            .bytes(payload);
+        self.udp |= u64::from(sum.udp_checksum());
+    }
+
+    /// Write it to the first bytes of a packet, word by word: a wide load of a header that was put together elsewhere
+    /// would wait for its stores.
+    #[inline(always)]
+    fn write(&self, packet: &mut [u8]) {
+        let length = packet.len().saturating_sub(Ip6Header::LEN) as u64 & 0xffff;
+        let rest = length << 16 | u64::from(IpProtocol::UDP.0) << 8 | u64::from(self.hops);
+        if let Some(place) = packet.first_chunk_mut::<{ Front::BYTES_MIN }>() {
+            place[..8].copy_from_slice(&(u64::from(self.first) << 32 | rest).to_be_bytes());
+            place[8..24].copy_from_slice(&self.source.octets());
+            place[24..40].copy_from_slice(&self.destination.octets());
+            place[40..48].copy_from_slice(&self.udp.to_be_bytes());
+            place[48..].copy_from_slice(&self.gtpu.first.to_be_bytes());
+        }
+        let container = packet.get_mut(Front::BYTES_MIN..).and_then(|rest| rest.first_chunk_mut::<8>());
+        if let (Some(word), Some(place)) = (self.gtpu.container, container) {
+            *place = word.to_be_bytes();
+        }
+    }
 }
 
 /// What is behind a packet's headers, and the one segment that is left.
@@ -171,11 +226,80 @@ fn put(
     if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
 }
 
+/// The source of what a packet becomes.
+#[inline(always)]
+fn source_of(line: Line<'_>, flags: u8, header: &Ip6Header) -> Ipv6Addr {
+    match flags & SOURCE_FIXED {
+        0 => header.source(),
+        _ => Ipv6Addr::from_bits(u128::from(line.0.word(1)) << 64 | u128::from(line.0.word(2))),
+    }
+}
+
 impl AtSid for SegmentsToMobile6 {
     const NODE: &'static str = NODE;
 
     fn ways(&self) -> &Ways {
         &self.ways
+    }
+
+    #[inline(always)]
+    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+        let (header, behind) = Ip6Header::split(packet.bytes())?;
+        let srh = SrhHeader::overlay(behind)?;
+        let plain = (header.next_header() == IpProtocol::ROUTING)
+            & (header.hop_limit() > 1)
+            & srh.leads_on()
+            & (srh.segments_left() == 1)
+            & (srh.flags() & FLAG_OAM == 0)
+            & (srh.len_bytes() <= behind.len())
+            & encapsulate::is_payload(srh.next_header())
+            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+        let address = segment(behind, 0)?.to_bits();
+        if !(plain & is_plain_segment(address)) {
+            return None;
+        }
+        let [length, _] = (line.0.word(0) as u16).to_le_bytes();
+        let session = args::read(header.destination_bits(), length, SESSION_BITS);
+        let (table, at) = ((line.0.word(0) >> 32) as u32, (Ip6Header::LEN + srh.len_bytes()) as u32);
+        Some(Asking { address, session, table, at })
+    }
+
+    #[inline(always)]
+    fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        let [_, flags] = (line.0.word(0) as u16).to_le_bytes();
+        let (bytes, at) = (packet.bytes(), asking.at as usize);
+        let (header, payload) = (Ip6Header::overlay(bytes)?, bytes.get(at..)?);
+        let (length, behind) = (bytes.len(), payload.len());
+        let gtpu = g_pdu::GtpuWords::new(asking.session, super::direction_of(flags & UPLINK), behind);
+        let mut front = Front {
+            first: bytes.first_chunk().map_or(0, |first| u32::from_be_bytes(*first)),
+            hops: header.hop_limit(),
+            source: source_of(line, flags, header),
+            destination: Ipv6Addr::from_bits(asking.address),
+            udp: g_pdu::udp(source_port(0, header.flow_label()), gtpu.len() + behind),
+            gtpu,
+        };
+        let total = front.len() + behind;
+        if total > usize::from(u16::MAX) || !self.onward.fits_plainly(&self.ways, found, total) {
+            return None;
+        }
+        if flags & ZERO_CHECKSUM == 0 {
+            front.sum(payload);
+        }
+        if !packet.pull(at) {
+            return None;
+        }
+        if !packet.push(front.len()) {
+            // What was in front lies there still.
+            let _ = packet.push(at);
+            return None;
+        }
+        front.write(packet.bytes_mut());
+        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
+        packet.l2_bytes = 0;
+        packet.hash = 0;
+        self.ways.good(line.0, length);
+        Some(self.ways.six(found, packet))
     }
 
     fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
@@ -218,10 +342,7 @@ impl AtSid for SegmentsToMobile6 {
             encapsulate::expose(packet, upper.at, added)?;
             (out, fits)
         };
-        let source = match flags & SOURCE_FIXED {
-            0 => header.source(),
-            _ => Ipv6Addr::from_bits(u128::from(line.0.word(1)) << 64 | u128::from(line.0.word(2))),
-        };
+        let source = source_of(line, flags, &header);
         let hops = if fits { header.hop_limit() } else { header.hop_limit() - 1 };
         let mut outer = Ip6Header::new(source, destination, IpProtocol::UDP, hops, 0);
         outer.set_class_and_flow(header.traffic_class(), header.flow_label());
@@ -234,7 +355,7 @@ impl AtSid for SegmentsToMobile6 {
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
-    NodeSpec::stage("End.M.GTP6.E: SRv6 to GTP-U over IPv6", move |wiring| {
+    NodeSpec::look_up("End.M.GTP6.E: SRv6 to GTP-U over IPv6", move |wiring| {
         Gateway(SegmentsToMobile6::new(wiring, &lines))
     })
     .describe(crate::endpoint::words::record)

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
-use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
-use quiver_tables::CountedLines;
+use quiver_core::stage::Tally;
+use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::prefix::Ip6Prefix;
+use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header};
 
+use super::asking::Asking;
+use super::at_sid::{AtSid, Gateway};
 use super::prefix_of;
+use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::tables_held::TablesHeld;
 use crate::endpoint::ways::Ways;
@@ -59,42 +62,47 @@ pub struct MapSegment {
     ways: Ways,
 }
 
-impl Stage for MapSegment {
-    const NAME: &'static str = NODE;
-    type Reason = LocalSidDrop;
-    type Common = ();
+impl AtSid for MapSegment {
+    const NODE: &'static str = NODE;
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+    fn ways(&self) -> &Ways {
+        &self.ways
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.ways.lines.line(packet.index), packet.length());
-        let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(LocalSidDrop::Truncated)?;
-        if header.hop_limit() <= 1 {
-            let told = Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
-            return self.ways.settle(tally, line, told, bytes, packet);
-        }
-        let to = u128::from(line.word(0)) << 64 | u128::from(line.word(1));
-        let parts = line.word(2);
+    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+        let bytes = packet.length();
+        let header = Ip6Header::overlay_mut(packet.bytes_mut()).filter(|header| header.hop_limit() > 1)?;
+        let to = u128::from(line.0.word(0)) << 64 | u128::from(line.0.word(1));
+        let parts = line.0.word(2);
         let kept = u128::MAX.checked_shr((parts & 0xff) as u32).unwrap_or(0);
-        let mapped = to | header.destination_bits() & kept;
-        header.set_destination(Ipv6Addr::from_bits(mapped));
+        let address = to | header.destination_bits() & kept;
+        header.set_destination(Ipv6Addr::from_bits(address));
         packet.hash = 0;
-        self.ways.good(line, bytes);
-        let group = self.ways.tables.ip6.table((parts >> 8) as u32).lookup(mapped);
-        Ok(self.ways.six(group, packet))
+        self.ways.good(line.0, bytes);
+        Some(Asking { address, session: 0, table: (parts >> 8) as u32, at: Ip6Header::LEN as u32 })
+    }
+
+    #[inline(always)]
+    fn go(&self, _: Line<'_>, _: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        Some(self.ways.six(found, packet))
+    }
+
+    fn send(&self, _: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        if packet.segment_length() < Ip6Header::LEN {
+            return Err(LocalSidDrop::Truncated.into());
+        }
+        let told = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
+        let Asking { address, table, .. } = self.ask(line, packet).ok_or(told)?;
+        Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(address), packet))
     }
 }
 
 /// The declaration of the node.
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
-    NodeSpec::stage("End.MAP: to the SID that a SID stands for", move |wiring| MapSegment {
-        ways: Ways::new(wiring, &lines),
+    NodeSpec::look_up("End.MAP: to the SID that a SID stands for", move |wiring| {
+        Gateway(MapSegment { ways: Ways::new(wiring, &lines) })
     })
     .describe(crate::endpoint::words::record)
 }

@@ -3,10 +3,12 @@
 
 mod args;
 mod arrival;
+mod asking;
 mod at_sid;
 mod decapsulate;
 mod echo;
 mod encapsulate;
+mod g_pdu;
 mod gateways;
 mod gtp4_d;
 mod gtp4_e;
@@ -29,6 +31,13 @@ use quiver_wire::gtpu::Direction;
 use crate::local_sids::{Kind, Place};
 use held_rows::GatewayRows;
 
+pub use at_sid::Gateway;
+pub use gtp4_d::MobileToSegments4;
+pub use gtp4_e::SegmentsToMobile4;
+pub use gtp6_d::MobileToSegments6;
+pub use gtp6_e::SegmentsToMobile6;
+pub use map::MapSegment;
+
 pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, shown};
 
 /// The nodes that routes to these local SIDs lead to.
@@ -44,7 +53,7 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     let graph = &mut registry.graph;
     graph.node(gtp4_d::spec(lines, &workers));
     graph.node(gtp6_d::spec(lines, &workers));
-    graph.node(gtp4_e::spec(lines));
+    graph.node(gtp4_e::spec(lines, workers.len()));
     graph.node(gtp6_e::spec(lines));
     graph.node(map::spec(lines));
     registry.running_config(order::ROUTES, gateways::write_config);

@@ -4,6 +4,7 @@ use quiver_core::node::Wiring;
 use quiver_core::stage::Tally;
 use quiver_core::{NodeId, Packet};
 use quiver_tables::GroupId;
+use quiver_wire::ip6::MTU_MIN;
 
 use super::decapsulate::Came;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
@@ -15,6 +16,21 @@ pub(super) struct Onward([NodeId; 3]);
 impl Onward {
     pub fn new(wiring: &Wiring<'_>) -> Onward {
         Onward(["ip6-rewrite", "ip6-confirm-neighbor", "ip6-discover-neighbor"].map(|name| wiring.node(name)))
+    }
+
+    /// Do `length` bytes surely fit? Every link carries as many as they are, or there is one way, which does.
+    #[inline(always)]
+    pub fn fits_plainly(&self, ways: &Ways, group: GroupId, length: usize) -> bool {
+        length <= MTU_MIN || self.fits_one_way(ways, group, length)
+    }
+
+    #[inline(always)]
+    fn fits_one_way(&self, ways: &Ways, group: GroupId, length: usize) -> bool {
+        let [rewrite, ..] = self.0;
+        let word = ways.tables.groups.word(group);
+        let hop = word.hop();
+        let mtu_bytes = usize::from(ways.tables.adjacencies.get(hop.index).mtu_bytes);
+        word.is_single() & (hop.next == rewrite) & (length <= mtu_bytes)
     }
 
     /// Will `length` bytes fit where a flow of the group leaves? If not, the packet's sender is told, or the new

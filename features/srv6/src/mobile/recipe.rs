@@ -19,8 +19,6 @@ pub(super) const SRH_AT: usize = Ip6Header::LEN;
 const DESTINATION_AT: usize = 24;
 /// The source of an IPv6 header.
 const SOURCE_AT: usize = 8;
-/// Where the fixed header names what follows.
-const NEXT_HEADER_AT: usize = 6;
 /// In place of a length: the source stands in the header, or is the packet's own.
 const SOURCE_FIXED: u8 = 0xff;
 const SOURCE_AS_CAME: u8 = 0xfe;
@@ -261,8 +259,24 @@ impl Row<'_> {
     #[inline(always)]
     pub fn fill(self, bytes: &mut [u8], filling: &Filling) {
         let [_, sid_at, ..] = self.parts();
-        let named_at = if self.has(HAS_SRH) { SRH_AT } else { NEXT_HEADER_AT };
-        if let Some(named) = bytes.get_mut(named_at) {
+        let next = if self.has(HAS_SRH) { IpProtocol::ROUTING } else { filling.protocol };
+        if let Some(header) = bytes.first_chunk_mut::<{ Ip6Header::LEN }>() {
+            let fields = 6 << 60
+                | u64::from(filling.class) << 52
+                | u64::from(filling.flow_label & 0xf_ffff) << 32
+                | u64::from(filling.payload_length) << 16
+                | u64::from(next.0) << 8
+                | u64::from(filling.hops);
+            header[..SOURCE_AT].copy_from_slice(&fields.to_be_bytes());
+            header[SOURCE_AT..DESTINATION_AT].copy_from_slice(&filling.source.to_be_bytes());
+            if self.has(SID_IS_FIRST) {
+                header[DESTINATION_AT..].copy_from_slice(&filling.sid.to_be_bytes());
+            }
+        }
+        if !self.has(HAS_SRH) {
+            return;
+        }
+        if let Some(named) = bytes.get_mut(SRH_AT) {
             *named = filling.protocol.0;
         }
         let mut put = |at: usize, address: u128| {
@@ -274,15 +288,6 @@ impl Row<'_> {
         put(sid_at.into(), filling.sid);
         if usize::from(sid_at) == SRH_AT + segment_offset(1) {
             put(SRH_AT + segment_offset(0), filling.destination);
-        }
-        if self.has(SID_IS_FIRST) {
-            put(DESTINATION_AT, filling.sid);
-        }
-        put(SOURCE_AT, filling.source);
-        if let Some(header) = Ip6Header::overlay_mut(bytes) {
-            header.set_class_and_flow(filling.class, filling.flow_label);
-            header.set_payload_length(filling.payload_length);
-            header.set_hop_limit(filling.hops);
         }
     }
 }

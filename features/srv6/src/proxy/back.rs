@@ -35,7 +35,7 @@ pub(super) struct Back {
 
 /// What comes back by an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Coming {
+pub enum Coming {
     /// IPv4 packets.
     Ip4 = 0,
     /// IPv6 packets.

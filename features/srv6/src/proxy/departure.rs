@@ -1,8 +1,10 @@
 //! How a packet leaves with its headers in front again: straight by the adjacency that leads to the next segment, or by
 //! the node that the FIB names.
 
+use std::cell::{Ref, RefCell};
 use std::sync::Arc;
 
+use quiver_core::epoch::Pass;
 use quiver_core::node::Wiring;
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
@@ -24,8 +26,8 @@ pub(super) struct Departure {
     backs: Backs,
     coming: Coming,
     pub tables: Arc<IpTables>,
-    /// Those of the return interface whose packets are in hands.
-    front: Box<Front>,
+    /// The headers of the return interface whose packets are in hands.
+    front: RefCell<Box<Front>>,
     rewrite: NodeId,
     drop: NodeId,
     /// Nodes that send a packet to a neighbour, and count a hop of those that are not the router's own.
@@ -36,8 +38,7 @@ pub(super) struct Departure {
 
 /// What holds for all packets that come back by an interface.
 #[derive(Clone, Copy)]
-pub(super) struct Ready<'p> {
-    pub back: &'p Back,
+pub struct Ready {
     /// The way to the next segment; why there are no headers otherwise.
     group: Result<GroupId, ProxyDrop>,
 }
@@ -51,7 +52,7 @@ impl Departure {
             backs: backs.clone(),
             coming,
             tables: wiring.shared(),
-            front: Box::default(),
+            front: RefCell::default(),
             rewrite,
             drop: node("ip6-drop"),
             leaving: [rewrite, confirm, discover, glean],
@@ -60,35 +61,42 @@ impl Departure {
     }
 
     /// Get the headers ready for packets that come back by `rx`.
-    pub fn ready<'p>(&mut self, cx: &Context<'p>, rx: InterfaceId) -> Option<Ready<'p>> {
-        let back = self.backs.read(rx, self.coming, cx.pass)?;
+    pub fn ready(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<Ready> {
+        let back = self.back(rx, cx.pass)?;
+        let mut own = self.front.borrow_mut();
         let read = match &back.around {
             Around::Fixed(front) => {
-                *self.front = **front;
+                **own = **front;
                 Ok(())
             }
-            Around::Kept(kept) => kept.read(&mut self.front).map_err(|unread| match unread {
+            Around::Kept(kept) => kept.read(&mut own).map_err(|unread| match unread {
                 Unread::Nothing => ProxyDrop::NothingKept,
                 Unread::Changing => ProxyDrop::KeptChanging,
             }),
             Around::Masked { .. } => Err(ProxyDrop::NotConfigured),
         };
         let group = read.and_then(|()| {
-            let next = self.front.destination().ok_or(ProxyDrop::NotConfigured)?;
+            let next = own.destination().ok_or(ProxyDrop::NotConfigured)?;
             Ok(self.tables.ip6.table(back.table).lookup(next))
         });
-        Some(Ready { back, group })
+        Some(Ready { group })
+    }
+
+    /// What is known of a return interface.
+    #[inline(always)]
+    pub fn back<'p>(&self, rx: InterfaceId, pass: Pass<'p>) -> Option<&'p Back> {
+        self.backs.read(rx, self.coming, pass)
     }
 
     /// The headers that [`ready`](Self::ready) made ready.
     #[inline(always)]
-    pub fn front(&self) -> &Front {
-        &self.front
+    pub fn front(&self) -> Ref<'_, Box<Front>> {
+        self.front.borrow()
     }
 
     /// The way for a flow.
     #[inline(always)]
-    pub fn hop(&self, ready: Ready<'_>, hash: u32) -> Result<Hop, ProxyDrop> {
+    pub fn hop(&self, ready: Ready, hash: u32) -> Result<Hop, ProxyDrop> {
         let hop = self.tables.groups.resolve(ready.group?, hash);
         if hop.next == self.drop { Err(ProxyDrop::NoRoute) } else { Ok(hop) }
     }
@@ -105,7 +113,7 @@ impl Departure {
     /// The length of a packet with its headers.
     #[inline(always)]
     pub fn total(&self, packet: &Packet) -> Result<usize, ProxyDrop> {
-        let total = packet.length() + self.front.len();
+        let total = packet.length() + self.front().len();
         if total - Ip6Header::LEN > PAYLOAD_BYTES_MAX { Err(ProxyDrop::TooLong) } else { Ok(total) }
     }
 
@@ -113,11 +121,11 @@ impl Departure {
     /// they leave.
     #[inline(always)]
     pub fn go(&self, hop: Hop, fits: bool, class: u8, hash: u32, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let length = packet.length();
+        let (front, length) = (self.front(), packet.length());
         if packet.has(PacketFlags::OFFLOAD) {
-            move_offload(packet, self.front.len())?;
+            move_offload(packet, front.len())?;
         }
-        if !self.front.put(packet, length, class, hash) {
+        if !front.put(packet, length, class, hash) {
             return Err(ProxyDrop::NoHeadroom.into());
         }
         packet.index = hop.index;

@@ -4,9 +4,10 @@
 use std::marker::PhantomData;
 
 use quiver_core::arc::ArcId;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::stage::Tally;
-use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+use quiver_core::cpu::Variant;
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{LookUp, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_tables::IcmpErrorRequest;
 use quiver_tables::ip::{IpFamily, flow_hash};
 
@@ -20,7 +21,8 @@ use crate::carried::BEYOND_SCOPE;
 pub(super) const IP4: &str = "sr-proxy-ip4";
 pub(super) const IP6: &str = "sr-proxy-ip6";
 
-struct FromFunction<F: IpFamily> {
+/// `sr-proxy-ip4`, `sr-proxy-ip6`, a packet's part of them.
+pub struct FromFunction<F: IpFamily> {
     departure: Departure,
     worker: WorkerId,
     arc: ArcId,
@@ -34,20 +36,22 @@ fn told(request: IcmpErrorRequest, why: ProxyDrop) -> Bad {
 }
 
 impl<F: Inner> FromFunction<F> {
+    #[inline(always)]
     fn decide(
         &self,
         tally: Tally<'_>,
-        ready: Option<Ready<'_>>,
+        ready: Option<Ready>,
         packet: &mut Packet,
     ) -> Result<NodeId, ProxyDrop> {
-        let ready = ready.ok_or(ProxyDrop::NotConfigured)?;
+        let back = self.departure.back(packet.rx, tally.pass());
+        let (ready, back) = ready.zip(back).ok_or(ProxyDrop::NotConfigured)?;
         let own = self.departure.tables.interfaces.addresses(packet.rx, tally.pass());
         if F::stays(own, packet.bytes()) {
             tally.count(ProxyDrop::PassedBy, 1);
             return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
         }
         let bytes = packet.length() as u64;
-        let counts = ready.back.counts.of(self.worker);
+        let counts = back.counts.of(self.worker);
         let bad = match self.around(tally, ready, packet) {
             Ok(next) => {
                 counts[0].add(1);
@@ -69,7 +73,7 @@ impl<F: Inner> FromFunction<F> {
     }
 
     #[inline(always)]
-    fn around(&self, tally: Tally<'_>, ready: Ready<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn around(&self, tally: Tally<'_>, ready: Ready, packet: &mut Packet) -> Result<NodeId, Bad> {
         let facts = F::facts(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
         if facts.is_local {
             return Err(told(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
@@ -93,39 +97,50 @@ impl<F: Inner> FromFunction<F> {
     }
 }
 
-impl<F: Inner> Node for FromFunction<F> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some(rx) = frame.packets().first().map(|packet| packet.rx) else { return };
-        let tally = Tally::new(cx);
-        if frame.is_same_rx() {
-            let ready = self.departure.ready(cx, rx);
-            frame.route(|packet| self.decide(tally, ready, packet));
-        } else {
-            frame.route(|packet| {
-                let ready = self.departure.ready(cx, packet.rx);
-                self.decide(tally, ready, packet)
-            });
-        }
+/// A look-up that asks nothing: the way to the next segment is found once for a vector.
+impl<F: Inner> LookUp for FromFunction<F> {
+    const NAME: &'static str = F::NODE;
+    type Reason = ProxyDrop;
+    type Key = ();
+    type Found = ();
+    type Common = Option<Ready>;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<Ready> {
+        self.departure.ready(cx, rx)
+    }
+
+    #[inline(always)]
+    fn key(&self, _: Option<Ready>, _: &mut Packet) {}
+
+    #[inline(always)]
+    fn find(&self, _: Variant, _: Option<Ready>, _: &[()], _: &mut [()]) {}
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        ready: Option<Ready>,
+        (): (),
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, ProxyDrop> {
+        self.decide(tally, ready, packet)
     }
 }
 
 /// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
 pub(super) fn spec<F: Inner>(arc: ArcId, backs: &Backs) -> NodeSpec {
     let backs = backs.clone();
-    NodeSpec::new(
-        F::NODE,
+    NodeSpec::look_up(
         "Puts the headers of their path in front of packets from a proxied function",
-        move |wiring| {
-            Box::new(FromFunction::<F> {
-                departure: Departure::new(wiring, &backs, F::COMING),
-                worker: wiring.worker,
-                arc,
-                lookup: wiring.node(F::LOOKUP),
-                error: wiring.node(F::ERROR_NODE),
-                family: PhantomData,
-            })
+        move |wiring| FromFunction::<F> {
+            departure: Departure::new(wiring, &backs, F::COMING),
+            worker: wiring.worker,
+            arc,
+            lookup: wiring.node(F::LOOKUP),
+            error: wiring.node(F::ERROR_NODE),
+            family: PhantomData,
         },
     )
-    .reasons::<ProxyDrop>()
     .describe(super::words::describe)
 }

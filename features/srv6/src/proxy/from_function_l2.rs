@@ -2,6 +2,7 @@
 //! (draft-ietf-spring-sr-service-programming §6.1.1, §6.2; RFC 8986 §5.3 says how). It is the input node of the return
 //! interface, whose frames are all the function's.
 
+use quiver_core::epoch::Pass;
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
@@ -21,10 +22,12 @@ struct FromFunctionL2 {
 }
 
 impl FromFunctionL2 {
-    fn decide(&self, ready: Option<Ready<'_>>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
-        let ready = ready.ok_or(ProxyDrop::NotConfigured)?;
+    #[inline(always)]
+    fn decide(&self, pass: Pass<'_>, ready: Option<Ready>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
+        let (ready, back) =
+            ready.zip(self.departure.back(packet.rx, pass)).ok_or(ProxyDrop::NotConfigured)?;
         let bytes = packet.length() as u64;
-        let counts = ready.back.counts.of(self.worker);
+        let counts = back.counts.of(self.worker);
         match self.around(ready, packet) {
             Ok(next) => {
                 counts[0].add(1);
@@ -40,7 +43,7 @@ impl FromFunctionL2 {
     }
 
     #[inline(always)]
-    fn around(&self, ready: Ready<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn around(&self, ready: Ready, packet: &mut Packet) -> Result<NodeId, Bad> {
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(ProxyDrop::Truncated.into());
         }
@@ -52,7 +55,8 @@ impl FromFunctionL2 {
         if self.departure.total(packet)? > self.departure.mtu_bytes(hop) {
             return Err(ProxyDrop::FrameTooBig.into());
         }
-        self.departure.go(hop, true, self.departure.front().class(), hash, packet)
+        let class = self.departure.front().class();
+        self.departure.go(hop, true, class, hash, packet)
     }
 }
 
@@ -61,11 +65,11 @@ impl Node for FromFunctionL2 {
         let Some(rx) = frame.packets().first().map(|packet| packet.rx) else { return };
         if frame.is_same_rx() {
             let ready = self.departure.ready(cx, rx);
-            frame.route_ahead(|packet| self.decide(ready, packet));
+            frame.route_ahead(|packet| self.decide(cx.pass, ready, packet));
         } else {
             frame.route_ahead(|packet| {
                 let ready = self.departure.ready(cx, packet.rx);
-                self.decide(ready, packet)
+                self.decide(cx.pass, ready, packet)
             });
         }
     }

@@ -8,7 +8,7 @@ use super::back::Coming;
 use crate::carried::Carried;
 
 /// IPv4 or IPv6.
-pub(super) trait Inner: Carried {
+pub trait Inner: Carried {
     const NODE: &'static str;
     const COMING: Coming;
     const LOOKUP: &'static str;

@@ -15,7 +15,8 @@ use super::front::Front;
 const VERSIONS: u64 = 4;
 /// Words of the longest headers.
 const WORDS: usize = HEADER_BYTES_MAX / WORD_BYTES;
-const WORD_BYTES: usize = size_of::<u64>();
+/// Bytes of a word: extension headers begin and end with one.
+pub(super) const WORD_BYTES: usize = size_of::<u64>();
 /// How often a reader tries to get one version whole.
 const TRIES: usize = 8;
 
@@ -73,26 +74,34 @@ impl Kept {
         &self.versions[(number % VERSIONS) as usize]
     }
 
-    /// Keep `headers`, which begin with `first` instead of their own first bytes.
+    /// Keep `headers`, whose words `as_kept` changes by their places.
     #[inline(always)]
-    pub fn keep(&self, headers: &[u8], first: [u8; WORD_BYTES]) -> Keeping {
+    pub fn keep(
+        &self,
+        headers: &[u8],
+        as_kept: impl Fn(usize, [u8; WORD_BYTES]) -> [u8; WORD_BYTES],
+    ) -> Keeping {
         let (words, rest) = headers.as_chunks::<WORD_BYTES>();
         if words.is_empty() || words.len() > WORDS || !rest.is_empty() {
             return Keeping::TooLong;
         }
         let newest = self.newest.load(Ordering::Acquire);
         let known = self.version(newest);
-        let mut differ = newest == 0 || known.length.load(Ordering::Relaxed) as usize != headers.len();
-        for (place, word) in std::iter::once(&first).chain(words.iter().skip(1)).enumerate() {
-            let kept = known.words[place % WORDS].load(Ordering::Relaxed);
-            differ |= kept != u64::from_ne_bytes(*word);
+        let mut differ =
+            u64::from(newest == 0) | (known.length.load(Ordering::Relaxed) as usize ^ headers.len()) as u64;
+        for (place, (word, kept)) in words.iter().zip(&known.words).enumerate() {
+            differ |= kept.load(Ordering::Relaxed) ^ u64::from_ne_bytes(as_kept(place, *word));
         }
-        if differ { self.replace(words, first) } else { Keeping::Same }
+        if differ == 0 { Keeping::Same } else { self.replace(words, as_kept) }
     }
 
     #[cold]
     #[inline(never)]
-    fn replace(&self, words: &[[u8; WORD_BYTES]], first: [u8; WORD_BYTES]) -> Keeping {
+    fn replace(
+        &self,
+        words: &[[u8; WORD_BYTES]],
+        as_kept: impl Fn(usize, [u8; WORD_BYTES]) -> [u8; WORD_BYTES],
+    ) -> Keeping {
         if self.writing.swap(true, Ordering::Acquire) {
             return Keeping::Busy;
         }
@@ -101,8 +110,8 @@ impl Kept {
         // A reader that sees one of the words below sees the number of the version before, too.
         fence(Ordering::Release);
         version.length.store((words.len() * WORD_BYTES) as u32, Ordering::Relaxed);
-        for (place, word) in std::iter::once(&first).chain(words.iter().skip(1)).enumerate() {
-            version.words[place % WORDS].store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+        for (place, (word, kept)) in words.iter().zip(&version.words).enumerate() {
+            kept.store(u64::from_ne_bytes(as_kept(place, *word)), Ordering::Relaxed);
         }
         self.newest.store(number, Ordering::Release);
         self.writing.store(false, Ordering::Release);
@@ -136,6 +145,11 @@ impl Kept {
 mod tests {
     use super::*;
 
+    /// Headers that begin with other bytes than they came with.
+    fn beginning(first: u8) -> impl Fn(usize, [u8; 8]) -> [u8; 8] {
+        move |place, word| if place == 0 { [first; 8] } else { word }
+    }
+
     #[test]
     fn what_was_kept_last_is_read() {
         let (kept, mut front) = (Kept::new(), Front::default());
@@ -143,8 +157,8 @@ mod tests {
         assert_eq!(kept.read(&mut front), Err(Unread::Nothing));
         for number in 1..20u8 {
             let headers = vec![number; 40 + 8 * usize::from(number)];
-            assert_eq!(kept.keep(&headers, [9; 8]), Keeping::New);
-            assert_eq!(kept.keep(&headers, [9; 8]), Keeping::Same);
+            assert_eq!(kept.keep(&headers, beginning(9)), Keeping::New);
+            assert_eq!(kept.keep(&headers, beginning(9)), Keeping::Same);
             assert_eq!(kept.read(&mut front), Ok(()));
             assert_eq!((&front.header()[..8], &front.header()[8..]), (&[9; 8][..], &headers[8..]));
         }
@@ -153,9 +167,9 @@ mod tests {
     #[test]
     fn headers_that_fit_no_row_are_not_kept() {
         let kept = Kept::new();
-        assert_eq!(kept.keep(&[0; HEADER_BYTES_MAX + 8], [0; 8]), Keeping::TooLong);
-        assert_eq!(kept.keep(&[0; 44], [0; 8]), Keeping::TooLong);
-        assert_eq!(kept.keep(&[], [0; 8]), Keeping::TooLong);
+        assert_eq!(kept.keep(&[0; HEADER_BYTES_MAX + 8], beginning(0)), Keeping::TooLong);
+        assert_eq!(kept.keep(&[0; 44], beginning(0)), Keeping::TooLong);
+        assert_eq!(kept.keep(&[], beginning(0)), Keeping::TooLong);
         assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
     }
 
@@ -168,7 +182,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..20_000u32 {
                         let number = (round as u8) << 1 | writer;
-                        kept.keep(&[number; 80], [number; 8]);
+                        kept.keep(&[number; 80], beginning(number));
                     }
                 });
             }

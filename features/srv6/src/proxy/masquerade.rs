@@ -64,6 +64,7 @@ impl Stage for Masquerade {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
+        packet.prefetch_second();
     }
 
     #[inline(always)]

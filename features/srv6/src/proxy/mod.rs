@@ -29,8 +29,10 @@ use quiver_tables::ip::{Ip4, Ip6};
 use crate::local_sids::Kind;
 pub(crate) use proxies::Proxies;
 
+pub use from_function::FromFunction;
 pub use masquerade::Masquerade;
 pub use to_function::ToFunction;
+pub use unmask::Unmask;
 
 /// The nodes of SIDs that are proxies.
 pub(crate) const NODES: [&str; 3] = [to_function::STATIC, to_function::DYNAMIC, masquerade::NODE];

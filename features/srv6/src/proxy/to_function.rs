@@ -13,9 +13,9 @@ use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Backs, Coming};
-use super::kept::Keeping;
+use super::kept::{Keeping, WORD_BYTES};
 use crate::endpoint::closer::{self, Matter, Upper};
-use crate::endpoint::exposed::take_off;
+use crate::endpoint::exposed::{self, take_off};
 use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
@@ -66,33 +66,48 @@ fn inside(packet: &Packet) -> Inside {
 }
 
 impl<const KEEPS: bool> ToFunction<KEEPS> {
-    /// Keep the first `at` bytes, with the next segment as the active one, for what comes back. What belongs to one
-    /// packet (its length, its flow's label, its hop) does not belong to them.
+    /// Keep the first `at` bytes, which the packet still has as they came, with the next segment as the active one of
+    /// the SRH at `srh_at`, for what comes back. What belongs to one packet (its length, its flow's label, its hop) does
+    /// not belong to them.
     #[inline(always)]
     fn keep(
         &self,
         tally: Tally<'_>,
         line: Line<'_>,
+        (srh_at, next): (usize, u128),
         at: usize,
-        packet: &mut Packet,
+        packet: &Packet,
     ) -> Result<(), LocalSidDrop> {
         let back = self.backs.read(InterfaceId(line.more()), coming(line), tally.pass());
         let back = back.ok_or(LocalSidDrop::NotConfigured)?;
         let Around::Kept(kept) = &back.around else { return Err(LocalSidDrop::NotConfigured) };
         let headers = packet.bytes().get(..at).ok_or(LocalSidDrop::Truncated)?;
+        if srh_at % WORD_BYTES != 0 {
+            return Err(LocalSidDrop::TooLongToKeep);
+        }
         let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;
         // Packets have their own class, frames have none.
         let class = if wanted(line) == ETHERNET { outer.traffic_class() & !ECN } else { 0 };
         let hops = outer.hop_limit().saturating_sub(1);
         let first = [0x60 | class >> 4, class << 4, 0, 0, 0, 0, outer.next_header().0, hops];
-        match kept.keep(headers, first) {
+        let as_kept = |place: usize, word: [u8; WORD_BYTES]| match place {
+            0 => first,
+            3 => ((next >> 64) as u64).to_be_bytes(),
+            4 => (next as u64).to_be_bytes(),
+            _ if place * WORD_BYTES == srh_at => {
+                let [kind, length, routing, left, rest @ ..] = word;
+                let [last, flags, high, low] = rest;
+                [kind, length, routing, left.wrapping_sub(1), last, flags, high, low]
+            }
+            _ => word,
+        };
+        match kept.keep(headers, as_kept) {
             Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
             Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
         }
     }
 
     /// The inner packet, which is of the wanted kind, goes to the function.
-    #[inline(always)]
     fn send(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &mut Packet) -> Result<NodeId, Bad> {
         let (groups, bytes) = (&self.ways.tables.groups, packet.length());
         let next = if line.four() != 0 {
@@ -152,8 +167,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             return Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(next), packet));
         }
         if KEEPS {
-            segments::advance(packet, srh.at, next);
-            self.keep(tally, line, upper.at, packet)?;
+            self.keep(tally, line, (srh.at, next), upper.at, packet)?;
         }
         self.send(tally, line, upper.at, packet)
     }
@@ -168,6 +182,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
+        packet.prefetch_second();
     }
 
     #[inline(always)]
@@ -182,17 +197,27 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
         if (at == 0) | (protocol != wanted(line)) {
             return self.closer(tally, packet);
         }
-        let bytes = packet.length();
-        if KEEPS {
-            segments::advance(packet, Ip6Header::LEN, next);
-            if let Err(bad) = self.keep(tally, line, at, packet) {
-                return self.ways.settle(tally, line.0, Err(bad.into()), bytes, packet);
+        let (groups, bytes) = (&self.ways.tables.groups, packet.length());
+        if KEEPS && self.keep(tally, line, (Ip6Header::LEN, next), at, packet).is_err() {
+            return self.closer(tally, packet);
+        }
+        let next = match coming(line) {
+            Coming::Ip4 => {
+                exposed::ip4_if_plain(packet, at).map(|_| choose::<Ip4>(groups, line.group4(), packet))
             }
-        }
-        match self.send(tally, line, at, packet) {
-            Ok(next) => Ok(next),
-            bad => self.ways.settle(tally, line.0, bad, bytes, packet),
-        }
+            Coming::Ip6 => {
+                exposed::ip6_if_plain(packet, at).map(|_| choose::<Ip6>(groups, line.group6(), packet))
+            }
+            Coming::Frames => {
+                return match self.send(tally, line, at, packet) {
+                    Ok(next) => Ok(next),
+                    bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+                };
+            }
+        };
+        let Some(next) = next else { return self.closer(tally, packet) };
+        self.ways.good(line.0, bytes);
+        Ok(next)
     }
 }
 

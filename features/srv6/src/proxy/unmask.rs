@@ -4,15 +4,17 @@
 use std::sync::Arc;
 
 use quiver_core::arc::ArcId;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::stage::Tally;
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet, WorkerId};
-use quiver_tables::CountedLines;
+use quiver_core::cpu::Variant;
+use quiver_core::node::NodeSpec;
+use quiver_core::stage::{LookUp, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment, segment_offset};
-use quiver_wire::{Header, Ip6Header};
+use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Back, Backs, Coming};
 use super::reasons::{Bad, ProxyDrop};
+use crate::endpoint::asked::{self, Asked};
 use crate::endpoint::closer;
 use crate::endpoint::reasons::parameter_problem;
 use crate::endpoint::segments;
@@ -24,7 +26,8 @@ pub(super) const NODE: &str = "sr-proxy-am";
 /// Where an SRH says how many segments are left.
 const SEGMENTS_LEFT_PLACE: usize = 3;
 
-struct Unmask {
+/// `sr-proxy-am`: asks for the active segment.
+pub struct Unmask {
     ways: Ways,
     backs: Backs,
     worker: WorkerId,
@@ -39,8 +42,21 @@ fn srh_of(packet: &Packet) -> Option<usize> {
     headers.find(|(_, kind, _)| *kind == ROUTING_TYPE).map(|(spot, ..)| spot.at)
 }
 
-/// Let the active segment of the SRH there be the destination. With `nat`, the last segment is the destination that
+/// The SRH that stands right behind the IPv6 header, if there is one with segments left.
+#[inline(always)]
+fn srh_if_plain(packet: &Packet) -> Option<usize> {
+    let (header, behind) = Ip6Header::split(packet.bytes())?;
+    let srh = SrhHeader::overlay(behind)?;
+    let plain = (header.next_header() == IpProtocol::ROUTING)
+        & (srh.routing_type() == ROUTING_TYPE)
+        & (srh.segments_left() != 0)
+        & (srh.len_bytes() <= behind.len());
+    plain.then_some(Ip6Header::LEN)
+}
+
+/// Let the active segment of the SRH there be the destination; what is wrong is told, and changes nothing. With `nat`, the last segment is the destination that
 /// the function gave the packet.
+#[inline(always)]
 fn unmask(packet: &mut Packet, at: usize, nat: bool) -> Result<u128, Bad> {
     let bytes = packet.bytes_mut();
     let srh = bytes.get(at..).and_then(SrhHeader::overlay).ok_or(ProxyDrop::Truncated)?;
@@ -64,30 +80,27 @@ fn unmask(packet: &mut Packet, at: usize, nat: bool) -> Result<u128, Bad> {
 }
 
 impl Unmask {
-    fn decide(
-        &self,
-        tally: Tally<'_>,
-        back: Option<&Back>,
-        packet: &mut Packet,
-    ) -> Result<NodeId, ProxyDrop> {
-        let back = back.ok_or(ProxyDrop::NotConfigured)?;
+    /// Packets that are not plain.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
+        let back = self.backs.read(packet.rx, Coming::Ip6, tally.pass()).ok_or(ProxyDrop::NotConfigured)?;
         let Around::Masked { nat } = back.around else { return Err(ProxyDrop::NotConfigured) };
         let Some(at) = srh_of(packet) else {
             tally.count(ProxyDrop::PassedBy, 1);
             return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
         };
-        let (bytes, counts) = (packet.length() as u64, back.counts.of(self.worker));
         let bad = match unmask(packet, at, nat) {
             Ok(to) => {
-                counts[0].add(1);
-                counts[1].add(bytes);
+                self.good(back, packet);
                 packet.hash = 0;
                 return Ok(self.ways.six(self.ways.tables.ip6.table(back.table).lookup(to), packet));
             }
             Err(bad) => bad,
         };
+        let counts = back.counts.of(self.worker);
         counts[2].add(1);
-        counts[3].add(bytes);
+        counts[3].add(packet.length() as u64);
         match bad {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
@@ -97,39 +110,81 @@ impl Unmask {
             }
         }
     }
+
+    /// One more has come back.
+    #[inline(always)]
+    fn good(&self, back: &Back, packet: &Packet) {
+        let counts = back.counts.of(self.worker);
+        counts[0].add(1);
+        counts[1].add(packet.length() as u64);
+    }
 }
 
-impl Node for Unmask {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some(rx) = frame.packets().first().map(|packet| packet.rx) else { return };
-        let (tally, this) = (Tally::new(cx), &*self);
-        let back = |rx: InterfaceId| this.backs.read(rx, Coming::Ip6, cx.pass);
-        if frame.is_same_rx() {
-            let back = back(rx);
-            frame.route(|packet| this.decide(tally, back, packet));
-        } else {
-            frame.route(|packet| this.decide(tally, back(packet.rx), packet));
+/// What holds for packets that come back by an interface: the table of their segments, and whether the destination
+/// that the function gave them is kept; nothing when it is nobody's return interface.
+type Masked = Option<(u32, bool)>;
+
+impl LookUp for Unmask {
+    const NAME: &'static str = NODE;
+    type Reason = ProxyDrop;
+    type Key = Asked;
+    type Found = GroupId;
+    type Common = Masked;
+
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Masked {
+        match self.backs.read(rx, Coming::Ip6, cx.pass)? {
+            Back { around: Around::Masked { nat }, table, .. } => Some((*table, *nat)),
+            _ => None,
         }
+    }
+
+    #[inline(always)]
+    fn key(&self, masked: Masked, packet: &mut Packet) -> Asked {
+        let (Some((table, nat)), Some(at)) = (masked, srh_if_plain(packet)) else { return Asked::default() };
+        match unmask(packet, at, nat) {
+            Ok(to) => Asked::six(table, to),
+            Err(_) => Asked::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, _: Masked, keys: &[Asked], found: &mut [GroupId]) {
+        asked::find(&self.ways.tables, variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        _: Masked,
+        asked: Asked,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, ProxyDrop> {
+        if asked.is_nothing() {
+            return self.closer(tally, packet);
+        }
+        if let Some(back) = self.backs.read(packet.rx, Coming::Ip6, tally.pass()) {
+            self.good(back, packet);
+        }
+        packet.hash = 0;
+        Ok(self.ways.six(found, packet))
     }
 }
 
 /// The declaration; `arc` is `ip6-unicast`.
 pub(super) fn spec(arc: ArcId, lines: &Arc<CountedLines>, backs: &Backs) -> NodeSpec {
     let (lines, backs) = (lines.clone(), backs.clone());
-    NodeSpec::new(
-        NODE,
+    NodeSpec::look_up(
         "Makes the active segment the destination of packets from a masqueraded function",
-        move |wiring| {
-            Box::new(Unmask {
-                ways: Ways::new(wiring, &lines),
-                backs: backs.clone(),
-                worker: wiring.worker,
-                arc,
-                lookup: wiring.node("ip6-lookup"),
-                error: wiring.node("ip6-icmp-error"),
-            })
+        move |wiring| Unmask {
+            ways: Ways::new(wiring, &lines),
+            backs: backs.clone(),
+            worker: wiring.worker,
+            arc,
+            lookup: wiring.node("ip6-lookup"),
+            error: wiring.node("ip6-icmp-error"),
         },
     )
-    .reasons::<ProxyDrop>()
     .describe(super::words::describe)
 }
