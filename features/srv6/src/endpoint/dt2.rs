@@ -2,11 +2,13 @@
 //! source is learned there, its destination looked up. End.DT2M (§4.12): it is flooded in that domain, but for ports that
 //! the SID's argument excludes. Nothing goes back into the core: tunnels are in one split-horizon group.
 
+use std::cell::Cell;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::arc::DEVICE_INPUT;
-use quiver_core::node::NodeSpec;
+use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
@@ -14,6 +16,7 @@ use quiver_tables::CountedLines;
 use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
+use super::dt2_sources::{SOURCES_MAX, SharedSids, Sources};
 use super::exposed::take_off;
 use super::inside::{ETHERNET, Inside, inside_if_plain};
 use super::line::{Line, Parts};
@@ -79,6 +82,10 @@ fn excluded(argument: u32) -> u8 {
 #[derive(Debug)]
 struct EndDt2 {
     tunnel: InterfaceId,
+    /// The tunnels that frames of some sources come by instead.
+    others: Vec<(Ipv6Addr, InterfaceId)>,
+    /// The number of the SID among those that several remotes send to; 0 when it is none.
+    shared: u32,
     /// End.DT2M: the bits of its argument, if they were said.
     many: Option<Option<u8>>,
 }
@@ -86,11 +93,15 @@ struct EndDt2 {
 impl Behavior for EndDt2 {
     fn words(&self, shown: &Shown<'_>) -> String {
         let tunnel = shown.engine.interface_name(self.tunnel);
-        match self.many {
+        let words = match self.many {
             None => format!("end.dt2u {tunnel}"),
             Some(None) => format!("end.dt2m {tunnel}"),
             Some(Some(bits)) => format!("end.dt2m {tunnel} arg-fe2 {bits}"),
-        }
+        };
+        let other = |words: String, (source, tunnel): &(Ipv6Addr, InterfaceId)| {
+            words + &format!(" from {source} {}", shown.engine.interface_name(*tunnel))
+        };
+        self.others.iter().fold(words, other)
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
@@ -99,20 +110,47 @@ impl Behavior for EndDt2 {
             Some(bits) => (NODE_M, Argument::behind_prefix(place.prefix.len(), bits)?),
         };
         let node = engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?;
-        let parts = Parts { interface: self.tunnel.0, more: argument.word(), ..Parts::default() };
+        if !self.others.is_empty() {
+            let sources = self.others.iter().map(|(source, tunnel)| (source.to_bits(), *tunnel)).collect();
+            self.shared = engine.with(|_, shared: &mut SharedSids| shared.add(sources))?;
+        }
+        let parts =
+            Parts { six: self.shared, interface: self.tunnel.0, more: argument.word(), ..Parts::default() };
         Ok(Held { node, words: parts.words() })
     }
 
-    fn release(&mut self, _: &mut Engine) {}
+    fn release(&mut self, engine: &mut Engine) {
+        if self.shared != 0 {
+            engine.with(|_, shared: &mut SharedSids| shared.remove(self.shared));
+        }
+    }
 
     fn names(&self, interface: InterfaceId) -> bool {
-        self.tunnel == interface
+        self.tunnel == interface || self.others.iter().any(|(_, tunnel)| *tunnel == interface)
     }
 }
 
 /// `sr-localsid-dt2u`, and `sr-localsid-dt2m` (`MANY`): a packet's part of it.
 pub struct DecapsulateToBridge<const MANY: bool> {
     ways: Ways,
+    /// The general entry of bridge domains, and that of frames to be flooded.
+    entries: [NodeId; 2],
+    sources: Arc<Sources>,
+    id: NodeId,
+    /// In a superblock: the tunnel of the first frame of a vector.
+    first: Cell<First>,
+}
+
+/// A superblock takes it that all packets of a vector came in by one interface, as they did when they came to it. So
+/// frames of another tunnel than the first one's leave it, unchanged, for the node, which looks at where they came in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// This is the node, or one packet.
+    Any,
+    /// No frame yet.
+    Unknown,
+    /// Of this tunnel.
+    Of(InterfaceId),
 }
 
 impl<const MANY: bool> DecapsulateToBridge<MANY> {
@@ -126,17 +164,29 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let bytes = packet.length();
+        let outer = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let index = if MANY {
-            let address = Ip6Header::overlay(packet.bytes()).map_or(0, Ip6Header::destination_bits);
-            FloodRequest { excluded: excluded(Argument::read(line.more(), address)) }.to_index()
+            let argument = Argument::read(line.more(), outer.destination_bits());
+            FloodRequest { excluded: excluded(argument) }.to_index()
         } else {
             0
         };
+        let tunnel = match line.six() {
+            0 => line.interface(),
+            number => {
+                let found = self.sources.find(number, outer.source_bits(), tally.pass());
+                found.unwrap_or_else(|| line.interface())
+            }
+        };
+        match self.first.get() {
+            First::Of(first) if first != tunnel => return Ok(self.id),
+            First::Unknown => self.first.set(First::Of(tunnel)),
+            _ => {}
+        }
         take_off(packet, at)?;
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(LocalSidDrop::InnerWrong.into());
         }
-        let tunnel = line.interface();
         let row = tally.interface(tunnel).ok_or(LocalSidDrop::NotConfigured)?;
         if !row.up {
             return Err(LocalSidDrop::InterfaceDown.into());
@@ -153,7 +203,9 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         packet.l2_bytes = 0;
         packet.clear(PacketFlags::L2_GROUP.and(PacketFlags::NOTED));
         packet.arc_restart();
-        Ok(row.first(DEVICE_INPUT, row.input))
+        let next = row.first(DEVICE_INPUT, row.input);
+        let [general, flood] = self.entries;
+        Ok(if MANY && next == general { flood } else { next })
     }
 
     #[cold]
@@ -174,14 +226,19 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     type Reason = LocalSidDrop;
     type Common = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {
+        self.first.set(First::Unknown);
+    }
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
+        packet.prefetch_second();
     }
 
-    /// Each packet is counted for its tunnel by itself, for only then its bytes are those of the frame.
+    /// Each packet is counted for its tunnel by itself, for only then its bytes are those of the frame. The node asks
+    /// this, and a superblock whose last stage it is does not.
     fn expect(&self, _: &Context<'_>, _: InterfaceId, (): (), _: &[Packet]) -> Option<((), InterfaceId)> {
+        self.first.set(First::Any);
         None
     }
 
@@ -200,56 +257,80 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
 }
 
 /// The declaration of a node.
-pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>) -> NodeSpec {
-    let lines = lines.clone();
+pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>, sources: &Arc<Sources>) -> NodeSpec {
+    let (lines, sources) = (lines.clone(), sources.clone());
     let help = match MANY {
         true => "End.DT2M: inner frames are flooded in the bridge domain of a tunnel",
         false => "End.DT2U: inner frames come into the bridge domain of a tunnel",
     };
-    NodeSpec::stage(help, move |wiring| DecapsulateToBridge::<MANY> { ways: Ways::new(wiring, &lines) })
-        .describe(|record, names| {
-            let (bytes, rx, next) =
-                (record.packet_bytes, names.interface(record.rx), names.node(record.next));
-            let excluded = FloodRequest::from_index(record.index).map_or(0, |asked| asked.excluded);
-            let but = match excluded {
-                0 => String::new(),
-                group => format!(", not for split-horizon group {group}"),
-            };
-            format!("a frame of {bytes} bytes, received on {rx}{but}; to {next}")
-        })
+    NodeSpec::stage(help, move |wiring| DecapsulateToBridge::<MANY> {
+        ways: Ways::new(wiring, &lines),
+        entries: ["l2-input", "l2-flood-input"].map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
+        sources: sources.clone(),
+        id: wiring.id,
+        first: Cell::new(First::Any),
+    })
+    .describe(|record, names| {
+        let (bytes, rx, next) = (record.packet_bytes, names.interface(record.rx), names.node(record.next));
+        let excluded = FloodRequest::from_index(record.index).map_or(0, |asked| asked.excluded);
+        let but = match excluded {
+            0 => String::new(),
+            group => format!(", not for split-horizon group {group}"),
+        };
+        format!("a frame of {bytes} bytes, received on {rx}{but}; to {next}")
+    })
 }
 
-/// The tunnel that a command names.
-fn tunnel(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
-    let id = args.interface(engine, "interface")?;
+/// The tunnel that a command names by this argument.
+fn tunnel(engine: &Engine, args: &Args<'_>, name: &str) -> Result<InterfaceId, Refusal> {
+    let id = args.interface(engine, name)?;
     if engine.get::<Tunnels>().is_some_and(|tunnels| tunnels.has(id)) {
         return Ok(id);
     }
     let what = format!("{} is no layer 2 tunnel", engine.interface_name(id));
-    Err(args.refuse("interface", what).remedy("`create sr l2-tunnel` makes one"))
+    Err(args.refuse(name, what).remedy("`create sr l2-tunnel` makes one"))
+}
+
+fn make(engine: &Engine, args: &Args<'_>, many: Option<Option<u8>>) -> Result<Box<dyn Behavior>, Refusal> {
+    let mut others: Vec<(Ipv6Addr, InterfaceId)> = Vec::new();
+    for other in args.groups("from") {
+        let source: Ipv6Addr = other.get("source")?;
+        if others.len() == SOURCES_MAX {
+            let what = format!("more than {SOURCES_MAX} remotes beside all others");
+            return Err(other.refuse("source", what).remedy("give some of them another SID"));
+        }
+        if others.iter().any(|(known, _)| *known == source) {
+            return Err(other.refuse("source", format!("{source} stands there twice")));
+        }
+        others.push((source, tunnel(engine, &other, "by")?));
+    }
+    Ok(Box::new(EndDt2 { tunnel: tunnel(engine, args, "interface")?, others, shared: 0, many }))
 }
 
 fn make_u(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
-    Ok(Box::new(EndDt2 { tunnel: tunnel(engine, args)?, many: None }))
+    make(engine, args, None)
 }
 
 fn make_m(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
-    Ok(Box::new(EndDt2 { tunnel: tunnel(engine, args)?, many: Some(args.optional("arg-fe2")?) }))
+    make(engine, args, Some(args.optional("arg-fe2")?))
 }
 
 /// What the command knows.
 pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dt2u",
-        syntax: "<interface>",
+        syntax: "<interface> [(from <source:ip6> <by:interface>)...]",
         help: "inner frames come into the bridge domain of this layer 2 tunnel (`create sr l2-tunnel`), as if received on it",
-        words: &[],
+        words: &[(
+            "from",
+            "packets from this outer source bring frames of another tunnel: for a SID that several remotes send to",
+        )],
         example: "end.dt2u sr_l2_tunnel0",
         make: make_u,
     },
     Kind {
         name: "end.dt2m",
-        syntax: "<interface> [arg-fe2 <arg-fe2:1-32>]",
+        syntax: "<interface> [arg-fe2 <arg-fe2:1-32>] [(from <source:ip6> <by:interface>)...]",
         help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to the tunnels there, \
                nor to ports of the split-horizon group whose number is the SID's argument: as many bits behind the \
                prefix as arg-fe2 says, or all",

@@ -6,6 +6,7 @@ pub(crate) mod asked;
 pub(crate) mod closer;
 mod dt;
 mod dt2;
+mod dt2_sources;
 mod dx;
 mod dx2;
 pub(crate) mod end;
@@ -73,8 +74,9 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     let views = vlan_tables::register(registry);
     registry.graph.node(dx2::spec::<false>(lines, &views));
     registry.graph.node(dx2::spec::<true>(lines, &views));
-    registry.graph.node(dt2::spec::<false>(lines));
-    registry.graph.node(dt2::spec::<true>(lines));
+    let sources = dt2_sources::register(registry);
+    registry.graph.node(dt2::spec::<false>(lines, &sources));
+    registry.graph.node(dt2::spec::<true>(lines, &sources));
     registry.running_config(order::ROUTES, vlan_tables::write_config);
     [&end::KINDS[..], &end_x::KINDS, &dx::KINDS, &dt::KINDS, &dx2::KINDS, &dt2::KINDS].concat()
 }

@@ -1,6 +1,7 @@
 //! The tunnels on the control thread: their interfaces, and the policies that they send by.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
@@ -153,7 +154,7 @@ pub(super) fn name(instance: u32) -> String {
 /// Make a tunnel; returns its name.
 pub(super) fn create(engine: &mut Engine, new: New) -> Result<String, Refusal> {
     let instance = free_instance(engine, new.instance)?;
-    let (name, [.., high, low]) = (name(instance), instance.to_be_bytes());
+    let name = name(instance);
     let node = engine.node_id(NODE).ok_or_else(|| Refusal::new(format!("no node {NODE}")))?;
     let wanted = [(Which::Unicast, new.unicast), (Which::Flood, new.flood)];
     let mut sends = BTreeMap::new();
@@ -168,7 +169,7 @@ pub(super) fn create(engine: &mut Engine, new: New) -> Result<String, Refusal> {
         let id = engine.create_interface(InterfaceSpec {
             name: name.clone(),
             device: Box::new(TunnelDevice),
-            mac: new.mac.unwrap_or([0x02, 0x5e, 0x72, 0x12, high, low]),
+            mac: new.mac.unwrap_or_else(made_up_mac),
             mtu_bytes: MTU_BYTES,
             input: "ethernet-input".to_owned(),
             link_up: true,
@@ -189,6 +190,12 @@ pub(super) fn create(engine: &mut Engine, new: New) -> Result<String, Refusal> {
         tunnels.publish(id);
     });
     Ok(name)
+}
+
+/// Locally administered, different each time (RFC 9542 §2.1): tunnels of one service are ports of several routers.
+fn made_up_mac() -> [u8; 6] {
+    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
+    [0x02, 0xfe, a, b, c, d]
 }
 
 fn free_instance(engine: &Engine, wanted: Option<u32>) -> Result<u32, Refusal> {
