@@ -2,6 +2,7 @@
 
 ```
  host a ─── quiver 1 ═══ core (IPv6) ═══ quiver 2 ─── host b
+ one host at each of three routers, and a core between each two
  station ─── quiver ═══ core (IPv6) ═══ Linux (l2encap, End.DX2) ─── customer
 ```
 """
@@ -9,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -176,6 +177,108 @@ def test_policies_of_a_tunnel_change_under_traffic_without_a_loss(service: Servi
     pings.wait()
     router.ctl("sr policy del bsid fc00:0:1::b9")
     assert " 0% packet loss" in pings.text(), pings.text()
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Three routers with a host each, in one bridge domain.
+
+    The ports of the first two are of one Ethernet segment, split-horizon group 5. Each router has a tunnel to
+    each other one, and one SID of each kind for both.
+    """
+
+    routers: tuple[Router, ...]
+    hosts: tuple[Namespace, ...]
+    ports: tuple[str, ...]
+
+    def arrived(self, sender: int, frame: bytes) -> list[int]:
+        """How often each host hears a frame that one of them sends; the sender hears itself in the kernel."""
+        listening = [host for number, host in enumerate(self.hosts) if number != sender]
+        with ExitStack() as stack:
+            sockets = [stack.enter_context(host.raw_socket(DEVICE)) for host in listening]
+            here = stack.enter_context(self.hosts[sender].raw_socket(DEVICE))
+            here.send(frame)
+            heard = [got.receive_all().count(frame) for got in sockets]
+            back = [got for got in here.receive_all() if got == frame]
+        heard.insert(sender, len(back))
+        return heard
+
+
+def join_mesh(router: Router, number: int, others: list[int]) -> None:
+    """The router's ports to the core, tunnels and SIDs."""
+    own = f"fc00:0:{number}"
+    router.configure(f"set sr encaps source addr 2001:db8:f::{number}\ncreate bridge-domain 10")
+    for place, other in enumerate(others):
+        core, link = f"host-core{other}", f"2001:db8:c{min(number, other)}{max(number, other)}"
+        router.configure(f"""create host-interface name core{other}
+            set interface mtu packet {MTU_BYTES} {core}
+            set interface ip address {core} {link}::{number}/64
+            set interface state {core} up
+            ip route add fc00:0:{other}::/48 via {link}::{other} {core}
+            sr policy add bsid {own}::{other}1 next fc00:0:{other}::d encap.red
+            sr policy add bsid {own}::{other}2 next fc00:0:{other}:d2:: encap.red
+            sr policy add bsid {own}::{other}5 next fc00:0:{other}:d2::5 encap.red
+            create sr l2-tunnel unicast bsid {own}::{other}1 flood bsid {own}::{other}2
+            set sr l2-tunnel sr_l2_tunnel{place} flood group 5 bsid {own}::{other}5
+            set interface state sr_l2_tunnel{place} up
+            set interface l2 bridge sr_l2_tunnel{place} 10""")
+    shared = f"sr_l2_tunnel0 from 2001:db8:f::{others[1]} sr_l2_tunnel1"
+    router.configure(f"""sr localsid address {own}::d behavior end.dt2u {shared}
+        sr localsid address {own}:d2::/112 behavior end.dt2m {shared}""")
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Iterator[Mesh]:
+    with ExitStack() as stack:
+        spaces = stack.enter_context(namespaces("pe1", "pe2", "pe3", "hosta", "hostb", "hostc"))
+        edges, hosts = spaces[:3], spaces[3:]
+        for number, other in ((1, 2), (1, 3), (2, 3)):
+            here, there = edges[number - 1], edges[other - 1]
+            veth(here, f"core{other}", there, f"core{number}", MTU_BYTES)
+            here.sysctl(f"net.ipv6.conf.core{other}.disable_ipv6", 1)
+            there.sysctl(f"net.ipv6.conf.core{number}.disable_ipv6", 1)
+        routers = tuple(stack.enter_context(Router(edge)) for edge in edges)
+        ports = []
+        for number, (router, host) in enumerate(zip(routers, hosts, strict=True), start=1):
+            others = [other for other in (1, 2, 3) if other != number]
+            join_mesh(router, number, others)
+            side = attach(router, host, number, "veth", HOST_MTU_BYTES)
+            router.configure(f"""set interface state {side.interface} up
+                set interface l2 bridge {side.interface} 10 {5 if number < 3 else 0}""")
+            give_addresses(host, number)
+            router.wait_for_link(*(f"host-core{other}" for other in others), side.interface)
+            ports.append(side.interface)
+        yield Mesh(routers, tuple(hosts), tuple(ports))
+
+
+@families
+def test_three_routers_know_who_is_behind_whom_though_all_send_to_one_sid(mesh: Mesh, family: int) -> None:
+    """Hosts 1 and 2 speak with host 3; its router has heard both by one SID, and answers each."""
+    for number in (1, 2):
+        reach(mesh.hosts[number - 1], address(3, family))
+        ping_all(mesh.hosts[number - 1], address(3, family), count=10)
+        ping_all(mesh.hosts[2], address(number, family), "-s", "1400", count=10)
+        mac = mesh.hosts[number - 1].mac(DEVICE)
+        known = [row for row in mesh.routers[2].json("show l2fib all")["entries"] if row["mac"] == mac]
+        assert [row["interface"] for row in known] == [f"sr_l2_tunnel{number - 1}"], known
+    for router in mesh.routers:
+        assert min(count(router, "localsids")) >= 1
+
+
+def test_an_ethernet_segment_of_two_routers_hears_no_flood_of_its_own(mesh: Mesh) -> None:
+    """What host 1 sends to all is for host 3 alone; what host 3 sends is for both, once."""
+    rest = bytes.fromhex("88b5") + b"one frame of a mesh" + bytes(60)
+    for to in ("ffffffffffff", "020000000099"):
+        first, third = (bytes.fromhex(to + f"0200000000c{number}") + rest for number in (1, 3))
+        before = mesh.routers[1].errors()
+        assert mesh.arrived(0, first) == [0, 0, 1]
+        assert mesh.routers[1].counted_since(before)["l2-flood", "no-port"] >= 1
+        assert mesh.arrived(2, third) == [1, 1, 0]
+    mesh.routers[1].ctl(f"set interface l2 bridge {mesh.ports[1]} 10 6")
+    try:
+        assert mesh.arrived(0, first) == [0, 1, 1], "another segment"
+    finally:
+        mesh.routers[1].ctl(f"set interface l2 bridge {mesh.ports[1]} 10 5")
 
 
 @dataclass(frozen=True)
