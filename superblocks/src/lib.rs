@@ -46,7 +46,10 @@ pub fn register(registry: &mut Registry) {
         // ethernet-input → ip4-input → ip4-lookup → ip4-rewrite → NAME-output; and from ip4-input on
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip4Input,), Ip4Lookup, Ip4Rewrite>(),
-        // the same for IPv6
+        // with virtual reassembly in the arc, where packets that are no fragments stay on the way; with a proxy's return
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input, Virtual<false>), Ip4Lookup, Ip4Rewrite>(),
+        SuperblockSpec::with_look_ups::<(EthernetInput, Ip4Input), (FromFunction<Ip4>,)>(),
+        // the same for IPv6, behind all of IPv4: on a port with features of both, what leaves for one of them finds it first
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip6Input,), Ip6Lookup, Ip6Rewrite>(),
         // the same on ports with sub-interfaces: vlan-input → …
@@ -54,7 +57,6 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::with_look_up::<(VlanInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::steered::<(VlanInput,), Cross<false>>(),
         // with virtual reassembly in the arc: packets that are no fragments stay on the way
-        SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input, Virtual<false>), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input, Virtual<true>), Ip6Lookup, Ip6Rewrite>(),
         // into SRv6 policies: … → ip6-lookup → sr-pl-rewrite-… → NAME-output, and frames
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Encaps<Ip6>>(),
@@ -86,7 +88,6 @@ pub fn register(registry: &mut Registry) {
         local_sid::<(ToFunction<true>, Ip6Rewrite)>(),
         local_sid::<ToFunction<true>>(),
         local_sid::<(Masquerade, Ip6Rewrite)>(),
-        SuperblockSpec::with_look_ups::<(EthernetInput, Ip4Input), (FromFunction<Ip4>,)>(),
         SuperblockSpec::with_look_ups::<(EthernetInput, Ip6Input), (FromFunction<Ip6>,)>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Unmask, Ip6Rewrite>(),
         // the mobile user plane: … → ip4-lookup → sr-pl-gtp4-d → ip6-rewrite → NAME-output, and its local SIDs
