@@ -397,6 +397,32 @@ fn an_error_that_the_router_itself_sends_to_its_headend_is_told_to_the_sender() 
     assert_eq!(outer(&mut router, &four(1340, true)).len(), 1500);
 }
 
+#[test]
+fn each_list_has_a_path_of_its_own_and_copies_are_known_by_it() {
+    for spray in ["", " spray"] {
+        let mut router = router(&[
+            &format!("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 next fc00:0:3::1{spray} encap"),
+            "sr policy mod bsid fc00:0:1::b1 add sl next fc00:0:4::1 next fc00:0:3::1",
+            "sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1",
+        ]);
+        router.send("e0", &six(1400));
+        let sent = router.sent("e1").pop().unwrap().split_off(14);
+        complain(&mut router, too_big(1400), &sent);
+        assert_eq!(heard(&mut router), [(2, 0, 1320, FAR.into())], "{spray}");
+        let lists = &router.json("show sr policies")["lists"];
+        let first = sent[24..40] == "fc00:0:2::1".parse::<Ipv6Addr>().unwrap().octets();
+        let known = [0, 1].map(|list| lists[list]["path-mtu-bytes"].as_u64());
+        let (this, other) = if first { (known[0], known[1]) } else { (known[1], known[0]) };
+        assert_eq!((this, other), (Some(1400), None), "{spray}");
+        // What was known of a list is gone with it.
+        router.cli("set sr encaps hop-limit 9");
+        assert_eq!(
+            router.json("show sr policies")["lists"][usize::from(!first)]["path-mtu-bytes"].as_u64(),
+            None
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
