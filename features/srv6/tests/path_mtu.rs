@@ -322,6 +322,27 @@ fn senders_in_a_table_of_their_own_are_told_there() {
     complain(&mut router, too_big(1400), &sent);
     assert!(router.sent("e0").is_empty());
     assert_eq!(router.sent("e2").len(), 1);
+    // Inside of the router, behind its own first segment, the next one leads nowhere.
+    for (behavior, kind) in [("encap", (1, 3)), ("insert", (1, 0))] {
+        for line in [
+            "sr localsid address fc00:0:1::e behavior end",
+            &format!("sr policy add bsid fc00:0:1::b2 next fc00:0:1::e next fd00::1 {behavior}"),
+            "sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b2 fib-table 10",
+        ] {
+            router.cli(line);
+        }
+        send(&mut router, 2, &six(200));
+        assert!(router.sent("e0").is_empty() && router.sent("e1").is_empty(), "{behavior}");
+        let heard: Vec<_> = router.sent("e2").iter().map(|frame| (frame[54], frame[55])).collect();
+        assert_eq!(heard, [kind], "{behavior}");
+        for line in [
+            "sr steer del l3 2001:db8:b::/48 via bsid fc00:0:1::b2 fib-table 10",
+            "sr policy del bsid fc00:0:1::b2",
+            "sr localsid del address fc00:0:1::e",
+        ] {
+            router.cli(line);
+        }
+    }
 }
 
 /// Policies whose first segments are the router's own, and how long what leaves may be with an MTU of 1,400.

@@ -34,6 +34,15 @@ pub(super) struct Departure {
     way_out: WayOut,
 }
 
+/// Who hears when something becomes of a packet that goes on inside of the router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hearer {
+    /// The headend, which is the source of the outer header, behind the table of the segments.
+    Headend,
+    /// The packet's sender, behind the interface that it came in by.
+    Sender,
+}
+
 /// How long packets may be.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
@@ -221,8 +230,19 @@ impl Departure {
     /// By the node that the hop names. The router has made the header in front: no hop of it is counted where it
     /// leaves. Where the FIB knows no way for a next hop, the segment is looked up as a destination: it may be the
     /// router's own, or behind another table. `cut` is the room there is for a packet that is longer.
-    pub fn by_node(&self, row: &HeaderRow, hop: Hop, packet: &mut Packet, cut: Option<Room>) -> NodeId {
-        if let Some(room) = cut.filter(|room| !room.at_way) {
+    pub fn by_node(
+        &self,
+        row: &HeaderRow,
+        hop: Hop,
+        packet: &mut Packet,
+        cut: Option<Room>,
+        hearer: Hearer,
+    ) -> NodeId {
+        let cut = cut.filter(|room| !room.at_way);
+        if hearer == Hearer::Headend && (cut.is_some() || !self.leaves(hop)) {
+            self.speak(row, packet);
+        }
+        if let Some(room) = cut {
             let mtu_bytes = u16::try_from(room.mtu_bytes).unwrap_or(u16::MAX);
             packet.index = FragmentRequest { mtu_bytes, table: Words(row).table() }.to_index();
             return self.fragment;
@@ -232,7 +252,6 @@ impl Departure {
             packet.index = hop.index;
             return hop.next;
         }
-        self.speak(row, packet);
         if hop.next == self.drop {
             packet.index = Words(row).table();
             return self.look_up;
@@ -241,8 +260,8 @@ impl Departure {
         hop.next
     }
 
-    /// A packet goes on inside of the router. Whoever has to complain about it complains to the headend, which is
-    /// behind the table of the segments, wherever the packet inside came from.
+    /// Whoever has to complain about a packet complains to those behind the table of the segments, wherever the packet
+    /// inside came from.
     fn speak(&self, row: &HeaderRow, packet: &mut Packet) {
         let (interfaces, table) = (&self.tables.interfaces, Words(row).table());
         if interfaces.table6(packet.rx) != table {

@@ -11,7 +11,7 @@ use quiver_tables::ip::flow_hash;
 use quiver_tables::{CountedLines, HeaderRow};
 
 use super::Rows;
-use super::departure::{About, Departure};
+use super::departure::{About, Departure, Hearer};
 use super::inner::Inner;
 use super::reasons::HeadendDrop;
 use super::rows::Words;
@@ -85,7 +85,7 @@ impl<F: Inner> Encaps<F> {
         if fits && self.departure.is_straight(hop) {
             return self.departure.straight(self.departure.adjacency(hop), packet);
         }
-        Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room)))
+        Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Headend))
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ use quiver_tables::next_hop_group::GroupWord;
 use quiver_tables::{CountedLines, GroupId};
 
 use super::Rows;
-use super::departure::{About, Departure};
+use super::departure::{About, Departure, Hearer};
 use super::reasons::HeadendDrop;
 use super::rows::Words;
 use super::words;
@@ -105,7 +105,7 @@ impl EncapsL2 {
         if self.departure.is_straight(hop) {
             return self.departure.straight(self.departure.adjacency(hop), packet);
         }
-        Ok(self.departure.by_node(row, hop, packet, None))
+        Ok(self.departure.by_node(row, hop, packet, None, Hearer::Headend))
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::Rows;
-use super::departure::{Departure, leave, push};
+use super::departure::{Departure, Hearer, leave, push};
 use super::encaps::Hop;
 use super::inner::Inner;
 use super::keys::{self, KeyTable};
@@ -148,7 +148,7 @@ impl Insert {
         }
         // Whoever sends the packet on counts its hop.
         let was_own = packet.has(PacketFlags::OWN);
-        let next = self.departure.by_node(row, hop, packet, (!fits).then_some(room));
+        let next = self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Sender);
         if !was_own && hop_of == Hop::ToCount {
             packet.clear(PacketFlags::OWN);
         }
