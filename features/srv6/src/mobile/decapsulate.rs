@@ -147,7 +147,10 @@ impl Decapsulation {
         let protocol = row.protocol(payload)?;
         let hash = hash(protocol, payload).unwrap_or(asking.session as u32);
         let filling = Filling {
-            sid: sid(row, came.four(), asking.session),
+            sid: match row.leads_to_sid() {
+                true => asking.address,
+                false => sid(row, came.four(), asking.session),
+            },
             source: row.source(came.source, port),
             destination: came.destination,
             class: came.class,
@@ -160,6 +163,7 @@ impl Decapsulation {
             return None;
         }
         let is_put = match row.0.few_blocks() {
+            _ if !row.has_srh() => packet.push(count),
             Some(blocks) => packet.push_blocks(blocks, count),
             None => packet.push_blocks(row.0.blocks(), count),
         };

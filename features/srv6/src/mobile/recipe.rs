@@ -217,6 +217,18 @@ impl Row<'_> {
         args::place(self.address(at.into()), length, value, width)
     }
 
+    /// Is there an SRH?
+    #[inline(always)]
+    pub fn has_srh(self) -> bool {
+        self.has(HAS_SRH)
+    }
+
+    /// Do packets go to the SID first?
+    #[inline(always)]
+    pub fn leads_to_sid(self) -> bool {
+        self.has(SID_IS_FIRST)
+    }
+
     /// Where a packet with that SID goes first.
     #[inline(always)]
     pub fn first(self, sid: u128) -> u128 {
@@ -231,11 +243,13 @@ impl Row<'_> {
             SOURCE_FIXED => self.address(SOURCE_AT),
             SOURCE_AS_CAME => came,
             _ => {
-                let source = args::place(self.address(SOURCE_AT), length, came & 0xffff_ffff, args::IP4_BITS);
-                let behind = length.saturating_add(args::IP4_BITS as u8);
-                match u32::from(behind) + args::PORT_BITS <= 128 {
-                    true => args::place(source, behind, port.into(), args::PORT_BITS),
-                    false => source,
+                let (prefix, came) = (self.address(SOURCE_AT), came & 0xffff_ffff);
+                match u32::from(length) + args::IP4_BITS + args::PORT_BITS <= 128 {
+                    true => {
+                        let both = came << args::PORT_BITS | u128::from(port);
+                        args::place(prefix, length, both, args::IP4_BITS + args::PORT_BITS)
+                    }
+                    false => args::place(prefix, length, came, args::IP4_BITS),
                 }
             }
         }
@@ -255,7 +269,7 @@ impl Row<'_> {
         }
     }
 
-    /// Fill in a header that lies in front of a packet.
+    /// Fill in a header that lies in front of a packet: all of it, where there is no SRH.
     #[inline(always)]
     pub fn fill(self, bytes: &mut [u8], filling: &Filling) {
         let [_, sid_at, ..] = self.parts();
