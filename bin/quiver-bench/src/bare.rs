@@ -1,6 +1,7 @@
 //! The floor to compare with: the same work on the same packets and tables, in one hand-written
 //! loop without nodes, vectors handed over, counters per node or anything else that a router needs.
 
+mod blocks;
 pub mod exchange;
 mod segments;
 
@@ -10,14 +11,14 @@ use quiver_core::packet::Packet;
 use quiver_ip::tables::IpTables;
 use quiver_tables::adjacency::Adjacencies;
 use quiver_tables::ip4_lpm::Ip4Lpm;
-use quiver_tables::ip6_lpm::Ip6Lpm;
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen};
 use quiver_tables::next_hop_group::{GroupId, Groups};
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::ip4::{self, Ip4Header};
-use quiver_wire::ip6::{self, Ip6Header};
+use quiver_wire::ip6::Ip6Header;
 use quiver_wire::{EtherType, Header, checksum};
 
+use self::blocks::{Asked, BLOCK, Layer};
 use crate::paths::{Tagging, Work};
 use crate::population::OUR_MAC;
 
@@ -75,16 +76,12 @@ impl Body for Loop<'_> {
                     Tagging::Dot1ad => ip4::<2>(variant, frame, table, groups, adjacencies, counted),
                 }
             }
-            Work::Encapsulate6 => {
-                segments::encapsulate(segments::Inner::Ip6, variant, frame, tables, counted)
-            }
-            Work::Encapsulate4 => {
-                segments::encapsulate(segments::Inner::Ip4, variant, frame, tables, counted)
-            }
+            Work::Encapsulate6 => segments::encapsulate(Layer::Ip6, variant, frame, tables, counted),
+            Work::Encapsulate4 => segments::encapsulate(Layer::Ip4, variant, frame, tables, counted),
             Work::EncapsulateFrames => {
-                segments::encapsulate(segments::Inner::Frame, variant, frame, tables, counted);
+                segments::encapsulate(Layer::Frame, variant, frame, tables, counted);
             }
-            Work::Ip6 => ip6(variant, frame, tables.ip6.table(0), groups, adjacencies, counted),
+            Work::Ip6 => ip6(variant, frame, tables, counted),
             Work::Bridge | Work::BridgeNoLearn | Work::BridgeIp4 | Work::Ip4Bridge => {
                 let Some(bridge) = bridge else { return };
                 let lpm = tables.ip4.table(0);
@@ -160,9 +157,6 @@ fn bridge_frames<const LEARN: bool>(
     }
     counted.packets += count as u64;
 }
-
-/// Packets whose headers are checked before the first of them is looked up.
-pub const BLOCK: usize = 64;
 
 /// The tags of frames on the paths that have some, with the type behind them: what is compared, and what it is.
 const TAGGED: [([u8; 8], u64); 3] = [
@@ -283,19 +277,11 @@ fn cross_tagged(frame: &mut Frame, counted: &mut Counted) {
 
 /// Forward IPv6: as [`ip4`], with a hop limit and no checksum.
 #[inline(always)]
-fn ip6(
-    variant: Variant,
-    frame: &mut Frame,
-    lpm: &Ip6Lpm,
-    groups: &Groups,
-    adjacencies: &Adjacencies,
-    counted: &mut Counted,
-) {
+fn ip6(variant: Variant, frame: &mut Frame, tables: &IpTables, counted: &mut Counted) {
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let mut destinations = [0u128; BLOCK];
-    let mut found = [GroupId(0); BLOCK];
+    let mut asked = Asked::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);
@@ -303,26 +289,12 @@ fn ip6(
             if let Some(ahead) = packets.get(at + i + 8) {
                 ahead.prefetch();
             }
-            let bytes = packets[at + i].bytes();
-            let good = match (EthernetHeader::overlay(bytes), bytes.get(14..).and_then(Ip6Header::overlay)) {
-                (Some(ethernet), Some(header)) => {
-                    destinations[i] = header.destination_bits();
-                    (ethernet.ether_type() == EtherType::IPV6)
-                        & (ethernet.destination.0 == OUR_MAC)
-                        & ip6::is_plain(header, bytes.len() - 14)
-                        & (header.hop_limit() > 1)
-                }
-                _ => false,
-            };
-            counted.odd += u64::from(!good);
+            counted.odd += u64::from(!asked.check(Layer::Ip6, i, &packets[at + i]));
         }
-        lpm.lookup_slice(variant, &destinations[..block], &mut found[..block]);
-        for i in 0..block {
-            let packet = &mut packets[at + i];
-            let hop = groups.word(found[i]).hop();
-            let adjacency = adjacencies.get(hop.index);
-            let bytes = packet.bytes_mut();
-            if let Some(header) = bytes.get_mut(14..).and_then(Ip6Header::overlay_mut) {
+        asked.look_up(Layer::Ip6, variant, tables, block);
+        for (packet, found) in packets[at..at + block].iter_mut().zip(&asked.found) {
+            let adjacency = tables.adjacencies.get(tables.groups.word(*found).hop().index);
+            if let Some(header) = packet.bytes_mut().get_mut(14..).and_then(Ip6Header::overlay_mut) {
                 header.set_hop_limit(header.hop_limit() - 1);
             }
             let length = packet.segment_length();

@@ -5,13 +5,12 @@ use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::packet::Packet;
 use quiver_ip::tables::IpTables;
-use quiver_tables::next_hop_group::GroupId;
 use quiver_wire::checksum::{self, Sum};
-use quiver_wire::ethernet::EthernetHeader;
-use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, ip4, ip6};
+use quiver_wire::{Header, Ip4Header, Ip6Header};
 
-use super::{BLOCK, Counted};
-use crate::population::OUR_MAC;
+use super::Counted;
+pub use super::blocks::Layer;
+use super::blocks::{Asked, BLOCK};
 
 /// The longest front, in blocks: Ethernet, IPv6, an SRH of two segments.
 const BLOCKS: usize = 3;
@@ -21,17 +20,6 @@ static FRONT: [[u8; 32]; BLOCKS] = [[0; 32]; BLOCKS];
 static KEPT: [[u8; 8]; 10] = [[0; 8]; 10];
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-
-/// What is in front of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// IPv4 behind Ethernet.
-    Ip4,
-    /// IPv6 behind Ethernet.
-    Ip6,
-    /// Nothing but Ethernet, which is not looked at.
-    Frame,
-}
 
 /// What is done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,57 +59,6 @@ impl Exchange {
             sums: false,
         }
     }
-}
-
-/// Destinations of a block, and what was found for them.
-struct Asked {
-    four: [u32; BLOCK],
-    six: [u128; BLOCK],
-    found: [GroupId; BLOCK],
-}
-
-impl Asked {
-    fn new() -> Asked {
-        Asked { four: [0; BLOCK], six: [0; BLOCK], found: [GroupId(0); BLOCK] }
-    }
-
-    /// Look at the header behind `at` bytes, and note where it leads; false when it is not plain.
-    #[inline(always)]
-    fn note(&mut self, layer: Layer, index: usize, behind: &[u8]) -> bool {
-        match layer {
-            Layer::Frame => true,
-            Layer::Ip4 => Ip4Header::overlay(behind).is_some_and(|header| {
-                self.four[index] = header.destination_bits();
-                ip4::is_plain(header, behind.len()) & (header.ttl() > 1)
-            }),
-            Layer::Ip6 => Ip6Header::overlay(behind).is_some_and(|header| {
-                self.six[index] = header.destination_bits();
-                ip6::is_plain(header, behind.len()) & (header.hop_limit() > 1)
-            }),
-        }
-    }
-
-    #[inline(always)]
-    fn look_up(&mut self, layer: Layer, variant: Variant, tables: &IpTables, count: usize) {
-        let Asked { four, six, found } = self;
-        match layer {
-            Layer::Frame => {}
-            Layer::Ip4 => tables.ip4.table(0).lookup_slice(variant, &four[..count], &mut found[..count]),
-            Layer::Ip6 => tables.ip6.table(0).lookup_slice(variant, &six[..count], &mut found[..count]),
-        }
-    }
-}
-
-/// Check the frame, and note where its packet goes.
-#[inline(always)]
-fn check(layer: Layer, asked: &mut Asked, index: usize, packet: &Packet) -> bool {
-    let Some((ethernet, behind)) = EthernetHeader::split(packet.bytes()) else { return false };
-    let kind = match layer {
-        Layer::Frame => return true,
-        Layer::Ip4 => EtherType::IPV4,
-        Layer::Ip6 => EtherType::IPV6,
-    };
-    asked.note(layer, index, behind) & (ethernet.ether_type() == kind) & (ethernet.destination.0 == OUR_MAC)
 }
 
 /// Are the first bytes those that are kept?
@@ -208,7 +145,7 @@ pub fn exchange(
             if let Some(ahead) = packets.get(at + i + 8) {
                 ahead.prefetch();
             }
-            counted.odd += u64::from(!check(exchange.arrives, &mut asked, i, &packets[at + i]));
+            counted.odd += u64::from(!asked.check(exchange.arrives, i, &packets[at + i]));
         }
         asked.look_up(exchange.arrives, variant, tables, block);
         for (i, packet) in packets[at..at + block].iter_mut().enumerate() {

@@ -5,25 +5,15 @@ use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::packet::Packet;
 use quiver_ip::tables::IpTables;
-use quiver_tables::next_hop_group::GroupId;
-use quiver_wire::ethernet::EthernetHeader;
-use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, checksum, flow, ip4, ip6};
+use quiver_wire::{Header, Ip4Header, Ip6Header, checksum, flow};
 
-use super::{BLOCK, Counted};
-use crate::population::OUR_MAC;
+use super::Counted;
+use super::blocks::{Asked, BLOCK, Layer};
 
 /// Ethernet, IPv6, an SRH of two segments.
 const FRONT_BYTES: usize = 14 + 40 + 40;
 /// What the front is copied from.
 static FRONT: [[u8; 32]; 3] = [[0; 32]; 3];
-
-/// What is inside.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Inner {
-    Ip4,
-    Ip6,
-    Frame,
-}
 
 /// Put the front before a packet.
 #[inline(always)]
@@ -40,7 +30,7 @@ fn put(packet: &mut Packet, class: u8, hash: u32, counted: &mut Counted) {
 /// Check, look up, count the hop, hash the flow, put the front before it.
 #[inline(always)]
 pub fn encapsulate(
-    inner: Inner,
+    inner: Layer,
     variant: Variant,
     frame: &mut Frame,
     tables: &IpTables,
@@ -49,8 +39,7 @@ pub fn encapsulate(
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let (mut four, mut six) = ([0u32; BLOCK], [0u128; BLOCK]);
-    let mut found = [GroupId(0); BLOCK];
+    let mut asked = Asked::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);
@@ -58,38 +47,19 @@ pub fn encapsulate(
             if let Some(ahead) = packets.get(at + i + 8) {
                 ahead.prefetch();
             }
-            let (ethernet, behind) = match EthernetHeader::split(packets[at + i].bytes()) {
-                Some(split) => split,
-                None => continue,
-            };
-            let good = match inner {
-                Inner::Frame => true,
-                Inner::Ip4 => Ip4Header::overlay(behind).is_some_and(|header| {
-                    four[i] = header.destination_bits();
-                    (ethernet.ether_type() == EtherType::IPV4) & ip4::is_plain(header, behind.len())
-                }),
-                Inner::Ip6 => Ip6Header::overlay(behind).is_some_and(|header| {
-                    six[i] = header.destination_bits();
-                    (ethernet.ether_type() == EtherType::IPV6) & ip6::is_plain(header, behind.len())
-                }),
-            };
-            counted.odd += u64::from(!(good & (inner == Inner::Frame || ethernet.destination.0 == OUR_MAC)));
+            counted.odd += u64::from(!asked.check(inner, i, &packets[at + i]));
         }
-        match inner {
-            Inner::Ip4 => tables.ip4.table(0).lookup_slice(variant, &four[..block], &mut found[..block]),
-            Inner::Ip6 => tables.ip6.table(0).lookup_slice(variant, &six[..block], &mut found[..block]),
-            Inner::Frame => {}
-        }
-        for (packet, found) in packets[at..at + block].iter_mut().zip(&found) {
+        asked.look_up(inner, variant, tables, block);
+        for (packet, found) in packets[at..at + block].iter_mut().zip(&asked.found) {
             packet.index = found.0;
             let mut about = (0, 1);
-            if inner == Inner::Frame {
+            if inner == Layer::Frame {
                 let behind = packet.bytes().get(14..).unwrap_or_default();
                 if let Some((header, behind)) = Ip4Header::split(behind) {
                     about.1 = flow::hash_ip4(header, behind);
                 }
             } else if packet.pull(14) {
-                if inner == Inner::Ip4 {
+                if inner == Layer::Ip4 {
                     if let Some((header, behind)) = Ip4Header::split_mut(packet.bytes_mut()) {
                         about = (header.traffic_class, flow::hash_ip4(header, behind));
                         checksum::decrement_ttl(header);
