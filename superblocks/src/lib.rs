@@ -49,15 +49,16 @@ pub fn register(registry: &mut Registry) {
         // with virtual reassembly in the arc, where packets that are no fragments stay on the way; with a proxy's return
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input, Virtual<false>), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_ups::<(EthernetInput, Ip4Input), (FromFunction<Ip4>,)>(),
-        // the same for IPv6, behind all of IPv4: on a port with features of both, what leaves for one of them finds it first
+        // the same for IPv6. What leaves the first of a family for its features finds those before another family's
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::with_look_up::<(Ip6Input,), Ip6Lookup, Ip6Rewrite>(),
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input, Virtual<true>), Ip6Lookup, Ip6Rewrite>(),
+        SuperblockSpec::with_look_ups::<(EthernetInput, Ip6Input), (FromFunction<Ip6>,)>(),
+        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Unmask, Ip6Rewrite>(),
         // the same on ports with sub-interfaces: vlan-input → …
         SuperblockSpec::with_look_up::<(VlanInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(VlanInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::steered::<(VlanInput,), Cross<false>>(),
-        // with virtual reassembly in the arc: packets that are no fragments stay on the way
-        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input, Virtual<true>), Ip6Lookup, Ip6Rewrite>(),
         // into SRv6 policies: … → ip6-lookup → sr-pl-rewrite-… → NAME-output, and frames
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Encaps<Ip6>>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Encaps<Ip4>>(),
@@ -80,7 +81,7 @@ pub fn register(registry: &mut Registry) {
         local_sid::<(CompressedCross<NextCsid>, Ip6Rewrite)>(),
         local_sid_with_look_up::<Compressed<ReplaceCsid>, Ip6Rewrite>(),
         local_sid::<(CompressedCross<ReplaceCsid>, Ip6Rewrite)>(),
-        // proxies: … → ip6-lookup → sr-localsid-as, -ad, -am → ip4-rewrite or ip6-rewrite → NAME-output, and back
+        // proxies: … → ip6-lookup → sr-localsid-as, -ad, -am → ip4-rewrite or ip6-rewrite → NAME-output
         local_sid::<(ToFunction<false>, Ip4Rewrite)>(),
         local_sid::<(ToFunction<false>, Ip6Rewrite)>(),
         local_sid::<ToFunction<false>>(),
@@ -88,8 +89,6 @@ pub fn register(registry: &mut Registry) {
         local_sid::<(ToFunction<true>, Ip6Rewrite)>(),
         local_sid::<ToFunction<true>>(),
         local_sid::<(Masquerade, Ip6Rewrite)>(),
-        SuperblockSpec::with_look_ups::<(EthernetInput, Ip6Input), (FromFunction<Ip6>,)>(),
-        SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Unmask, Ip6Rewrite>(),
         // the mobile user plane: … → ip4-lookup → sr-pl-gtp4-d → ip6-rewrite → NAME-output, and its local SIDs
         SuperblockSpec::with_two_look_ups::<
             (EthernetInput, Ip4Input),

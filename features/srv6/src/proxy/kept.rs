@@ -14,9 +14,13 @@ use super::front::Front;
 /// Versions of the headers.
 const VERSIONS: u64 = 4;
 /// Words of the longest headers.
-const WORDS: usize = HEADER_BYTES_MAX / WORD_BYTES;
+pub(super) const WORDS: usize = HEADER_BYTES_MAX / WORD_BYTES;
+/// Words of an IPv6 header and the first one of an SRH behind it.
+pub(super) const FRONT_WORDS: usize = 6;
 /// Bytes of a word: extension headers begin and end with one.
 pub(super) const WORD_BYTES: usize = size_of::<u64>();
+/// As it lies in a packet.
+pub(super) type Word = [u8; WORD_BYTES];
 /// How often a reader tries to get one version whole.
 const TRIES: usize = 8;
 
@@ -74,34 +78,30 @@ impl Kept {
         &self.versions[(number % VERSIONS) as usize]
     }
 
-    /// Keep `headers`, whose words `as_kept` changes by their places.
+    /// Keep headers of these words.
     #[inline(always)]
-    pub fn keep(
-        &self,
-        headers: &[u8],
-        as_kept: impl Fn(usize, [u8; WORD_BYTES]) -> [u8; WORD_BYTES],
-    ) -> Keeping {
-        let (words, rest) = headers.as_chunks::<WORD_BYTES>();
-        if words.is_empty() || words.len() > WORDS || !rest.is_empty() {
+    pub fn keep(&self, front: [Word; FRONT_WORDS], rest: &[Word]) -> Keeping {
+        let count = FRONT_WORDS + rest.len();
+        if count > WORDS {
             return Keeping::TooLong;
         }
         let newest = self.newest.load(Ordering::Acquire);
         let known = self.version(newest);
-        let mut differ =
-            u64::from(newest == 0) | (known.length.load(Ordering::Relaxed) as usize ^ headers.len()) as u64;
-        for (place, (word, kept)) in words.iter().zip(&known.words).enumerate() {
-            differ |= kept.load(Ordering::Relaxed) ^ u64::from_ne_bytes(as_kept(place, *word));
+        let length = known.length.load(Ordering::Relaxed) as usize;
+        let mut differ = u64::from(newest == 0) | (length ^ count * WORD_BYTES) as u64;
+        let (kept_front, kept_rest) = known.words.split_at(FRONT_WORDS);
+        for (kept, word) in kept_front.iter().zip(front) {
+            differ |= kept.load(Ordering::Relaxed) ^ u64::from_ne_bytes(word);
         }
-        if differ == 0 { Keeping::Same } else { self.replace(words, as_kept) }
+        for (kept, word) in kept_rest.iter().zip(rest) {
+            differ |= kept.load(Ordering::Relaxed) ^ u64::from_ne_bytes(*word);
+        }
+        if differ == 0 { Keeping::Same } else { self.replace(&front, rest) }
     }
 
     #[cold]
     #[inline(never)]
-    fn replace(
-        &self,
-        words: &[[u8; WORD_BYTES]],
-        as_kept: impl Fn(usize, [u8; WORD_BYTES]) -> [u8; WORD_BYTES],
-    ) -> Keeping {
+    fn replace(&self, front: &[Word; FRONT_WORDS], rest: &[Word]) -> Keeping {
         if self.writing.swap(true, Ordering::Acquire) {
             return Keeping::Busy;
         }
@@ -109,9 +109,9 @@ impl Kept {
         let version = self.version(number);
         // A reader that sees one of the words below sees the number of the version before, too.
         fence(Ordering::Release);
-        version.length.store((words.len() * WORD_BYTES) as u32, Ordering::Relaxed);
-        for (place, (word, kept)) in words.iter().zip(&version.words).enumerate() {
-            kept.store(u64::from_ne_bytes(as_kept(place, *word)), Ordering::Relaxed);
+        version.length.store(((FRONT_WORDS + rest.len()) * WORD_BYTES) as u32, Ordering::Relaxed);
+        for (word, kept) in front.iter().chain(rest).zip(&version.words) {
+            kept.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
         }
         self.newest.store(number, Ordering::Release);
         self.writing.store(false, Ordering::Release);
@@ -145,9 +145,11 @@ impl Kept {
 mod tests {
     use super::*;
 
-    /// Headers that begin with other bytes than they came with.
-    fn beginning(first: u8) -> impl Fn(usize, [u8; 8]) -> [u8; 8] {
-        move |place, word| if place == 0 { [first; 8] } else { word }
+    /// Keep headers of so many bytes, all alike but for the first 8.
+    fn keep(kept: &Kept, bytes: usize, all: u8, first: u8) -> Keeping {
+        let mut front = [[all; 8]; FRONT_WORDS];
+        front[0] = [first; 8];
+        kept.keep(front, &vec![[all; 8]; bytes / 8 - FRONT_WORDS])
     }
 
     #[test]
@@ -157,8 +159,8 @@ mod tests {
         assert_eq!(kept.read(&mut front), Err(Unread::Nothing));
         for number in 1..20u8 {
             let headers = vec![number; 40 + 8 * usize::from(number)];
-            assert_eq!(kept.keep(&headers, beginning(9)), Keeping::New);
-            assert_eq!(kept.keep(&headers, beginning(9)), Keeping::Same);
+            assert_eq!(keep(&kept, headers.len(), number, 9), Keeping::New);
+            assert_eq!(keep(&kept, headers.len(), number, 9), Keeping::Same);
             assert_eq!(kept.read(&mut front), Ok(()));
             assert_eq!((&front.header()[..8], &front.header()[8..]), (&[9; 8][..], &headers[8..]));
         }
@@ -167,9 +169,7 @@ mod tests {
     #[test]
     fn headers_that_fit_no_row_are_not_kept() {
         let kept = Kept::new();
-        assert_eq!(kept.keep(&[0; HEADER_BYTES_MAX + 8], beginning(0)), Keeping::TooLong);
-        assert_eq!(kept.keep(&[0; 44], beginning(0)), Keeping::TooLong);
-        assert_eq!(kept.keep(&[], beginning(0)), Keeping::TooLong);
+        assert_eq!(keep(&kept, HEADER_BYTES_MAX + 8, 0, 0), Keeping::TooLong);
         assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
     }
 
@@ -182,7 +182,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..20_000u32 {
                         let number = (round as u8) << 1 | writer;
-                        kept.keep(&[number; 80], beginning(number));
+                        keep(kept, 80, number, number);
                     }
                 });
             }

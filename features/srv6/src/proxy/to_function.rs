@@ -13,7 +13,7 @@ use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Backs, Coming};
-use super::kept::{Keeping, WORD_BYTES};
+use super::kept::{FRONT_WORDS, Keeping, Kept, WORD_BYTES, WORDS, Word};
 use crate::endpoint::closer::{self, Matter, Upper};
 use crate::endpoint::exposed::{self, take_off};
 use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
@@ -65,6 +65,37 @@ fn inside(packet: &Packet) -> Inside {
     })
 }
 
+/// The first word of an SRH in which one segment less is left.
+#[inline(always)]
+fn stepped([next, length, kind, left, rest @ ..]: Word) -> Word {
+    let [last, flags, high, low] = rest;
+    [next, length, kind, left.wrapping_sub(1), last, flags, high, low]
+}
+
+/// Keep headers among which the SRH does not stand right behind the IPv6 header, whose first word and destination
+/// become others.
+#[cold]
+#[inline(never)]
+fn keep_unusual(kept: &Kept, headers: &[u8], srh_at: usize, [first, high, low]: [Word; 3]) -> Keeping {
+    let (words, behind) = headers.as_chunks();
+    let mut all = [Word::default(); WORDS];
+    let Some(own) = all.get_mut(..words.len()) else { return Keeping::TooLong };
+    own.copy_from_slice(words);
+    let place = srh_at / WORD_BYTES;
+    let (Some(srh), true) = (own.get(place).copied(), behind.is_empty() && srh_at % WORD_BYTES == 0) else {
+        return Keeping::TooLong;
+    };
+    for (place, word) in [(0, first), (3, high), (4, low), (place, stepped(srh))] {
+        if let Some(own) = own.get_mut(place) {
+            *own = word;
+        }
+    }
+    match own.split_first_chunk() {
+        Some((front, rest)) => kept.keep(*front, rest),
+        None => Keeping::TooLong,
+    }
+}
+
 impl<const KEEPS: bool> ToFunction<KEEPS> {
     /// Keep the first `at` bytes, which the packet still has as they came, with the next segment as the active one of
     /// the SRH at `srh_at`, for what comes back. What belongs to one packet (its length, its flow's label, its hop) does
@@ -82,26 +113,21 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         let back = back.ok_or(LocalSidDrop::NotConfigured)?;
         let Around::Kept(kept) = &back.around else { return Err(LocalSidDrop::NotConfigured) };
         let headers = packet.bytes().get(..at).ok_or(LocalSidDrop::Truncated)?;
-        if srh_at % WORD_BYTES != 0 {
-            return Err(LocalSidDrop::TooLongToKeep);
-        }
         let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;
         // Packets have their own class, frames have none.
         let class = if wanted(line) == ETHERNET { outer.traffic_class() & !ECN } else { 0 };
         let hops = outer.hop_limit().saturating_sub(1);
         let first = [0x60 | class >> 4, class << 4, 0, 0, 0, 0, outer.next_header().0, hops];
-        let as_kept = |place: usize, word: [u8; WORD_BYTES]| match place {
-            0 => first,
-            3 => ((next >> 64) as u64).to_be_bytes(),
-            4 => (next as u64).to_be_bytes(),
-            _ if place * WORD_BYTES == srh_at => {
-                let [kind, length, routing, left, rest @ ..] = word;
-                let [last, flags, high, low] = rest;
-                [kind, length, routing, left.wrapping_sub(1), last, flags, high, low]
+        let (high, low) = ((next >> 64) as u64, next as u64);
+        let ((words, behind), plain) = (headers.as_chunks(), srh_at == Ip6Header::LEN);
+        let keeping = match words.split_first_chunk::<FRONT_WORDS>() {
+            Some(([_, one, two, _, _, srh], rest)) if plain && behind.is_empty() => {
+                let front = [first, *one, *two, high.to_be_bytes(), low.to_be_bytes(), stepped(*srh)];
+                kept.keep(front, rest)
             }
-            _ => word,
+            _ => keep_unusual(kept, headers, srh_at, [first, high.to_be_bytes(), low.to_be_bytes()]),
         };
-        match kept.keep(headers, as_kept) {
+        match keeping {
             Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
             Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
         }
