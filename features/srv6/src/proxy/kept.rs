@@ -88,7 +88,7 @@ impl Kept {
         let newest = self.newest.load(Ordering::Acquire);
         let known = self.version(newest);
         let length = known.length.load(Ordering::Relaxed) as usize;
-        let mut differ = u64::from(newest == 0) | (length ^ count * WORD_BYTES) as u64;
+        let mut differ = u64::from(newest == 0) | (length ^ (count * WORD_BYTES)) as u64;
         let (kept_front, kept_rest) = known.words.split_at(FRONT_WORDS);
         for (kept, word) in kept_front.iter().zip(front) {
             differ |= kept.load(Ordering::Relaxed) ^ u64::from_ne_bytes(word);

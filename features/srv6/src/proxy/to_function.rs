@@ -82,7 +82,8 @@ fn keep_unusual(kept: &Kept, headers: &[u8], srh_at: usize, [first, high, low]: 
     let Some(own) = all.get_mut(..words.len()) else { return Keeping::TooLong };
     own.copy_from_slice(words);
     let place = srh_at / WORD_BYTES;
-    let (Some(srh), true) = (own.get(place).copied(), behind.is_empty() && srh_at % WORD_BYTES == 0) else {
+    let (Some(srh), true) = (own.get(place).copied(), behind.is_empty() && srh_at.is_multiple_of(WORD_BYTES))
+    else {
         return Keeping::TooLong;
     };
     for (place, word) in [(0, first), (3, high), (4, low), (place, stepped(srh))] {
