@@ -144,20 +144,34 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             self.ways.expose6(at, packet)?;
             choose::<Ip6>(groups, line.group6(), packet)
         } else {
-            take_off(packet, at)?;
-            if packet.segment_length() < EthernetHeader::LEN {
-                return Err(LocalSidDrop::InnerWrong.into());
-            }
-            let row = tally.interface(line.interface()).ok_or(LocalSidDrop::NotConfigured)?;
-            if !row.up {
-                return Err(LocalSidDrop::InterfaceDown.into());
-            }
-            packet.tx = line.interface();
-            packet.clear(PacketFlags::L2_GROUP);
-            row.output
+            return self.send_frame(tally, line, at, packet);
         };
         self.ways.good(line.0, bytes);
         Ok(next)
+    }
+
+    /// The inner frame goes to the function.
+    #[inline(always)]
+    fn send_frame(
+        &self,
+        tally: Tally<'_>,
+        line: Line<'_>,
+        at: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        let bytes = packet.length();
+        take_off(packet, at)?;
+        if packet.segment_length() < EthernetHeader::LEN {
+            return Err(LocalSidDrop::InnerWrong.into());
+        }
+        let row = tally.interface(line.interface()).ok_or(LocalSidDrop::NotConfigured)?;
+        if !row.up {
+            return Err(LocalSidDrop::InterfaceDown.into());
+        }
+        packet.tx = line.interface();
+        packet.clear(PacketFlags::L2_GROUP);
+        self.ways.good(line.0, bytes);
+        Ok(row.output)
     }
 
     /// Packets that are not plain.
@@ -236,7 +250,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
                 exposed::ip6_if_plain(packet, at).map(|_| choose::<Ip6>(groups, line.group6(), packet))
             }
             Coming::Frames => {
-                return match self.send(tally, line, at, packet) {
+                return match self.send_frame(tally, line, at, packet) {
                     Ok(next) => Ok(next),
                     bad => self.ways.settle(tally, line.0, bad, bytes, packet),
                 };
