@@ -117,6 +117,8 @@ pub trait Stage: Send + 'static {
     const SORTS: bool = false;
     /// What comes here from a look-up. Where it is seldom mixed, whole blocks are taken as one.
     const VARIETY: Variety = Variety::Many;
+    /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
+    const LOOKS_BEHIND: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What holds for all packets that came in by one interface, read once for a vector.
@@ -155,10 +157,17 @@ pub trait Stage: Send + 'static {
         true
     }
 
-    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. As the last
-    /// stage behind a look-up it is told of packets some places before they are decided about.
+    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. As the last stage
+    /// behind a look-up it is told of a block's packets before the first of them is decided about, and only of the
+    /// first one when all took the same way.
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
+        let _ = packet;
+    }
+
+    /// Ask for what that memory, which has come meanwhile, leads to: some packets before they are decided about.
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
         let _ = packet;
     }
 

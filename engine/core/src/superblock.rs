@@ -259,6 +259,15 @@ impl<H: Stages, L: LookUp, T: Tail> WithLookUp<H, L, T> {
     const COUNT: usize = Self::TAIL + T::NAMES.len();
 }
 
+/// The lines of a packet that are looked at.
+#[inline(always)]
+fn ask_for<T: Tail>(packet: &Packet) {
+    packet.prefetch();
+    if T::LOOKS_BEHIND {
+        packet.prefetch_second();
+    }
+}
+
 /// One pass over a vector.
 struct Pass<'a, H: Stages, L: LookUp, T: Tail> {
     block: &'a mut WithLookUp<H, L, T>,
@@ -278,7 +287,7 @@ impl<H: Stages, L: LookUp, T: Tail> Body for Pass<'_, H, L, T> {
     fn run(mut self) -> Sums {
         let mut sums = Sums::default();
         let packets = self.frame.packets();
-        packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
+        packets.iter().take(PREFETCH_AHEAD).for_each(ask_for::<T>);
         let blocks = packets.len().div_ceil(BLOCK);
         for block in 0..blocks {
             self.check(block, &mut sums.sorted);
@@ -299,7 +308,7 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let (mut rest, mut index, mut left) = (&mut packets[begin..], 0, 0);
         for keys in keys.chunks_exact_mut(PREFETCH_AHEAD) {
             let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
-            later.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
+            later.iter().take(PREFETCH_AHEAD).for_each(ask_for::<T>);
             for (packet, key) in now.iter_mut().zip(keys) {
                 let common = (self.tally, self.head);
                 *key = match decide_and_sort(head, common, &ids, self.ways, packet, sorted) {
@@ -338,8 +347,8 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let (look_up, answers) = ((&*look_up, self.look_up), (keys, &found[..count]));
         let left = exits.marks.word(block);
         let left = match T::VARIETY {
-            Variety::Many => packets.judge(look_up, self.tally, (ids, place), answers, left),
-            _ => packets.judge_all(look_up, self.tally, (ids, place), answers, left).0,
+            Variety::Many => (packets.judge(look_up, self.tally, (ids, place), answers, left), false),
+            _ => packets.judge_all(look_up, self.tally, (ids, place), answers, left),
         };
         let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
         exits.marks.set_word(block, left);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_core::NodeId;
+use quiver_core::cpu::prefetch;
 use quiver_core::epoch::Epochs;
 use quiver_wire::flow::FlowFields;
 
@@ -87,6 +88,12 @@ impl Groups {
     #[inline(always)]
     pub fn word(&self, group: GroupId) -> GroupWord {
         GroupWord(self.words.get(group.0 as usize).load(Ordering::Acquire))
+    }
+
+    /// Ask for a group's word ahead of its use.
+    #[inline(always)]
+    pub fn prefetch(&self, group: GroupId) {
+        prefetch(self.words.get(group.0 as usize));
     }
 
     /// The hop of `word` for a flow. The low bits of the hash choose the bucket.

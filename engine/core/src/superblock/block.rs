@@ -78,7 +78,8 @@ impl Block<'_> {
         left
     }
 
-    /// What comes last decides about the packets that have not left. Returns the marks, and the bytes in the first
+    /// What comes last decides about the packets that have not left, of which all went the same way if they are
+    /// `alike`. Returns the marks, and the bytes in the first
     /// segments of those that went all the way.
     #[inline(always)]
     pub fn finish<T: Tail>(
@@ -86,9 +87,11 @@ impl Block<'_> {
         (tail, common): (&T, T::Common),
         tally: Tally<'_>,
         (ids, first): (&Ids, usize),
-        mut left: u64,
+        (mut left, alike): (u64, bool),
     ) -> (u64, u64) {
         let way = TailWay { ids, first };
+        let told = if alike { 1 } else { BLOCK };
+        self.packets.iter().take(told).for_each(|packet| tail.ahead(packet));
         let mut bytes = 0;
         let mut note =
             |decision: Result<NodeId, Exit>, packet: &Packet, next: &mut NodeId, place: &mut u8| {
@@ -106,11 +109,12 @@ impl Block<'_> {
                 }
             };
         if left == 0 {
-            self.packets.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
+            let soon = |packets: &[Packet]| packets.iter().take(told).for_each(|packet| tail.soon(packet));
+            soon(&self.packets[..self.packets.len().min(TAIL_AHEAD)]);
             let (mut rest, mut index) = (&mut *self.packets, 0);
             for (next, places) in self.next.chunks_mut(TAIL_AHEAD).zip(self.places.chunks_mut(TAIL_AHEAD)) {
                 let (now, later) = rest.split_at_mut(rest.len().min(TAIL_AHEAD));
-                later.iter().take(TAIL_AHEAD).for_each(|packet| tail.ahead(packet));
+                soon(&later[..later.len().min(TAIL_AHEAD)]);
                 for ((packet, next), place) in now.iter_mut().zip(next).zip(places) {
                     let decision = tail.decide(tally, common, way, packet);
                     left |= note(decision, packet, next, place) << index;

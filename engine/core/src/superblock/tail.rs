@@ -24,12 +24,16 @@ pub trait Tail: Sized + Send + 'static {
     const NAMES: &'static [&'static str];
     /// What comes to the first one.
     const VARIETY: Variety;
+    /// Do stages look behind the first headers?
+    const LOOKS_BEHIND: bool;
     #[doc(hidden)]
     fn make(makers: &Makers<'_>) -> Self;
     #[doc(hidden)]
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
     #[doc(hidden)]
     fn ahead(&self, packet: &Packet);
+    #[doc(hidden)]
+    fn soon(&self, packet: &Packet);
     /// Where the packet goes behind the last one.
     #[doc(hidden)]
     fn decide(
@@ -48,6 +52,7 @@ impl<S: Stage> Tail for S {
     type Common = S::Common;
     const NAMES: &'static [&'static str] = &[S::NAME];
     const VARIETY: Variety = S::VARIETY;
+    const LOOKS_BEHIND: bool = S::LOOKS_BEHIND;
 
     fn make(makers: &Makers<'_>) -> S {
         makers.make(S::NAME)
@@ -61,6 +66,11 @@ impl<S: Stage> Tail for S {
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         Stage::ahead(self, packet);
+    }
+
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        Stage::soon(self, packet);
     }
 
     #[inline(always)]
@@ -83,6 +93,7 @@ impl<M: Stage, S: Stage> Tail for (M, S) {
     type Common = (M::Common, S::Common);
     const NAMES: &'static [&'static str] = &[M::NAME, S::NAME];
     const VARIETY: Variety = M::VARIETY;
+    const LOOKS_BEHIND: bool = M::LOOKS_BEHIND || S::LOOKS_BEHIND;
 
     fn make(makers: &Makers<'_>) -> (M, S) {
         (makers.make(M::NAME), makers.make(S::NAME))
@@ -96,6 +107,11 @@ impl<M: Stage, S: Stage> Tail for (M, S) {
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         Stage::ahead(&self.0, packet);
+    }
+
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        Stage::soon(&self.0, packet);
     }
 
     #[inline(always)]

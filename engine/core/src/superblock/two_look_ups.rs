@@ -171,8 +171,7 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
         let mut packets =
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
         let answers = (&keys[..count], &found[..count]);
-        let (left, _) =
-            packets.judge_all((second, self.commons.second), self.tally, (ids, place), answers, left);
+        let left = packets.judge_all((second, self.commons.second), self.tally, (ids, place), answers, left);
         packets.finish((tail, self.commons.tail), self.tally, (ids, place + 1), left)
     }
 }

@@ -5,7 +5,7 @@ use quiver_core::node::{Never, NodeSpec};
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
-use quiver_tables::ip::{Ip4, choose, destination};
+use quiver_tables::ip::{Ip4, choose, destination, one_hop, take_hop};
 
 use crate::tables::IpTables;
 
@@ -34,6 +34,11 @@ impl LookUp for Ip4Lookup {
     #[inline(always)]
     fn find(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
         self.tables.ip4.table(table).lookup_slice(variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn settle_all(&self, _: u32, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+        one_hop(&self.tables.groups, found).map(|hop| take_hop(hop, packets))
     }
 
     #[inline(always)]

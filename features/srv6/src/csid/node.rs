@@ -144,6 +144,7 @@ fn closer_cross_still<F: Flavor>(
 impl<F: Flavor> Stage for CompressedCross<F> {
     const NAME: &'static str = F::NODE_X;
     const VARIETY: Variety = Variety::FewKeys;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
 

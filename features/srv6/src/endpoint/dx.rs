@@ -94,6 +94,7 @@ impl DecapsulateCross {
 impl Stage for DecapsulateCross {
     const NAME: &'static str = NODE;
     const VARIETY: Variety = Variety::FewKeys;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
 
@@ -101,7 +102,6 @@ impl Stage for DecapsulateCross {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
-        packet.prefetch_second();
     }
 
     #[inline(always)]

@@ -120,6 +120,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
 impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     const NAME: &'static str = if VLAN { NODE_V } else { NODE };
     const VARIETY: Variety = Variety::FewKeys;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
 
@@ -127,7 +128,6 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
-        packet.prefetch_second();
     }
 
     #[inline(always)]

@@ -104,6 +104,7 @@ impl CrossConnect {
 impl Stage for CrossConnect {
     const NAME: &'static str = NODE;
     const VARIETY: Variety = Variety::FewKeys;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
 
@@ -111,7 +112,6 @@ impl Stage for CrossConnect {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
-        packet.prefetch_second();
     }
 
     #[inline(always)]

@@ -125,6 +125,12 @@ impl Departure {
         self.tables.groups.resolve(Words(row).group(), hash)
     }
 
+    /// Ask for the way that the row at `index` names.
+    #[inline(always)]
+    pub fn prefetch_way(&self, index: u32) {
+        self.tables.groups.prefetch(Words(self.rows.get(index)).group());
+    }
+
     /// The same, where nothing but the choice of the way needs the flow's hash.
     #[inline(always)]
     pub fn hop_for<F: IpFamily>(&self, row: &HeaderRow, packet: &mut Packet) -> Hop {

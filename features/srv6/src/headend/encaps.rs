@@ -108,6 +108,11 @@ impl<F: Inner> Stage for Encaps<F> {
     }
 
     #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        self.departure.prefetch_way(packet.index);
+    }
+
+    #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let row = self.row(packet);
         let hash = flow_hash::<F>(packet);

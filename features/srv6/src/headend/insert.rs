@@ -236,6 +236,11 @@ impl Stage for Insert {
     }
 
     #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        self.departure.prefetch_way(packet.index);
+    }
+
+    #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let row = self.departure.rows.get(packet.index);
         let hop = self.departure.hop_for::<Ip6>(row, packet);
