@@ -1,6 +1,7 @@
 //! What a node can reach while it runs.
 
 use std::cell::RefCell;
+use std::ops::Deref;
 
 use crate::arc::{ARCS_MAX, ArcId, FEATURES_PER_CHAIN_MAX};
 use crate::buffer::BufferCache;
@@ -19,29 +20,43 @@ use crate::trace::Tracer;
 /// Bytes of the two addresses in front of a frame (IEEE 802.3 §3.1.1).
 const ADDRESSES_BYTES: usize = 12;
 
-/// One pass of one worker, lent to the nodes that run in it.
-pub struct Context<'p> {
+/// What all nodes and stages of a pass reach alike.
+pub struct Reach<'p> {
     /// What is read under it cannot outlive the pass.
     pub pass: Pass<'p>,
+    /// Nanoseconds since some moment before the start; read once per pass.
+    pub now_ns: u64,
+    /// The worker's counters.
+    pub counters: &'p WorkerCounters,
+    pub(crate) rows: &'p InterfaceRows,
+    pub(crate) events: &'p RefCell<Events>,
+}
+
+/// One pass of one worker, lent to the nodes that run in it.
+pub struct Context<'p> {
+    pub(crate) reach: Reach<'p>,
     /// The worker.
     pub worker: WorkerId,
     /// The node that runs.
     pub node: NodeId,
     /// In a transmit queue: the interface that sends.
     pub tx: InterfaceId,
-    /// Nanoseconds since some moment before the start; read once per pass.
-    pub now_ns: u64,
     /// Where buffers come from and go to.
     pub buffers: &'p mut BufferCache,
     /// The form in which loops over packets run.
     pub variant: Variant,
-    /// The worker's counters.
-    pub counters: &'p WorkerCounters,
-    pub(crate) rows: &'p InterfaceRows,
     pub(crate) outbox: &'p mut Outbox,
-    pub(crate) events: &'p RefCell<Events>,
     pub(crate) handoff: &'p mut Handoff,
     pub(crate) tracer: &'p mut Tracer,
+}
+
+impl<'p> Deref for Context<'p> {
+    type Target = Reach<'p>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Reach<'p> {
+        &self.reach
+    }
 }
 
 /// Where packets of an interface go behind a feature that stands in an arc.

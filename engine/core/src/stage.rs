@@ -2,38 +2,33 @@
 //! runs alone as a node of the graph, and in one pass with its neighbours as part of a
 //! [superblock](crate::superblock): the same function, inlined into either loop.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::arc::ArcId;
-use crate::context::{Context, next_in_arc, put_event};
-use crate::counters::{InterfaceCounters, WorkerCounters};
+use crate::context::{Context, Reach, next_in_arc, put_event};
+use crate::counters::InterfaceCounters;
 use crate::cpu::{Body, Variant};
 use crate::epoch::Pass;
-use crate::event::{Event, Events};
+use crate::event::Event;
 use crate::frame::{FRAME_PACKETS_MAX, Frame, settle};
 use crate::ids::{InterfaceId, NodeId};
-use crate::interface::{InterfaceRow, InterfaceRows};
+use crate::interface::InterfaceRow;
 use crate::node::{Node, NodeSpec, Reason, Wiring};
 use crate::packet::Packet;
 
-/// What a stage reaches beside its packet: where it counts, and the rows of interfaces.
+/// What a stage reaches beside its packet: where it counts, and the rows of interfaces. Two words, so that it is handed
+/// on in registers.
 #[derive(Clone, Copy)]
 pub struct Tally<'p> {
-    counters: &'p WorkerCounters,
-    rows: &'p InterfaceRows,
-    pass: Pass<'p>,
+    reach: &'p Reach<'p>,
     node: NodeId,
-    now_ns: u64,
-    events: &'p RefCell<Events>,
 }
 
 impl<'p> Tally<'p> {
     /// Of the running node.
     #[inline(always)]
-    pub fn new(cx: &Context<'p>) -> Tally<'p> {
-        let Context { counters, rows, pass, node, now_ns, events, .. } = *cx;
-        Tally { counters, rows, pass, node, now_ns, events }
+    pub fn new(cx: &'p Context<'_>) -> Tally<'p> {
+        Tally { reach: &cx.reach, node: cx.node }
     }
 
     /// The same, for another node.
@@ -45,39 +40,39 @@ impl<'p> Tally<'p> {
     /// The pass under which published things are read.
     #[inline(always)]
     pub fn pass(self) -> Pass<'p> {
-        self.pass
+        self.reach.pass
     }
 
     /// Nanoseconds, as in [`Context::now_ns`].
     #[inline(always)]
     pub fn now_ns(self) -> u64 {
-        self.now_ns
+        self.reach.now_ns
     }
 
     /// Tell the control thread of something about an interface, in bytes that the handler of the stage's node
     /// understands; counted, and false, when its ring is full.
     #[cold]
     pub fn notify(self, interface: InterfaceId, kind: u8, bytes: &[u8]) -> bool {
-        let event = Event::new(self.node, interface, self.now_ns, kind, bytes);
-        put_event(self.events, self.counters, event)
+        let event = Event::new(self.node, interface, self.reach.now_ns, kind, bytes);
+        put_event(self.reach.events, self.reach.counters, event)
     }
 
     /// Count an event of the stage's node.
     #[inline]
     pub fn count(self, event: impl Reason, n: u64) {
-        self.counters.reason(self.node, event.number()).add(n);
+        self.reach.counters.reason(self.node, event.number()).add(n);
     }
 
     /// An interface's row; `None` when it does not exist (any more).
     #[inline(always)]
     pub fn interface(self, id: InterfaceId) -> Option<&'p InterfaceRow> {
-        self.rows.get(id, self.pass)
+        self.reach.rows.get(id, self.reach.pass)
     }
 
     /// This worker's counters of an interface.
     #[inline(always)]
     pub fn interface_counters(self, id: InterfaceId) -> &'p InterfaceCounters {
-        self.counters.interface(id)
+        self.reach.counters.interface(id)
     }
 
     /// Walk on along an arc: the feature behind the running one, or `default`.
@@ -93,17 +88,6 @@ impl<'p> Tally<'p> {
     }
 }
 
-/// How much the packets of a vector differ, as a rule, that a look-up leads to a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variety {
-    /// Many keys, which lead many ways: what hosts send.
-    Many,
-    /// Many keys, which lead few ways: into policies, tunnels.
-    FewWays,
-    /// Few keys: the addresses of routers.
-    FewKeys,
-}
-
 /// A decision about one packet.
 pub trait Stage: Send + 'static {
     /// The node's name.
@@ -115,8 +99,9 @@ pub trait Stage: Send + 'static {
     /// interface that [`expect`](Self::expect) named are counted for it by the engine, all at once; the stage
     /// counts the others.
     const SORTS: bool = false;
-    /// What comes here from a look-up. Where it is seldom mixed, whole blocks are taken as one.
-    const VARIETY: Variety = Variety::Many;
+    /// Are the packets of a vector that a look-up leads here likely to be alike: to few destinations (routers'
+    /// addresses), or by few ways (into policies)? Then blocks that are alike are looked up and decided about as one.
+    const ALIKE: bool = false;
     /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
     const LOOKS_BEHIND: bool = false;
     /// Why packets die here, and what is counted.

@@ -22,7 +22,7 @@ use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::{Outputs, Shares};
-use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, Variety, decide};
+use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, decide};
 
 pub use look_ups::LookUps;
 pub use tail::Tail;
@@ -336,9 +336,9 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let begin = block * BLOCK;
         let count = (packets.len() - begin).min(BLOCK);
         let keys = &keys[..count];
-        match T::VARIETY {
-            Variety::FewKeys => look_up.find_alike(self.variant, self.look_up, keys, &mut found[..count]),
-            _ => look_up.find(self.variant, self.look_up, keys, &mut found[..count]),
+        match T::ALIKE {
+            true => look_up.find_alike(self.variant, self.look_up, keys, &mut found[..count]),
+            false => look_up.find(self.variant, self.look_up, keys, &mut found[..count]),
         }
         let places = &mut exits.places[begin..begin + count];
         let mut packets =
@@ -346,9 +346,9 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let place = WithLookUp::<H, L, T>::LOOK_UP;
         let (look_up, answers) = ((&*look_up, self.look_up), (keys, &found[..count]));
         let left = exits.marks.word(block);
-        let left = match T::VARIETY {
-            Variety::Many => (packets.judge(look_up, self.tally, (ids, place), answers, left), false),
-            _ => packets.judge_all(look_up, self.tally, (ids, place), answers, left),
+        let left = match T::ALIKE {
+            true => packets.judge_all(look_up, self.tally, (ids, place), answers, left),
+            false => (packets.judge(look_up, self.tally, (ids, place), answers, left), false),
         };
         let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
         exits.marks.set_word(block, left);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::buffer::BufferCache;
 use crate::capture::{Capture, Point};
 use crate::clock::Clock;
-use crate::context::Context;
+use crate::context::{Context, Reach};
 use crate::counters::{NODES_MAX, WorkerCounters};
 use crate::cpu::{Variant, clocks};
 use crate::device::{RxMode, RxQueue};
@@ -106,17 +106,19 @@ pub struct Worker {
 macro_rules! context {
     ($worker:ident, $node:expr, $now:expr) => {
         Context {
-            pass: $worker.reader.pass(),
+            reach: Reach {
+                pass: $worker.reader.pass(),
+                now_ns: $now,
+                counters: &$worker.shared.counters,
+                rows: &$worker.rows,
+                events: &$worker.events,
+            },
             worker: $worker.id,
             node: $node,
             tx: InterfaceId::NONE,
-            now_ns: $now,
             buffers: &mut $worker.buffers,
             variant: $worker.variant,
-            counters: &$worker.shared.counters,
-            rows: &$worker.rows,
             outbox: &mut $worker.outbox,
-            events: &$worker.events,
             handoff: &mut $worker.handoff,
             tracer: &mut $worker.tracer,
         }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ids::{InterfaceId, NodeId};
 use crate::packet::Packet;
-use crate::stage::{Stage, Tally, Variety, decide};
+use crate::stage::{Stage, Tally, decide};
 
 use super::{Exit, Ids, Makers};
 
@@ -22,8 +22,8 @@ pub trait Tail: Sized + Send + 'static {
     type Common: Copy;
     /// The nodes' names.
     const NAMES: &'static [&'static str];
-    /// What comes to the first one.
-    const VARIETY: Variety;
+    /// Are the packets that come to the first one likely to be alike?
+    const ALIKE: bool;
     /// Do stages look behind the first headers?
     const LOOKS_BEHIND: bool;
     #[doc(hidden)]
@@ -51,7 +51,7 @@ pub trait Tail: Sized + Send + 'static {
 impl<S: Stage> Tail for S {
     type Common = S::Common;
     const NAMES: &'static [&'static str] = &[S::NAME];
-    const VARIETY: Variety = S::VARIETY;
+    const ALIKE: bool = S::ALIKE;
     const LOOKS_BEHIND: bool = S::LOOKS_BEHIND;
 
     fn make(makers: &Makers<'_>) -> S {
@@ -92,7 +92,7 @@ impl<S: Stage> Tail for S {
 impl<M: Stage, S: Stage> Tail for (M, S) {
     type Common = (M::Common, S::Common);
     const NAMES: &'static [&'static str] = &[M::NAME, S::NAME];
-    const VARIETY: Variety = M::VARIETY;
+    const ALIKE: bool = M::ALIKE;
     const LOOKS_BEHIND: bool = M::LOOKS_BEHIND || S::LOOKS_BEHIND;
 
     fn make(makers: &Makers<'_>) -> (M, S) {

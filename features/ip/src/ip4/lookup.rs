@@ -37,6 +37,11 @@ impl LookUp for Ip4Lookup {
     }
 
     #[inline(always)]
+    fn find_alike(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
+        self.tables.ip4.table(table).lookup_alike(variant, keys, found);
+    }
+
+    #[inline(always)]
     fn settle_all(&self, _: u32, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         one_hop(&self.tables.groups, found).map(|hop| take_hop(hop, packets))
     }

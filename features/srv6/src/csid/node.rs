@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{LookUp, Stage, Tally, Variety};
+use quiver_core::stage::{LookUp, Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
@@ -143,7 +143,7 @@ fn closer_cross_still<F: Flavor>(
 
 impl<F: Flavor> Stage for CompressedCross<F> {
     const NAME: &'static str = F::NODE_X;
-    const VARIETY: Variety = Variety::FewKeys;
+    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

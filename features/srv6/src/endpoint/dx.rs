@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally, Variety};
+use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::fib::Family;
@@ -93,7 +93,7 @@ impl DecapsulateCross {
 
 impl Stage for DecapsulateCross {
     const NAME: &'static str = NODE;
-    const VARIETY: Variety = Variety::FewKeys;
+    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

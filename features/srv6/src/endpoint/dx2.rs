@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_control::{Args, Refusal};
 use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally, Variety};
+use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
@@ -119,7 +119,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
 
 impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     const NAME: &'static str = if VLAN { NODE_V } else { NODE };
-    const VARIETY: Variety = Variety::FewKeys;
+    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

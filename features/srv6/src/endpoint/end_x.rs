@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::stage::{Stage, Tally, Variety};
+use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::fib::Family;
@@ -103,7 +103,7 @@ impl CrossConnect {
 
 impl Stage for CrossConnect {
     const NAME: &'static str = NODE;
-    const VARIETY: Variety = Variety::FewKeys;
+    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally, Variety};
+use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::flow_hash;
 use quiver_tables::{CountedLines, HeaderRow};
@@ -96,7 +96,7 @@ impl<F: Inner> Encaps<F> {
 
 impl<F: Inner> Stage for Encaps<F> {
     const NAME: &'static str = F::NODE;
-    const VARIETY: Variety = Variety::FewWays;
+    const ALIKE: bool = true;
     type Reason = HeadendDrop;
     type Common = ();
 

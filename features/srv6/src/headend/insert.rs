@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally, Variety};
+use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::header_rows::HEADER_BYTES_MAX;
 use quiver_tables::ip::{Ip6, flow_hash};
@@ -224,7 +224,7 @@ fn packet_too_big(room: usize) -> quiver_tables::IcmpErrorRequest {
 
 impl Stage for Insert {
     const NAME: &'static str = NODE;
-    const VARIETY: Variety = Variety::FewWays;
+    const ALIKE: bool = true;
     type Reason = HeadendDrop;
     type Common = ();
 
