@@ -463,7 +463,8 @@ proptest! {
         quoted.truncate(cut.unwrap_or(quoted.len()));
         complain(&mut router, (kind, 0, mtu), &quoted);
         prop_assert!(router.sent("e0").len() <= 1);
-        router.advance(Duration::from_secs(1));
+        // An error to a neighbour that nobody is waits until it has been asked for in vain (RFC 4861 §7.2.2).
+        (0..10).for_each(|_| router.advance(Duration::from_secs(1)));
         prop_assert_eq!(router.buffers_in_use(), 0);
     }
 }
