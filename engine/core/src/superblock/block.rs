@@ -79,8 +79,7 @@ impl Block<'_> {
     }
 
     /// What comes last decides about the packets that have not left, of which all went the same way if they are
-    /// `alike`. Returns the marks, and the bytes in the first
-    /// segments of those that went all the way.
+    /// `alike`. Returns the marks, and the bytes in the first segments of those that went all the way.
     #[inline(always)]
     pub fn finish<T: Tail>(
         &mut self,

@@ -167,13 +167,14 @@ impl Table<'_> {
         // SAFETY: as the caller promises.
         let alike = unsafe { K::alike(addresses, addresses[0]) };
         if alike == all {
-            groups.fill(one(addresses[0]));
+            return groups.fill(one(addresses[0]));
+        }
+        let worth = alike.count_ones() >= ALIKE_MIN;
         // SAFETY: as the caller promises.
-        } else if alike.count_ones() < ALIKE_MIN
-            || !unsafe { self.lookup_several::<A, K>(addresses, groups, all) }
-        {
-            // SAFETY: as the caller promises.
-            unsafe { self.lookup::<A, K>(addresses, groups) };
+        unsafe {
+            if !(worth && self.lookup_several::<A, K>(addresses, groups, all)) {
+                self.lookup::<A, K>(addresses, groups);
+            }
         }
     }
 
