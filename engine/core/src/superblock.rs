@@ -374,6 +374,9 @@ impl<H: Stages, L: LookUp, T: Tail> Superblock for WithLookUp<H, L, T> {
         self.look_up.end();
         sums.sorted.count(tally, ways[0], rx);
         let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
+        if T::SORTS {
+            frame.look_at_rx();
+        }
         let arrived = count_arrived(count, &left, Self::COUNT);
         self.head.arrived(cx, &ways, &arrived);
         self.tail.arrived(cx, rx, &arrived[Self::TAIL..]);

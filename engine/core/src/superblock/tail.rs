@@ -24,6 +24,8 @@ pub trait Tail: Sized + Send + 'static {
     const NAMES: &'static [&'static str];
     /// Are the packets that come to the first one likely to be alike?
     const ALIKE: bool;
+    /// Does one say of packets that they came in by another interface?
+    const SORTS: bool;
     /// Do stages look behind the first headers?
     const LOOKS_BEHIND: bool;
     #[doc(hidden)]
@@ -52,6 +54,7 @@ impl<S: Stage> Tail for S {
     type Common = S::Common;
     const NAMES: &'static [&'static str] = &[S::NAME];
     const ALIKE: bool = S::ALIKE;
+    const SORTS: bool = S::SORTS;
     const LOOKS_BEHIND: bool = S::LOOKS_BEHIND;
 
     fn make(makers: &Makers<'_>) -> S {
@@ -93,6 +96,7 @@ impl<M: Stage, S: Stage> Tail for (M, S) {
     type Common = (M::Common, S::Common);
     const NAMES: &'static [&'static str] = &[M::NAME, S::NAME];
     const ALIKE: bool = M::ALIKE;
+    const SORTS: bool = M::SORTS || S::SORTS;
     const LOOKS_BEHIND: bool = M::LOOKS_BEHIND || S::LOOKS_BEHIND;
 
     fn make(makers: &Makers<'_>) -> (M, S) {

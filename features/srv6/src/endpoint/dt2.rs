@@ -2,7 +2,6 @@
 //! source is learned there, its destination looked up. End.DT2M (§4.12): it is flooded in that domain, but for ports that
 //! the SID's argument excludes. Nothing goes back into the core: tunnels are in one split-horizon group.
 
-use std::cell::Cell;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
@@ -136,21 +135,6 @@ pub struct DecapsulateToBridge<const MANY: bool> {
     /// The general entry of bridge domains, and that of frames to be flooded.
     entries: [NodeId; 2],
     sources: Arc<Sources>,
-    id: NodeId,
-    /// In a superblock: the tunnel of the first frame of a vector.
-    first: Cell<First>,
-}
-
-/// A superblock takes it that all packets of a vector came in by one interface, as they did when they came to it. So
-/// frames of another tunnel than the first one's leave it, unchanged, for the node, which looks at where they came in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum First {
-    /// This is the node, or one packet.
-    Any,
-    /// No frame yet.
-    Unknown,
-    /// Of this tunnel.
-    Of(InterfaceId),
 }
 
 impl<const MANY: bool> DecapsulateToBridge<MANY> {
@@ -178,11 +162,6 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
                 found.unwrap_or_else(|| line.interface())
             }
         };
-        match self.first.get() {
-            First::Of(first) if first != tunnel => return Ok(self.id),
-            First::Unknown => self.first.set(First::Of(tunnel)),
-            _ => {}
-        }
         take_off(packet, at)?;
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(LocalSidDrop::InnerWrong.into());
@@ -223,22 +202,20 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
 impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     const NAME: &'static str = if MANY { NODE_M } else { NODE_U };
     const SORTS: bool = true;
+    const ALIKE: bool = true;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {
-        self.first.set(First::Unknown);
-    }
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
-        packet.prefetch_second();
     }
 
     /// Each packet is counted for its tunnel by itself, for only then its bytes are those of the frame. The node asks
     /// this, and a superblock whose last stage it is does not.
     fn expect(&self, _: &Context<'_>, _: InterfaceId, (): (), _: &[Packet]) -> Option<((), InterfaceId)> {
-        self.first.set(First::Any);
         None
     }
 
@@ -267,8 +244,6 @@ pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>, sources: &Arc<So
         ways: Ways::new(wiring, &lines),
         entries: ["l2-input", "l2-flood-input"].map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
         sources: sources.clone(),
-        id: wiring.id,
-        first: Cell::new(First::Any),
     })
     .describe(|record, names| {
         let (bytes, rx, next) = (record.packet_bytes, names.interface(record.rx), names.node(record.next));
