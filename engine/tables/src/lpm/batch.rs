@@ -5,9 +5,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::kernel::{GROUP, Kernel, LANES, Lane, Planes};
+use super::kernel::{GROUP, Kernel, LANES, Lane, Planes, byte_at, dense_place, node_place};
 use super::memory::{
-    ENTRIES_MAX, NODE_BITS, NODE_WORDS, NODES_MAX, SKIPS_MAX, Skip, TrieMemory, WORD_BITS, is_leaf,
+    KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, TrieMemory, WORD_BITS, base_of, bitmap_of, is_leaf, place_in,
     skip_words,
 };
 use crate::memory::prefetch;
@@ -52,6 +52,14 @@ impl Iterator for Lanes {
     }
 }
 
+impl Lanes {
+    /// Are these the first `count` lanes, 1 or more?
+    #[inline(always)]
+    fn are_first(self, count: usize) -> bool {
+        self.0 == u64::MAX >> (LANES - count)
+    }
+}
+
 /// What look-ups under way have found.
 struct Stage {
     words: Lane<u64>,
@@ -73,6 +81,9 @@ impl Stage {
         }
     }
 }
+
+/// So many lanes that go down a level are better worked on together.
+const MANY: u32 = 12;
 
 /// Lanes that an address must have for it to be worth while to look for its like.
 const ALIKE_MIN: u32 = 8;
@@ -284,19 +295,24 @@ impl Table<'_> {
     /// at.
     ///
     /// # Safety
-    /// As for [`lookup_lanes`](Self::lookup_lanes); all lanes' entries are set.
+    /// As for [`lookup_lanes`](Self::lookup_lanes); all lanes' words, slots and entries are set.
     #[inline(always)]
     unsafe fn descend<A: Address, K: Kernel>(&self, addresses: &[A], mut planes: Planes, stage: &mut Stage) {
         let count = addresses.len();
-        // Bytes of the address below what the lane stands at.
-        let mut depths = [(self.slot_bits / NODE_BITS) as u8; LANES];
+        let mut depths = Depths::at((self.slot_bits / NODE_BITS) as u8);
         for _ in 0..LEVELS_MAX {
             let [low, high] = planes;
             // SAFETY: as the caller promises; no lane is at or above count.
             unsafe {
-                self.pass_skips::<A, K>(Lanes(low & !high), addresses, &mut depths, stage);
-                self.pass_dense(Lanes(low & high), addresses, &mut depths, stage);
-                self.pass_nodes::<A, K>(Lanes(high & !low), addresses, &mut depths, stage);
+                self.pass_skips::<A, K>(Lanes(low & !high), high, addresses, &mut depths, stage);
+                if high.count_ones() >= MANY {
+                    depths.all_slots::<A, K>(Lanes(high), addresses, &mut stage.slots);
+                    self.pass_dense::<K>(Lanes(low & high), count, stage);
+                    self.pass_nodes::<K>(Lanes(high & !low), count, stage);
+                } else if high != 0 {
+                    depths.slots(Lanes(high), addresses, &mut stage.slots);
+                    self.pass_few(Lanes(high), stage);
+                }
                 planes = K::planes(&stage.entries, count);
             }
             if planes == [0; 2] {
@@ -323,14 +339,17 @@ impl Table<'_> {
         Skip::load(unsafe { std::slice::from_raw_parts(self.memory.skips.base().add(first), words) })
     }
 
+    /// Let `lanes` go past their skips, while `others` go down a level.
+    ///
     /// # Safety
     /// As for [`descend`](Self::descend).
     #[inline(always)]
     unsafe fn pass_skips<A: Address, K: Kernel>(
         &self,
         lanes: Lanes,
+        others: u64,
         addresses: &[A],
-        depths: &mut [u8; LANES],
+        depths: &mut Depths,
         stage: &mut Stage,
     ) {
         if lanes.0 == 0 {
@@ -343,8 +362,7 @@ impl Table<'_> {
                 // As in a table of one route, or where all routes lie in one prefix.
                 let skip = self.skip::<A>(first);
                 K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
-                K::set_bytes(depths, (skip.shift / NODE_BITS) as u8, lanes.0);
-                return;
+                return depths.skip_all::<K>((skip.shift / NODE_BITS) as u8, lanes, others);
             }
             if self.asks_skips {
                 for lane in lanes {
@@ -352,100 +370,192 @@ impl Table<'_> {
                     prefetch(self.memory.skips.base().wrapping_add(index * skip_words::<A>()));
                 }
             }
+            depths.part::<K>();
             for lane in lanes {
                 let skip = self.skip::<A>(stage.entries.get(lane));
                 let hit = (*addresses.get_unchecked(lane) ^ skip.key) >> skip.shift == A::ZERO;
                 stage.entries.set(lane, if hit { skip.hit } else { skip.miss });
-                *depths.get_unchecked_mut(lane) = (skip.shift / NODE_BITS) as u8;
+                *depths.each.get_unchecked_mut(lane) = (skip.shift / NODE_BITS) as u8;
+            }
+        }
+    }
+
+    /// Let `lanes`, so few that each is better taken by itself, go down a level.
+    ///
+    /// # Safety
+    /// As for [`descend`](Self::descend); the slots are those of this level.
+    #[inline(always)]
+    unsafe fn pass_few(&self, lanes: Lanes, stage: &mut Stage) {
+        let nodes = self.memory.nodes.base().cast::<AtomicU64>();
+        for lane in lanes {
+            // SAFETY: lanes lie below count; masked indices, with a slot, lie inside their mappings.
+            unsafe {
+                let (at, slot) = (stage.entries.get(lane), stage.slots.get(lane));
+                let entry = if at >> KIND_SHIFT & 1 != 0 {
+                    self.entry(dense_place(at, slot))
+                } else {
+                    let word = (*nodes.add(node_place(at, slot) as usize)).load(Ordering::Acquire);
+                    if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
+                };
+                stage.entries.set(lane, entry);
             }
         }
     }
 
     /// # Safety
-    /// As for [`descend`](Self::descend).
+    /// As for [`descend`](Self::descend); the slots are those of this level.
     #[inline(always)]
-    unsafe fn pass_dense<A: Address>(
-        &self,
-        lanes: Lanes,
-        addresses: &[A],
-        depths: &mut [u8; LANES],
-        stage: &mut Stage,
-    ) {
-        // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
-        // which is as much longer.
-        unsafe {
-            if !self.asks_dense {
-                for lane in lanes {
-                    let slot = next_slot(addresses, lane, depths);
-                    let base = stage.entries.get(lane) & (ENTRIES_MAX as u32 - 1);
-                    stage.entries.set(lane, self.entry(base + u32::from(slot)));
-                }
-                return;
-            }
-            for lane in lanes {
-                let slot = next_slot(addresses, lane, depths);
-                let place = (stage.entries.get(lane) & (ENTRIES_MAX as u32 - 1)) + u32::from(slot);
-                prefetch(self.memory.entries.base().wrapping_add(place as usize));
-                stage.entries.set(lane, place);
-            }
-            for lane in lanes {
-                stage.entries.set(lane, self.entry(stage.entries.get(lane)));
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`descend`](Self::descend).
-    #[inline(always)]
-    unsafe fn pass_nodes<A: Address, K: Kernel>(
-        &self,
-        lanes: Lanes,
-        addresses: &[A],
-        depths: &mut [u8; LANES],
-        stage: &mut Stage,
-    ) {
+    unsafe fn pass_dense<K: Kernel>(&self, lanes: Lanes, count: usize, stage: &mut Stage) {
         if lanes.0 == 0 {
             return;
         }
-        // SAFETY: lanes lie below count; a masked index lies inside the nodes' mapping. The first
-        // lanes of words and slots are used for the nodes' lanes, without gaps: all below count are set.
+        let Stage { slots, places, entries, .. } = stage;
+        // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
+        // which is as much longer.
         unsafe {
-            let nodes = self.memory.nodes.base().cast::<AtomicU64>();
-            let mut filled = 0;
-            for lane in lanes {
-                let slot = next_slot(addresses, lane, depths);
-                let index = stage.entries.get(lane) & (NODES_MAX as u32 - 1);
-                let word = index as usize * NODE_WORDS + usize::from(slot >> WORD_BITS);
-                stage.words.set(filled, (*nodes.add(word)).load(Ordering::Acquire));
-                stage.slots.set(filled, u32::from(slot));
-                filled += 1;
+            K::dense_places(entries, slots, count, places);
+            if self.asks_dense {
+                for lane in lanes {
+                    prefetch(self.memory.entries.base().wrapping_add(places.get(lane) as usize));
+                }
             }
-            let whole = filled.next_multiple_of(GROUP);
-            let far = K::locate(&stage.words, &stage.slots, whole, &mut stage.places, &mut stage.loaded);
-            for (at, lane) in lanes.enumerate() {
-                let entry = self.entry(stage.places.get(at));
-                let entry = if far >> at & 1 != 0 { entry } else { stage.loaded.get(at) };
-                stage.entries.set(lane, entry);
+            if lanes.are_first(count) {
+                for lane in 0..count {
+                    entries.set(lane, self.entry(places.get(lane)));
+                }
+            } else {
+                for lane in lanes {
+                    entries.set(lane, self.entry(places.get(lane)));
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`descend`](Self::descend); the slots are those of this level.
+    #[inline(always)]
+    unsafe fn pass_nodes<K: Kernel>(&self, lanes: Lanes, count: usize, stage: &mut Stage) {
+        if lanes.0 == 0 {
+            return;
+        }
+        let Stage { words, slots, places, entries, loaded } = stage;
+        let nodes = self.memory.nodes.base().cast::<AtomicU64>();
+        // SAFETY: lanes lie below count; a masked index lies inside the nodes' mapping.
+        unsafe {
+            K::node_places(entries, slots, count, places);
+            let word = |place: u32| (*nodes.add(place as usize)).load(Ordering::Acquire);
+            if lanes.are_first(count) {
+                for lane in 0..count {
+                    words.set(lane, word(places.get(lane)));
+                }
+            } else {
+                for lane in lanes {
+                    words.set(lane, word(places.get(lane)));
+                }
+            }
+            let far = K::locate(words, slots, count, places, loaded) & lanes.0;
+            for lane in Lanes(far) {
+                loaded.set(lane, self.entry(places.get(lane)));
+            }
+            K::merge(entries, loaded, lanes.0, count);
+        }
+    }
+}
+
+/// How many bytes of their addresses the lanes have below what they stand at: all the same, as long as none has gone
+/// past a skip of its own.
+struct Depths {
+    /// What holds for all lanes.
+    all: Option<u8>,
+    /// What holds for each, when they differ.
+    each: [u8; LANES],
+}
+
+impl Depths {
+    #[inline(always)]
+    fn at(depth: u8) -> Depths {
+        Depths { all: Some(depth), each: [depth; LANES] }
+    }
+
+    /// From here on each lane has its own.
+    ///
+    /// # Safety
+    /// The processor has what `K` needs.
+    #[inline(always)]
+    unsafe fn part<K: Kernel>(&mut self) {
+        if let Some(depth) = self.all.take() {
+            // SAFETY: as the caller promises.
+            unsafe { K::set_bytes(&mut self.each, depth, u64::MAX) };
+        }
+    }
+
+    /// `lanes` have gone past one skip, and `others` have not.
+    ///
+    /// # Safety
+    /// As for [`part`](Self::part).
+    #[inline(always)]
+    unsafe fn skip_all<K: Kernel>(&mut self, depth: u8, lanes: Lanes, others: u64) {
+        if others == 0 && self.all.is_some() {
+            self.all = Some(depth);
+            return;
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.part::<K>();
+            K::set_bytes(&mut self.each, depth, lanes.0);
+        }
+    }
+
+    /// The next byte of each lane's address; the lanes go one byte down. Of other lanes any may be written.
+    ///
+    /// # Safety
+    /// As for [`part`](Self::part); lanes lie below the number of addresses.
+    #[inline(always)]
+    unsafe fn all_slots<A: Address, K: Kernel>(
+        &mut self,
+        lanes: Lanes,
+        addresses: &[A],
+        slots: &mut Lane<u32>,
+    ) {
+        // SAFETY: as the caller promises; the byte's number is below those of an address.
+        unsafe {
+            match &mut self.all {
+                Some(depth) => {
+                    *depth = below::<A>(*depth);
+                    K::bytes_at(addresses, (*depth).into(), slots);
+                }
+                None => self.slots(lanes, addresses, slots),
+            }
+        }
+    }
+
+    /// The same, one by one.
+    ///
+    /// # Safety
+    /// Lanes lie below the number of addresses.
+    #[inline(always)]
+    unsafe fn slots<A: Address>(&mut self, lanes: Lanes, addresses: &[A], slots: &mut Lane<u32>) {
+        if let Some(depth) = &mut self.all {
+            *depth = below::<A>(*depth);
+            for lane in lanes {
+                // SAFETY: as the caller promises; the byte's number is below those of an address.
+                unsafe { slots.set(lane, byte_at(addresses, lane, (*depth).into())) };
+            }
+            return;
+        }
+        for lane in lanes {
+            // SAFETY: as above.
+            unsafe {
+                let depth = self.each.get_unchecked_mut(lane);
+                *depth = below::<A>(*depth);
+                slots.set(lane, byte_at(addresses, lane, (*depth).into()));
             }
         }
     }
 }
 
-/// The next byte of a lane's address; the lane goes one byte down.
-///
-/// # Safety
-/// `lane` is below LANES and has an address.
+/// One byte down; only a late reader wraps around.
 #[inline(always)]
-unsafe fn next_slot<A: Address>(addresses: &[A], lane: usize, depths: &mut [u8; LANES]) -> u8 {
-    // SAFETY: as the caller promises; the byte's number is below those of an address.
-    unsafe {
-        let depth = depths.get_unchecked_mut(lane);
-        // Only a late reader wraps around.
-        *depth = depth.wrapping_sub(1) & (A::BITS / 8 - 1) as u8;
-        if cfg!(target_endian = "little") {
-            *addresses.as_ptr().cast::<u8>().add(lane * (A::BITS / 8) as usize + usize::from(*depth))
-        } else {
-            (*addresses.get_unchecked(lane) >> (u32::from(*depth) * 8)).low() as u8
-        }
-    }
+fn below<A: Address>(depth: u8) -> u8 {
+    depth.wrapping_sub(1) & (A::BITS / 8 - 1) as u8
 }

@@ -4,7 +4,9 @@
 
 use std::mem::MaybeUninit;
 
-use super::memory::{KIND_SHIFT, Skip, base_of, bitmap_of, place_in};
+use super::memory::{
+    ENTRIES_MAX, KIND_SHIFT, NODE_WORDS, NODES_MAX, Skip, WORD_BITS, base_of, bitmap_of, place_in,
+};
 use crate::prefix::Address;
 
 /// Look-ups that go in step: enough to hide memory, few enough to stay in L1.
@@ -70,6 +72,15 @@ pub(super) trait Kernel {
         bases: &mut Lane<u32>,
     ) -> u64;
 
+    /// The byte of every address that has so many below it.
+    unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>);
+
+    /// Where the entries of `slots` stand in the dense blocks that the lanes stand at.
+    unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
+
+    /// Where the words of `slots` stand, counted in words, in the nodes that the lanes stand at.
+    unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
+
     /// Take what was `loaded` for the lanes of `mask` over into `entries`.
     unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize);
 
@@ -90,6 +101,40 @@ pub(super) trait Kernel {
 
     /// Write the answers: `miss` where the entry is 0.
     unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize);
+}
+
+/// The byte of a lane's address that has `depth` below it.
+///
+/// # Safety
+/// `lane` has an address, and this as many bytes.
+#[inline(always)]
+pub(super) unsafe fn byte_at<A: Address>(addresses: &[A], lane: usize, depth: usize) -> u32 {
+    if cfg!(target_endian = "little") {
+        let bytes = addresses.as_ptr().cast::<u8>();
+        // SAFETY: as the caller promises.
+        unsafe { (*bytes.add(lane * (A::BITS / 8) as usize + depth)).into() }
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { (*addresses.get_unchecked(lane) >> (depth as u32 * 8)).low() as u32 & 255 }
+    }
+}
+
+/// What of an entry is the number of a dense block's first entry, and of a node.
+const BASE_MASK: u32 = ENTRIES_MAX as u32 - 1;
+const NODE_MASK: u32 = NODES_MAX as u32 - 1;
+/// log2 of a node's words.
+const NODE_SHIFT: u32 = NODE_WORDS.trailing_zeros();
+
+/// Where the entry of `slot` stands, in the dense block that `entry` names.
+#[inline(always)]
+pub(super) fn dense_place(entry: u32, slot: u32) -> u32 {
+    (entry & BASE_MASK) + slot
+}
+
+/// Where the word of `slot` stands, counted in words, in the node that `entry` names.
+#[inline(always)]
+pub(super) fn node_place(entry: u32, slot: u32) -> u32 {
+    ((entry & NODE_MASK) << NODE_SHIFT) + (slot >> WORD_BITS)
 }
 
 /// Any processor; also what the AVX2 form is compiled from.
@@ -117,6 +162,30 @@ impl Kernel for Plain {
             mask |= u64::from(is_run) << lane;
         }
         mask
+    }
+
+    #[inline(always)]
+    unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>) {
+        for lane in 0..addresses.len() {
+            // SAFETY: as the caller promises.
+            unsafe { slots.set(lane, byte_at(addresses, lane, depth)) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+        for lane in 0..count {
+            // SAFETY: as the caller promises.
+            unsafe { places.set(lane, dense_place(entries.get(lane), slots.get(lane))) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+        for lane in 0..count {
+            // SAFETY: as the caller promises.
+            unsafe { places.set(lane, node_place(entries.get(lane), slots.get(lane))) };
+        }
     }
 
     #[inline(always)]
@@ -201,8 +270,8 @@ pub(super) use x86::{Avx2, Avx512};
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, Kernel, LANES, Lane, Plain, Planes};
-    use crate::lpm::memory::{KIND_SHIFT, Skip};
+    use super::{BASE_MASK, GROUP, Kernel, LANES, Lane, NODE_MASK, NODE_SHIFT, Plain, Planes};
+    use crate::lpm::memory::{KIND_SHIFT, Skip, WORD_BITS};
     use crate::prefix::Address;
 
     /// AVX2 and POPCNT: kind bits by sign masks, eight lanes at a time; words one at a time.
@@ -220,6 +289,27 @@ mod x86 {
         ) -> u64 {
             // SAFETY: plain code, compiled with POPCNT.
             unsafe { Plain::locate(words, slots, count, places, bases) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>) {
+            // SAFETY: plain code.
+            unsafe { Plain::bytes_at(addresses, depth, slots) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+            // SAFETY: plain code.
+            unsafe { Plain::dense_places(entries, slots, count, places) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+            // SAFETY: plain code.
+            unsafe { Plain::node_places(entries, slots, count, places) }
         }
 
         #[inline]
@@ -342,6 +432,74 @@ mod x86 {
                 mask |= u64::from(far) << first;
             }
             mask
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>) {
+            let depth = depth as u32;
+            // Of four addresses in a register, the byte goes to the first number of each, to the second, and so on:
+            // all other places become 0.
+            let from = |to: u32| {
+                let [first, second, third, fourth] =
+                    [0, 1, 2, 3].map(|at| (0x8080_8000 | if at == to { depth } else { 0x80 }) as i32);
+                _mm512_broadcast_i32x4(_mm_setr_epi32(first, second, third, fourth))
+            };
+            let (from, shift) = ([from(0), from(1), from(2), from(3)], _mm_cvtsi32_si128(depth as i32 * 8));
+            let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            for (first, sixteen) in addresses.chunks_exact(GROUP).enumerate() {
+                let place = sixteen.as_ptr().cast::<__m512i>();
+                let bytes = if A::BITS == 32 {
+                    // SAFETY: sixteen addresses of 4 bytes.
+                    let lanes = _mm512_srl_epi32(unsafe { _mm512_loadu_si512(place) }, shift);
+                    _mm512_and_si512(lanes, _mm512_set1_epi32(255))
+                } else {
+                    // SAFETY: sixteen addresses of 16 bytes, low half first: four to a register.
+                    let four = |at: usize| unsafe {
+                        _mm512_shuffle_epi8(_mm512_loadu_si512(place.add(at)), from[at])
+                    };
+                    let all =
+                        _mm512_or_si512(_mm512_or_si512(four(0), four(1)), _mm512_or_si512(four(2), four(3)));
+                    _mm512_permutexvar_epi32(order, all)
+                };
+                // SAFETY: sixteen lanes from a multiple of sixteen below LANES, in an array of LANES.
+                unsafe { _mm512_store_si512(slots.place_mut(first * GROUP).cast(), bytes) };
+            }
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+            let mask = _mm512_set1_epi32(BASE_MASK as i32);
+            for first in (0..count).step_by(GROUP) {
+                // SAFETY: as above.
+                unsafe {
+                    let base = _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), mask);
+                    let slot = _mm512_load_si512(slots.place(first).cast());
+                    _mm512_store_si512(places.place_mut(first).cast(), _mm512_add_epi32(base, slot));
+                }
+            }
+        }
+
+        #[inline]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+            let mask = _mm512_set1_epi32(NODE_MASK as i32);
+            for first in (0..count).step_by(GROUP) {
+                // SAFETY: as above.
+                unsafe {
+                    let node = _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), mask);
+                    let word = _mm512_srli_epi32::<WORD_BITS>(_mm512_load_si512(slots.place(first).cast()));
+                    let place = _mm512_add_epi32(_mm512_slli_epi32::<NODE_SHIFT>(node), word);
+                    _mm512_store_si512(places.place_mut(first).cast(), place);
+                }
+            }
         }
 
         #[inline]
