@@ -347,8 +347,12 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let (look_up, answers) = ((&*look_up, self.look_up), (keys, &found[..count]));
         let left = exits.marks.word(block);
         let left = match T::ALIKE {
-            true => packets.judge_all(look_up, self.tally, (ids, place), answers, left),
-            false => (packets.judge(look_up, self.tally, (ids, place), answers, left), false),
+            true => packets
+                .judge_all(look_up, self.tally, (ids, place), answers, left, |packet| tail.ahead(packet)),
+            false => (
+                packets.judge(look_up, self.tally, (ids, place), answers, left, |packet| tail.ahead(packet)),
+                false,
+            ),
         };
         let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
         exits.marks.set_word(block, left);

@@ -26,10 +26,12 @@ impl Block<'_> {
         (ids, place): (&Ids, usize),
         answers: (&[L::Key], &[L::Found]),
         left: u64,
+        ahead: impl Fn(&Packet),
     ) -> (u64, bool) {
         if left == 0
             && let Some(next) = look_up.settle_all(common, answers.1, self.packets)
         {
+            self.packets.iter().take(1).for_each(ahead);
             if next == ids[place + 1] {
                 return (0, true);
             }
@@ -38,7 +40,7 @@ impl Block<'_> {
             self.places[..count].fill(place as u8);
             return (u64::MAX >> (BLOCK - count.clamp(1, BLOCK)), true);
         }
-        (self.judge((look_up, common), tally, (ids, place), answers, left), false)
+        (self.judge((look_up, common), tally, (ids, place), answers, left, ahead), false)
     }
 
     /// What was found says where the packets go from the look-up at `place`. Returns the marks with those that
@@ -51,6 +53,7 @@ impl Block<'_> {
         (ids, place): (&Ids, usize),
         (keys, found): (&[L::Key], &[L::Found]),
         mut left: u64,
+        ahead: impl Fn(&Packet),
     ) -> u64 {
         let (tally, onward) = (tally.of(ids[place]), ids[place + 1]);
         let all = self.packets.iter_mut().zip(&mut *self.next).zip(keys.iter().zip(found));
@@ -58,12 +61,14 @@ impl Block<'_> {
         if left == 0 {
             for ((packet, next), (key, found)) in all {
                 *next = settle(look_up.settle(tally, common, *key, *found, packet), packet);
+                ahead(packet);
                 elsewhere |= next.0 ^ onward.0;
             }
         } else {
             let here = all.enumerate().filter(|(index, _)| left >> index & 1 == 0);
             for (_, ((packet, next), (key, found))) in here {
                 *next = settle(look_up.settle(tally, common, *key, *found, packet), packet);
+                ahead(packet);
                 elsewhere |= next.0 ^ onward.0;
             }
         }
@@ -90,7 +95,6 @@ impl Block<'_> {
     ) -> (u64, u64) {
         let way = TailWay { ids, first };
         let told = if alike { 1 } else { BLOCK };
-        self.packets.iter().take(told).for_each(|packet| tail.ahead(packet));
         let mut bytes = 0;
         let mut note =
             |decision: Result<NodeId, Exit>, packet: &Packet, next: &mut NodeId, place: &mut u8| {

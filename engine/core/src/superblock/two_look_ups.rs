@@ -134,11 +134,9 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
         let mut packets =
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
         let answers = (&keys[..count], &found[..count]);
-        let alike;
-        (left, alike) =
-            packets.judge_all((first, self.commons.first), self.tally, (ids, place), answers, left);
-        let told = if alike { 1 } else { count };
-        packets.packets.iter().take(told).for_each(|packet| second.ahead(packet));
+        let asks = |packet: &Packet| second.ahead(packet);
+        (left, _) =
+            packets.judge_all((first, self.commons.first), self.tally, (ids, place), answers, left, asks);
         let all = packets.packets.iter_mut().zip(&mut *asked_second.keys);
         if left == 0 {
             // As a loop: a closure would not be compiled for the variant.
@@ -171,7 +169,9 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
         let mut packets =
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
         let answers = (&keys[..count], &found[..count]);
-        let left = packets.judge_all((second, self.commons.second), self.tally, (ids, place), answers, left);
+        let asks = |packet: &Packet| tail.ahead(packet);
+        let left =
+            packets.judge_all((second, self.commons.second), self.tally, (ids, place), answers, left, asks);
         packets.finish((tail, self.commons.tail), self.tally, (ids, place + 1), left)
     }
 }
