@@ -5,17 +5,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::kernel::{GROUP, Kernel, LANES, Lane, Planes, byte_at, dense_place, node_place};
-use super::memory::{
-    KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, TrieMemory, WORD_BITS, base_of, bitmap_of, is_leaf, place_in,
-    skip_words,
-};
+use super::depths::Lanes;
+use super::kernel::{GROUP, Kernel, LANES, Lane};
+use super::memory::{TrieMemory, WORD_BITS};
 use crate::memory::prefetch;
 use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
-
-/// More levels than any address has: 16 of 8 bits, and as many skips.
-const LEVELS_MAX: u32 = 32;
 
 /// A table as one batch sees it.
 pub(super) struct Table<'t> {
@@ -34,39 +29,13 @@ pub(super) struct Table<'t> {
     pub asks_skips: bool,
 }
 
-/// A set of lanes, to be walked.
-#[derive(Clone, Copy)]
-struct Lanes(u64);
-
-impl Iterator for Lanes {
-    type Item = usize;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        if self.0 == 0 {
-            return None;
-        }
-        let lane = self.0.trailing_zeros() as usize;
-        self.0 &= self.0 - 1;
-        Some(lane)
-    }
-}
-
-impl Lanes {
-    /// Are these the first `count` lanes, 1 or more?
-    #[inline(always)]
-    fn are_first(self, count: usize) -> bool {
-        self.0 == u64::MAX >> (LANES - count)
-    }
-}
-
 /// What look-ups under way have found.
-struct Stage {
-    words: Lane<u64>,
-    slots: Lane<u32>,
-    places: Lane<u32>,
-    entries: Lane<u32>,
-    loaded: Lane<u32>,
+pub(super) struct Stage {
+    pub words: Lane<u64>,
+    pub slots: Lane<u32>,
+    pub places: Lane<u32>,
+    pub entries: Lane<u32>,
+    pub loaded: Lane<u32>,
 }
 
 impl Stage {
@@ -81,9 +50,6 @@ impl Stage {
         }
     }
 }
-
-/// So many lanes that go down a level are better worked on together.
-const MANY: u32 = 12;
 
 /// Lanes that an address must have for it to be worth while to look for its like.
 const ALIKE_MIN: u32 = 8;
@@ -249,7 +215,7 @@ impl Table<'_> {
     /// The place comes from a word (a base that was ever published leaves room for 32 entries, and is
     /// never written apart from its bitmap) or lies in a dense block.
     #[inline(always)]
-    unsafe fn entry(&self, place: u32) -> u32 {
+    pub(super) unsafe fn entry(&self, place: u32) -> u32 {
         let place: *const AtomicU32 = self.memory.entries.base().wrapping_add(place as usize);
         // SAFETY: as the caller promises, inside the entries' mapping.
         unsafe { (*place).load(Ordering::Acquire) }
@@ -290,272 +256,4 @@ impl Table<'_> {
             K::answer(&stage.entries, self.miss, groups, count);
         }
     }
-
-    /// Take the lanes that do not stand at a leaf down to theirs, a level at a time, by what they stand
-    /// at.
-    ///
-    /// # Safety
-    /// As for [`lookup_lanes`](Self::lookup_lanes); all lanes' words, slots and entries are set.
-    #[inline(always)]
-    unsafe fn descend<A: Address, K: Kernel>(&self, addresses: &[A], mut planes: Planes, stage: &mut Stage) {
-        let count = addresses.len();
-        let mut depths = Depths::at((self.slot_bits / NODE_BITS) as u8);
-        for _ in 0..LEVELS_MAX {
-            let [low, high] = planes;
-            // SAFETY: as the caller promises; no lane is at or above count.
-            unsafe {
-                self.pass_skips::<A, K>(Lanes(low & !high), high, addresses, &mut depths, stage);
-                if high.count_ones() >= MANY {
-                    depths.all_slots::<A, K>(Lanes(high), addresses, &mut stage.slots);
-                    self.pass_dense::<K>(Lanes(low & high), count, stage);
-                    self.pass_nodes::<K>(Lanes(high & !low), count, stage);
-                } else if high != 0 {
-                    depths.slots(Lanes(high), addresses, &mut stage.slots);
-                    self.pass_few(Lanes(high), stage);
-                }
-                planes = K::planes(&stage.entries, count);
-            }
-            if planes == [0; 2] {
-                return;
-            }
-        }
-        // Only a late reader, who meets what is no longer a trie, gets here.
-        for lane in 0..count {
-            // SAFETY: below count.
-            unsafe {
-                if !is_leaf(stage.entries.get(lane)) {
-                    stage.entries.set(lane, 0);
-                }
-            }
-        }
-    }
-
-    /// The skip that `entry` names.
-    #[inline(always)]
-    fn skip<A: Address>(&self, entry: u32) -> Skip<A> {
-        let words = skip_words::<A>();
-        let first = (entry & (SKIPS_MAX as u32 - 1)) as usize * words;
-        // SAFETY: a masked index lies inside the skips' mapping.
-        Skip::load(unsafe { std::slice::from_raw_parts(self.memory.skips.base().add(first), words) })
-    }
-
-    /// Let `lanes` go past their skips, while `others` go down a level.
-    ///
-    /// # Safety
-    /// As for [`descend`](Self::descend).
-    #[inline(always)]
-    unsafe fn pass_skips<A: Address, K: Kernel>(
-        &self,
-        lanes: Lanes,
-        others: u64,
-        addresses: &[A],
-        depths: &mut Depths,
-        stage: &mut Stage,
-    ) {
-        if lanes.0 == 0 {
-            return;
-        }
-        // SAFETY: lanes lie below count.
-        unsafe {
-            let first = stage.entries.get(lanes.0.trailing_zeros() as usize);
-            if K::are_all(&stage.entries, first, lanes.0, addresses.len()) {
-                // As in a table of one route, or where all routes lie in one prefix.
-                let skip = self.skip::<A>(first);
-                K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
-                return depths.skip_all::<K>((skip.shift / NODE_BITS) as u8, lanes, others);
-            }
-            if self.asks_skips {
-                for lane in lanes {
-                    let index = (stage.entries.get(lane) & (SKIPS_MAX as u32 - 1)) as usize;
-                    prefetch(self.memory.skips.base().wrapping_add(index * skip_words::<A>()));
-                }
-            }
-            depths.part::<K>();
-            for lane in lanes {
-                let skip = self.skip::<A>(stage.entries.get(lane));
-                let hit = (*addresses.get_unchecked(lane) ^ skip.key) >> skip.shift == A::ZERO;
-                stage.entries.set(lane, if hit { skip.hit } else { skip.miss });
-                *depths.each.get_unchecked_mut(lane) = (skip.shift / NODE_BITS) as u8;
-            }
-        }
-    }
-
-    /// Let `lanes`, so few that each is better taken by itself, go down a level.
-    ///
-    /// # Safety
-    /// As for [`descend`](Self::descend); the slots are those of this level.
-    #[inline(always)]
-    unsafe fn pass_few(&self, lanes: Lanes, stage: &mut Stage) {
-        let nodes = self.memory.nodes.base().cast::<AtomicU64>();
-        for lane in lanes {
-            // SAFETY: lanes lie below count; masked indices, with a slot, lie inside their mappings.
-            unsafe {
-                let (at, slot) = (stage.entries.get(lane), stage.slots.get(lane));
-                let entry = if at >> KIND_SHIFT & 1 != 0 {
-                    self.entry(dense_place(at, slot))
-                } else {
-                    let word = (*nodes.add(node_place(at, slot) as usize)).load(Ordering::Acquire);
-                    if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
-                };
-                stage.entries.set(lane, entry);
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`descend`](Self::descend); the slots are those of this level.
-    #[inline(always)]
-    unsafe fn pass_dense<K: Kernel>(&self, lanes: Lanes, count: usize, stage: &mut Stage) {
-        if lanes.0 == 0 {
-            return;
-        }
-        let Stage { slots, places, entries, .. } = stage;
-        // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
-        // which is as much longer.
-        unsafe {
-            K::dense_places(entries, slots, count, places);
-            if self.asks_dense {
-                for lane in lanes {
-                    prefetch(self.memory.entries.base().wrapping_add(places.get(lane) as usize));
-                }
-            }
-            if lanes.are_first(count) {
-                for lane in 0..count {
-                    entries.set(lane, self.entry(places.get(lane)));
-                }
-            } else {
-                for lane in lanes {
-                    entries.set(lane, self.entry(places.get(lane)));
-                }
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`descend`](Self::descend); the slots are those of this level.
-    #[inline(always)]
-    unsafe fn pass_nodes<K: Kernel>(&self, lanes: Lanes, count: usize, stage: &mut Stage) {
-        if lanes.0 == 0 {
-            return;
-        }
-        let Stage { words, slots, places, entries, loaded } = stage;
-        let nodes = self.memory.nodes.base().cast::<AtomicU64>();
-        // SAFETY: lanes lie below count; a masked index lies inside the nodes' mapping.
-        unsafe {
-            K::node_places(entries, slots, count, places);
-            let word = |place: u32| (*nodes.add(place as usize)).load(Ordering::Acquire);
-            if lanes.are_first(count) {
-                for lane in 0..count {
-                    words.set(lane, word(places.get(lane)));
-                }
-            } else {
-                for lane in lanes {
-                    words.set(lane, word(places.get(lane)));
-                }
-            }
-            let far = K::locate(words, slots, count, places, loaded) & lanes.0;
-            for lane in Lanes(far) {
-                loaded.set(lane, self.entry(places.get(lane)));
-            }
-            K::merge(entries, loaded, lanes.0, count);
-        }
-    }
-}
-
-/// How many bytes of their addresses the lanes have below what they stand at: all the same, as long as none has gone
-/// past a skip of its own.
-struct Depths {
-    /// What holds for all lanes.
-    all: Option<u8>,
-    /// What holds for each, when they differ.
-    each: [u8; LANES],
-}
-
-impl Depths {
-    #[inline(always)]
-    fn at(depth: u8) -> Depths {
-        Depths { all: Some(depth), each: [depth; LANES] }
-    }
-
-    /// From here on each lane has its own.
-    ///
-    /// # Safety
-    /// The processor has what `K` needs.
-    #[inline(always)]
-    unsafe fn part<K: Kernel>(&mut self) {
-        if let Some(depth) = self.all.take() {
-            // SAFETY: as the caller promises.
-            unsafe { K::set_bytes(&mut self.each, depth, u64::MAX) };
-        }
-    }
-
-    /// `lanes` have gone past one skip, and `others` have not.
-    ///
-    /// # Safety
-    /// As for [`part`](Self::part).
-    #[inline(always)]
-    unsafe fn skip_all<K: Kernel>(&mut self, depth: u8, lanes: Lanes, others: u64) {
-        if others == 0 && self.all.is_some() {
-            self.all = Some(depth);
-            return;
-        }
-        // SAFETY: as the caller promises.
-        unsafe {
-            self.part::<K>();
-            K::set_bytes(&mut self.each, depth, lanes.0);
-        }
-    }
-
-    /// The next byte of each lane's address; the lanes go one byte down. Of other lanes any may be written.
-    ///
-    /// # Safety
-    /// As for [`part`](Self::part); lanes lie below the number of addresses.
-    #[inline(always)]
-    unsafe fn all_slots<A: Address, K: Kernel>(
-        &mut self,
-        lanes: Lanes,
-        addresses: &[A],
-        slots: &mut Lane<u32>,
-    ) {
-        // SAFETY: as the caller promises; the byte's number is below those of an address.
-        unsafe {
-            match &mut self.all {
-                Some(depth) => {
-                    *depth = below::<A>(*depth);
-                    K::bytes_at(addresses, (*depth).into(), slots);
-                }
-                None => self.slots(lanes, addresses, slots),
-            }
-        }
-    }
-
-    /// The same, one by one.
-    ///
-    /// # Safety
-    /// Lanes lie below the number of addresses.
-    #[inline(always)]
-    unsafe fn slots<A: Address>(&mut self, lanes: Lanes, addresses: &[A], slots: &mut Lane<u32>) {
-        if let Some(depth) = &mut self.all {
-            *depth = below::<A>(*depth);
-            for lane in lanes {
-                // SAFETY: as the caller promises; the byte's number is below those of an address.
-                unsafe { slots.set(lane, byte_at(addresses, lane, (*depth).into())) };
-            }
-            return;
-        }
-        for lane in lanes {
-            // SAFETY: as above.
-            unsafe {
-                let depth = self.each.get_unchecked_mut(lane);
-                *depth = below::<A>(*depth);
-                slots.set(lane, byte_at(addresses, lane, (*depth).into()));
-            }
-        }
-    }
-}
-
-/// One byte down; only a late reader wraps around.
-#[inline(always)]
-fn below<A: Address>(depth: u8) -> u8 {
-    depth.wrapping_sub(1) & (A::BITS / 8 - 1) as u8
 }

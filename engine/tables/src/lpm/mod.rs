@@ -8,7 +8,7 @@
 //! **dense** block (256 entries without bitmaps, where there are too many runs) or a
 //! **skip** (one prefix compared whole, in place of levels with a single way down).
 //!
-//! Workers look up in lanes (`batch`), by one of three kernels (`kernel`).
+//! Workers look up in lanes (`batch`, `descent`), by one of three kernels (`kernel`).
 //!
 //! One writer patches in place. It writes what is new, publishes it by one store of a word or an
 //! entry, and retires what was there, so that each address goes from its old answer to its new one
@@ -16,6 +16,8 @@
 //! index cannot arise, because memory is never unmapped and slots always hold well-formed things.
 
 mod batch;
+mod depths;
+mod descent;
 mod kernel;
 mod memory;
 #[cfg(all(test, loom))]
