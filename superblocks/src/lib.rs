@@ -12,10 +12,10 @@ use quiver_ethernet::{Cross, EthernetInput, VlanInput};
 use quiver_ip::{Ip4Input, Ip4Lookup, Ip4Rewrite, Ip6Input, Ip6Lookup, Ip6Rewrite};
 use quiver_reassembly::SortFragments;
 use quiver_srv6::{
-    Compressed, CompressedCross, CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp,
-    DecapsulateToBridge, Encaps, EncapsL2, Endpoint, FromFunction, Gateway, Insert, MapSegment, Masquerade,
-    MobileToSegments4, MobileToSegments6, NextCsid, ReplaceCsid, SegmentsToMobile4, SegmentsToMobile6,
-    SteerL2, ToFunction, TunnelL2, Unmask,
+    BindingEncaps, BindingInsert, Compressed, CompressedCross, CrossConnect, DecapsulateCross,
+    DecapsulateFrame, DecapsulateLookUp, DecapsulateToBridge, Encaps, EncapsL2, Endpoint, FromFunction,
+    Gateway, Insert, MapSegment, Masquerade, MobileToSegments4, MobileToSegments6, NextCsid, ReplaceCsid,
+    SegmentsToMobile4, SegmentsToMobile6, SteerL2, ToFunction, TunnelL2, Unmask,
 };
 use quiver_tables::ip::{Ip4, Ip6};
 
@@ -59,10 +59,12 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::with_look_up::<(VlanInput, Ip4Input), Ip4Lookup, Ip4Rewrite>(),
         SuperblockSpec::with_look_up::<(VlanInput, Ip6Input), Ip6Lookup, Ip6Rewrite>(),
         SuperblockSpec::steered::<(VlanInput,), Cross<false>>(),
-        // into SRv6 policies: … → ip6-lookup → sr-pl-rewrite-… → NAME-output, and frames
+        // into SRv6 policies: … → ip6-lookup → sr-pl-rewrite-… → NAME-output, by prefixes and binding SIDs; and frames
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Encaps<Ip6>>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip4Input), Ip4Lookup, Encaps<Ip4>>(),
         SuperblockSpec::with_look_up::<(EthernetInput, Ip6Input), Ip6Lookup, Insert>(),
+        local_sid::<BindingEncaps>(),
+        local_sid::<BindingInsert>(),
         SuperblockSpec::with_look_ups::<(SteerL2,), (EncapsL2,)>(),
         SuperblockSpec::with_look_ups::<(TunnelL2,), (EncapsL2,)>(),
         // local SIDs: … → ip6-lookup → sr-localsid… → ip4-rewrite or ip6-rewrite → NAME-output

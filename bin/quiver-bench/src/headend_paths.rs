@@ -1,7 +1,9 @@
-//! The paths into SRv6 policies: one list of one or two segments, around IPv6, IPv4 and frames, or inserted; and ten
-//! thousand policies.
+//! The paths into SRv6 policies: one list of one or two segments, around IPv6, IPv4 and frames, or inserted; by binding
+//! SIDs; and ten thousand policies.
 
+use crate::bare::exchange::{Exchange, Layer};
 use crate::paths::{Packets, Path, Work, path};
+use crate::segments::{self, Carried};
 
 /// Policies of the path that has many.
 const MANY: u32 = 10_000;
@@ -31,6 +33,15 @@ fn many(count: u32) -> Path {
     path
 }
 
+/// To a binding SID, with a list of two segments: the policy's header goes around, or its segments before them.
+fn bound(name: &str, work: Exchange, how: &str) -> Path {
+    let policy = format!("sr policy add bsid {} next fc00::1 next fc00::2 {how}", segments::SID);
+    let packets = Packets::Segments { carried: Carried::Udp, sids: 1 };
+    let mut path = with(name, Work::Exchange(work), packets, &[&policy]);
+    path.length = segments::frame(Carried::Udp).len();
+    path
+}
+
 /// All of them.
 pub fn all() -> Vec<Path> {
     let (six, four) = (Packets::Ip6 { count: 1 }, Packets::Ip4 { count: 1, random: true });
@@ -42,6 +53,8 @@ pub fn all() -> Vec<Path> {
     let steer6 = "sr steer l3 2001:db8::/128 via bsid fd00::1";
     let steer4 = "sr steer l3 20.0.0.0/32 via bsid fd00::1";
     let frames = "sr steer l2 bench0 via bsid fd00::1";
+    // An IPv6 header and an SRH of two segments.
+    let around = Exchange { puts: 40 + 40, ..Exchange::of(Layer::Ip6, Layer::Ip6) };
     vec![
         with("srv6-hencaps-v6-1", Work::Encapsulate6, six, &[one, steer6]),
         with("srv6-hencaps-v6-2", Work::Encapsulate6, six, &[two, steer6]),
@@ -50,6 +63,8 @@ pub fn all() -> Vec<Path> {
         with("srv6-hencaps-l2", Work::EncapsulateFrames, Packets::Any, &[two, frames]),
         with("srv6-hinsert", Work::Encapsulate6, six, &[insert, steer6]),
         with("srv6-hinsert-hmac", Work::Encapsulate6, six, &[key, &signed, steer6]),
+        bound("srv6-b6-encaps", Exchange { carries: Some((40 + 8, 80 + 24)), ..around }, "encap"),
+        bound("srv6-b6-insert", Exchange { takes: 40, ..around }, "insert"),
         many(MANY),
     ]
 }

@@ -17,7 +17,7 @@ pub use crate::csid::{Compressed, CompressedCross, NextCsid, ReplaceCsid};
 pub use crate::endpoint::{
     CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, DecapsulateToBridge, Endpoint,
 };
-pub use crate::headend::{Encaps, EncapsL2, Insert, SteerL2};
+pub use crate::headend::{BindingEncaps, BindingInsert, Encaps, EncapsL2, Insert, SteerL2};
 pub use crate::l2_tunnel::TunnelL2;
 pub use crate::mobile::{
     Gateway, MapSegment, MobileToSegments4, MobileToSegments6, SegmentsToMobile4, SegmentsToMobile6,

@@ -87,14 +87,11 @@ pub struct BindingEncaps {
     ends: Ends,
 }
 
-impl Stage for BindingEncaps {
-    const NAME: &'static str = ENCAPS;
-    type Reason = HeadendDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+impl BindingEncaps {
+    /// What is unusual about a packet.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let row = packet.index;
         let (srh, next) = match self.ends.segments(tally, packet)? {
             Ok(found) => found,
@@ -108,26 +105,83 @@ impl Stage for BindingEncaps {
     }
 }
 
+impl Stage for BindingEncaps {
+    const NAME: &'static str = ENCAPS;
+    const ALIKE: bool = true;
+    const LOOKS_BEHIND: bool = true;
+    type Reason = HeadendDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        self.encaps.ahead(packet);
+    }
+
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        self.encaps.soon(packet);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let Some(way) = self.encaps.plain_way(packet) else { return self.closer(tally, packet) };
+        if segments::step_if_plain(packet, false) == 0 {
+            return self.closer(tally, packet);
+        }
+        Ip6::count_hop(packet.bytes_mut());
+        self.encaps.put_by(way, packet)
+    }
+}
+
 /// `sr-pl-rewrite-b-insert`: the policy's segments before those that are left.
 pub struct BindingInsert {
     insert: Insert,
     ends: Ends,
 }
 
-impl Stage for BindingInsert {
-    const NAME: &'static str = INSERT;
-    type Reason = HeadendDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
-
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+impl BindingInsert {
+    /// What is unusual about a packet.
+    #[cold]
+    #[inline(never)]
+    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let row = packet.index;
         if let Err(elsewhere) = self.ends.segments(tally, packet)? {
             return Ok(elsewhere);
         }
         packet.index = row;
         self.insert.closer(tally, packet, Hop::ToCount, Last::Own)
+    }
+}
+
+impl Stage for BindingInsert {
+    const NAME: &'static str = INSERT;
+    const ALIKE: bool = true;
+    const LOOKS_BEHIND: bool = true;
+    type Reason = HeadendDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        self.insert.ahead(packet);
+    }
+
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        self.insert.soon(packet);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let plain = segments::next_if_plain(packet) != 0;
+        let way = if plain { self.insert.plain_way(packet) } else { None };
+        match way {
+            Some(way) => self.insert.put_by(way, packet, Last::Own),
+            None => self.closer(tally, packet),
+        }
     }
 }
 

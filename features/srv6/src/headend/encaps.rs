@@ -8,7 +8,7 @@ use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::flow_hash;
-use quiver_tables::{CountedLines, HeaderRow};
+use quiver_tables::{Adjacency, CountedLines, HeaderRow};
 
 use super::Rows;
 use super::departure::{About, Departure, Hearer};
@@ -23,6 +23,14 @@ pub struct Encaps<F> {
     departure: Departure,
     error: NodeId,
     family: std::marker::PhantomData<F>,
+}
+
+/// The row whose header a packet gets, the adjacency that it leaves by, its length in bytes, and its flow's hash.
+pub(super) struct PlainWay<'a> {
+    row: &'a HeaderRow,
+    adjacency: &'a Adjacency,
+    length: usize,
+    hash: u32,
 }
 
 /// What of the inner packet has been done before.
@@ -88,9 +96,29 @@ impl<F: Inner> Encaps<F> {
         Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Headend))
     }
 
+    /// How a packet goes about which nothing is unusual.
     #[inline(always)]
-    fn row(&self, packet: &Packet) -> &HeaderRow {
-        self.departure.rows.get(packet.index)
+    pub(super) fn plain_way(&self, packet: &mut Packet) -> Option<PlainWay<'_>> {
+        let row = self.departure.rows.get(packet.index);
+        let hash = flow_hash::<F>(packet);
+        let hop = self.departure.hop(row, hash);
+        let adjacency = self.departure.adjacency(hop);
+        let length = packet.segment_length();
+        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let plain = packet.has_none(unusual)
+            & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
+            & self.departure.is_straight(hop)
+            & (row.header_len() != 0);
+        plain.then_some(PlainWay { row, adjacency, length, hash })
+    }
+
+    /// Around the packet, whose hop was counted, and out.
+    #[inline(always)]
+    pub(super) fn put_by(&self, way: PlainWay<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let PlainWay { row, adjacency, length, hash } = way;
+        let Facts { class, hops, .. } = F::facts(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let about = About { class, hops, hash, protocol: F::PROTOCOL };
+        self.departure.put_straight(row, adjacency, packet, length, about)
     }
 }
 
@@ -114,22 +142,12 @@ impl<F: Inner> Stage for Encaps<F> {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let row = self.row(packet);
-        let hash = flow_hash::<F>(packet);
-        let hop = self.departure.hop(row, hash);
-        let adjacency = self.departure.adjacency(hop);
-        let length = packet.segment_length();
-        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
-        let plain = packet.has_none(unusual)
-            & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
-            & self.departure.is_straight(hop)
-            & (row.header_len() != 0);
-        let stepped = if plain { F::step(packet.bytes_mut()) } else { None };
-        let Some((class, hops)) = stepped else {
-            return self.closer(tally, packet, Hop::ToCount, |_| ());
-        };
-        let about = About { class, hops, hash, protocol: F::PROTOCOL };
-        self.departure.put_straight(row, adjacency, packet, length, about)
+        let way = self.plain_way(packet);
+        let may_go = way.is_some() && F::step(packet.bytes_mut()).is_some();
+        match way {
+            Some(way) if may_go => self.put_by(way, packet),
+            _ => self.closer(tally, packet, Hop::ToCount, |_| ()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::header_rows::HEADER_BYTES_MAX;
 use quiver_tables::ip::{Ip6, flow_hash};
-use quiver_tables::{CountedLines, HeaderRow};
+use quiver_tables::{Adjacency, CountedLines, HeaderRow};
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
@@ -102,6 +102,44 @@ impl Insert {
         Ok(())
     }
 
+    /// How a packet goes about which nothing is unusual.
+    #[inline(always)]
+    pub(super) fn plain_way(&self, packet: &mut Packet) -> Option<PlainWay<'_>> {
+        let row = self.departure.rows.get(packet.index);
+        let hop = self.departure.hop_for::<Ip6>(row, packet);
+        let adjacency = self.departure.adjacency(hop);
+        let length = packet.segment_length();
+        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let total = (length + row.header_len()).wrapping_sub(Ip6Header::LEN);
+        let plain = packet.has_none(unusual)
+            & (total <= usize::from(adjacency.mtu_bytes))
+            & self.departure.is_straight(hop)
+            & Words(row).has_srh()
+            & !Words(row).signs()
+            & (row.header_len() != 0);
+        let fixed = Fixed::of(packet.bytes())?;
+        (plain & fixed.is_plain()).then_some(PlainWay { row, adjacency, total, fixed })
+    }
+
+    /// Into the packet, and out.
+    #[inline(always)]
+    pub(super) fn put_by(
+        &self,
+        way: PlainWay<'_>,
+        packet: &mut Packet,
+        last: Last,
+    ) -> Result<NodeId, HeadendDrop> {
+        let PlainWay { row, adjacency, total, fixed } = way;
+        if !packet.pull(Ip6Header::LEN) {
+            return Err(HeadendDrop::Truncated);
+        }
+        let before = push(row, adjacency, packet)?;
+        let bytes = packet.bytes_mut().get_mut(before..).ok_or(HeadendDrop::Truncated)?;
+        fixed.put(bytes, total, last)?;
+        row.count(total);
+        Ok(leave(adjacency, packet))
+    }
+
     /// What is unusual about a packet, step by step.
     #[cold]
     #[inline(never)]
@@ -156,6 +194,14 @@ impl Insert {
     }
 }
 
+/// The row whose SRH a packet gets, the adjacency that it leaves by, how long it is then, and the header it had.
+pub(super) struct PlainWay<'a> {
+    row: &'a HeaderRow,
+    adjacency: &'a Adjacency,
+    total: usize,
+    fixed: Fixed,
+}
+
 /// The IPv6 header of a packet in pieces that are read at once and written at once: no piece is read of what has just
 /// been written in others, which a processor would wait for.
 struct Fixed {
@@ -193,10 +239,10 @@ impl Fixed {
     }
 
     /// Write it, with a hop less to live, over the header that a row's SRH lends, whose destination is the first
-    /// segment; the SRH behind gets its next header, and its destination as the last segment. `total` is how long the
-    /// packet is now.
+    /// segment; the SRH behind gets its next header, and its destination as the last segment if that leads there. `total`
+    /// is how long the packet is now.
     #[inline(always)]
-    fn put(&self, bytes: &mut [u8], total: usize) -> Result<(), HeadendDrop> {
+    fn put(&self, bytes: &mut [u8], total: usize, last: Last) -> Result<(), HeadendDrop> {
         let (header, srh) =
             bytes.split_first_chunk_mut::<{ Ip6Header::LEN }>().ok_or(HeadendDrop::Truncated)?;
         let srh = srh.first_chunk_mut::<{ LAST_SEGMENT.end - SRH_PLACE }>().ok_or(HeadendDrop::Truncated)?;
@@ -209,8 +255,10 @@ impl Fixed {
             *source = self.source;
         }
         srh[0] = self.next_header();
-        if let Some(last) = srh.last_chunk_mut() {
-            *last = self.destination;
+        if last == Last::Destination
+            && let Some(place) = srh.last_chunk_mut()
+        {
+            *place = self.destination;
         }
         Ok(())
     }
@@ -242,30 +290,10 @@ impl Stage for Insert {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(packet.index);
-        let hop = self.departure.hop_for::<Ip6>(row, packet);
-        let adjacency = self.departure.adjacency(hop);
-        let length = packet.segment_length();
-        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
-        let total = (length + row.header_len()).wrapping_sub(Ip6Header::LEN);
-        let plain = packet.has_none(unusual)
-            & (total <= usize::from(adjacency.mtu_bytes))
-            & self.departure.is_straight(hop)
-            & Words(row).has_srh()
-            & !Words(row).signs()
-            & (row.header_len() != 0);
-        let fixed = Fixed::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
-        if !(plain & fixed.is_plain()) {
-            return self.closer(tally, packet, Hop::ToCount, Last::Destination);
+        match self.plain_way(packet) {
+            Some(way) => self.put_by(way, packet, Last::Destination),
+            None => self.closer(tally, packet, Hop::ToCount, Last::Destination),
         }
-        if !packet.pull(Ip6Header::LEN) {
-            return Err(HeadendDrop::Truncated);
-        }
-        let before = push(row, adjacency, packet)?;
-        let bytes = packet.bytes_mut().get_mut(before..).ok_or(HeadendDrop::Truncated)?;
-        fixed.put(bytes, total)?;
-        row.count(total);
-        Ok(leave(adjacency, packet))
     }
 }
 

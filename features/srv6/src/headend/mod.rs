@@ -37,6 +37,7 @@ use inner::Inner;
 use policies::Policies;
 use steering::Steerings;
 
+pub use binding::{BindingEncaps, BindingInsert};
 pub use encaps::Encaps;
 pub use encaps_l2::{EncapsL2, SteerL2};
 pub(crate) use encaps_l2::{FRAME_BYTES_MIN, flow as flow_of_frame};
