@@ -69,6 +69,7 @@ pub fn register(registry: &mut Registry) {
         SuperblockSpec::with_look_ups::<(TunnelL2,), (EncapsL2,)>(),
         // local SIDs: … → ip6-lookup → sr-localsid… → ip4-rewrite or ip6-rewrite → NAME-output
         local_sid_with_look_up::<Endpoint, Ip6Rewrite>(),
+        local_sid_with_look_up::<Endpoint, Ip4Rewrite>(),
         local_sid::<(CrossConnect, Ip6Rewrite)>(),
         local_sid::<(DecapsulateCross, Ip4Rewrite)>(),
         local_sid::<(DecapsulateCross, Ip6Rewrite)>(),
@@ -80,6 +81,7 @@ pub fn register(registry: &mut Registry) {
         local_sid::<DecapsulateToBridge<true>>(),
         // compressed ones: … → ip6-lookup → sr-next-csid…, sr-replace-csid… → ip6-rewrite → NAME-output
         local_sid_with_look_up::<Compressed<NextCsid>, Ip6Rewrite>(),
+        local_sid_with_look_up::<Compressed<NextCsid>, Ip4Rewrite>(),
         local_sid::<(CompressedCross<NextCsid>, Ip6Rewrite)>(),
         local_sid_with_look_up::<Compressed<ReplaceCsid>, Ip6Rewrite>(),
         local_sid::<(CompressedCross<ReplaceCsid>, Ip6Rewrite)>(),

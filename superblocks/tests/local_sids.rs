@@ -1,4 +1,4 @@
-//! Packets good and bad to local SIDs of every kind, through every form of the router: what comes out, what is
+//! Packets good and bad to local SIDs of every kind and to binding SIDs, through every form of the router: what comes out, what is
 //! counted for nodes, reasons and SIDs must be the same node by node and in superblocks, on every variant.
 
 mod outside;
@@ -21,7 +21,7 @@ const FEATURES: [Register; 5] = [
     quiver_superblocks::register,
 ];
 
-const SETUP: [&str; 34] = [
+const SETUP: [&str; 37] = [
     "set interface ip address e0 fd00::1/64",
     "set interface ip address e1 10.0.1.1/24",
     "set interface ip address e1 fd00:1::1/64",
@@ -56,10 +56,13 @@ const SETUP: [&str; 34] = [
     "sr localsid address fc00:0:13::/48 behavior end.dt4 10",
     "sr localsid address fc00:0:14::/48 behavior end.replace",
     "sr localsid address fc00:0:15::/48 behavior ut 10",
+    "set sr encaps source addr fd00:1::1",
+    "sr policy add bsid fc00::c next fc00:0:30::1 next fc00:0:30::2 encap",
+    "sr policy add bsid fc00::d next fc00:0:30::3 next fc00:0:30::4 insert",
 ];
 
-/// Local SIDs, and destinations that are none: segments too, and inner destinations.
-const ADDRESSES: [&str; 27] = [
+/// Local SIDs and binding SIDs, and destinations that are none: segments too, and inner destinations.
+const ADDRESSES: [&str; 29] = [
     "fc00::1",
     "fc00::2",
     "fc00::3",
@@ -71,6 +74,8 @@ const ADDRESSES: [&str; 27] = [
     "fc00::9",
     "fc00::a",
     "fc00::b",
+    "fc00::c",
+    "fc00::d",
     "fc00:0:10:30::",
     "fc00:0:10:11:30::",
     "fc00:0:11::",
@@ -89,7 +94,7 @@ const ADDRESSES: [&str; 27] = [
     "::",
 ];
 /// Those of them that are SIDs.
-const SIDS: usize = 19;
+const SIDS: usize = 21;
 
 /// What is behind the headers in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,29 +351,48 @@ proptest! {
     }
 }
 
-/// Nodes that all packets of a vector pass, behind `ip6-lookup`.
-const WAYS: [(usize, &[usize], Inner, &[&str]); 11] = [
-    (0, &[19, 0], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
-    (1, &[19, 1], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
-    (2, &[19, 2], Inner::Udp, &["sr-localsid-x", "ip6-rewrite"]),
-    (4, &[19, 4], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
-    (5, &[5], Inner::Ip4, &["sr-localsid-dx", "ip4-rewrite"]),
-    (6, &[6], Inner::Ip6(24), &["sr-localsid-dx", "ip6-rewrite"]),
-    (7, &[7], Inner::Ip4, &["sr-localsid-dt", "ip4-rewrite"]),
-    (8, &[8], Inner::Ip6(19), &["sr-localsid-dt", "ip6-rewrite"]),
-    (10, &[10], Inner::Frame, &["sr-localsid-dx2"]),
-    (11, &[19, 11], Inner::Udp, &["sr-next-csid", "ip6-rewrite"]),
-    (14, &[19, 14], Inner::Udp, &["sr-next-csid-x", "ip6-rewrite"]),
-];
+/// Which of the addresses this is.
+fn place(address: &str) -> usize {
+    ADDRESSES.iter().position(|known| *known == address).expect("one of the addresses")
+}
+
+/// Packets to a SID, and the nodes that all of a vector pass behind `ip6-lookup`.
+fn ways() -> Vec<(Sent, &'static [&'static str])> {
+    const OUT: &str = "2001:db8:20::7";
+    let six = |address| Inner::Ip6(place(address));
+    let ways: [(&[&str], Inner, &[&str]); 16] = [
+        (&[OUT, "fc00::1"], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
+        (&[OUT, "fc00::2"], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
+        (&["fc00::2"], six(OUT), &["sr-localsid", "ip6-rewrite"]),
+        (&["fc00::2"], Inner::Ip4, &["sr-localsid", "ip4-rewrite"]),
+        (&[OUT, "fc00::3"], Inner::Udp, &["sr-localsid-x", "ip6-rewrite"]),
+        (&[OUT, "fc00::5"], Inner::Udp, &["sr-localsid", "ip6-rewrite"]),
+        (&["fc00::6"], Inner::Ip4, &["sr-localsid-dx", "ip4-rewrite"]),
+        (&["fc00::7"], six("fd00:1::9"), &["sr-localsid-dx", "ip6-rewrite"]),
+        (&["fc00::8"], Inner::Ip4, &["sr-localsid-dt", "ip4-rewrite"]),
+        (&["fc00::9"], six(OUT), &["sr-localsid-dt", "ip6-rewrite"]),
+        (&["fc00::b"], Inner::Frame, &["sr-localsid-dx2"]),
+        (&[OUT, "fc00::c"], Inner::Udp, &["sr-pl-rewrite-b-encaps"]),
+        (&[OUT, "fc00::d"], Inner::Udp, &["sr-pl-rewrite-b-insert"]),
+        (&[OUT, "fc00:0:10:30::"], Inner::Udp, &["sr-next-csid", "ip6-rewrite"]),
+        (&["fc00:0:11::"], six(OUT), &["sr-next-csid", "ip6-rewrite"]),
+        (&[OUT, "fc00:0:12:30::"], Inner::Udp, &["sr-next-csid-x", "ip6-rewrite"]),
+    ];
+    let sent = |list: &[&str], inner| {
+        let list: Vec<usize> = list.iter().map(|address| place(address)).collect();
+        let (to, left) = (list[list.len() - 1], list.len() as u8 - 1);
+        Sent { to, list: Some(list), left, inner, payload: 26, fault: Fault::None }
+    };
+    ways.into_iter().map(|(list, inner, nodes)| (sent(list, inner), nodes)).collect()
+}
 
 #[test]
 fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
     let mut router = router(Settings::default());
     let mac = mac(&mut router);
-    for (to, list, inner, behind) in WAYS {
+    for (sent, behind) in ways() {
+        let to = ADDRESSES[sent.to];
         router.cli("clear runtime");
-        let left = list.len() as u8 - 1;
-        let sent = Sent { to, list: Some(list.to_vec()), left, inner, payload: 26, fault: Fault::None };
         for _ in 0..128 {
             (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
             router.run();
@@ -387,9 +411,8 @@ fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
 fn a_traced_packet_shows_every_node_of_its_way() {
     let mut router = router(Settings::default());
     let mac = mac(&mut router);
-    for (to, list, inner, behind) in WAYS {
-        let left = list.len() as u8 - 1;
-        let sent = Sent { to, list: Some(list.to_vec()), left, inner, payload: 26, fault: Fault::None };
+    for (sent, behind) in ways() {
+        let to = ADDRESSES[sent.to];
         (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));
         router.run(); // the chain is found
         router.cli("clear trace");

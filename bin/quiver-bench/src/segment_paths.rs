@@ -48,6 +48,7 @@ pub fn all() -> Vec<Path> {
         un,
         of("srv6-end", Carried::Udp, looked_up(step), "end", &[NEXT]),
         of("srv6-end-psp", Carried::Udp, looked_up(popped), "end psp", &[NEXT]),
+        of("srv6-end-usd", Carried::Ip6, looked_up(six), "end usd", &[NEXT]),
         of("srv6-endx", Carried::Udp, step, &format!("end.x {x6}"), &[]),
         of("srv6-endt", Carried::Udp, looked_up(step), "end.t 10", &[TABLE, NEXT10]),
         of("srv6-enddx4", Carried::Ip4, four, &format!("end.dx4 {x4}"), &[]),

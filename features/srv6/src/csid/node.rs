@@ -83,7 +83,13 @@ impl<F: Flavor> LookUp for Compressed<F> {
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Asked {
         let line = self.plain.line(packet.index);
-        let Some(step) = F::plain(line, packet) else { return Asked::default() };
+        let Some(step) = F::plain(line, packet) else {
+            return if F::closer(line, packet) == Ok(None) {
+                self.plain.inner(line, packet)
+            } else {
+                Asked::default()
+            };
+        };
         self.plain.ways.good(line.0, packet.length());
         take(line, step, packet);
         Asked::six(line.six(), step.to)
@@ -111,7 +117,7 @@ impl<F: Flavor> LookUp for Compressed<F> {
         if asked.is_nothing() {
             return closer::<F>(&self.plain, tally, packet);
         }
-        Ok(self.plain.ways.six(found, packet))
+        Ok(self.plain.ways.on(asked, found, packet))
     }
 }
 
@@ -158,7 +164,9 @@ impl<F: Flavor> Stage for CompressedCross<F> {
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let line = Line(self.plain.ways.lines.line(packet.index));
         let Some(step) = F::plain(line, packet) else {
-            return closer_cross::<F>(&self.plain, tally, packet);
+            let ends = F::closer(line, packet) == Ok(None);
+            let inner = if ends { self.plain.inner(line, packet) } else { None };
+            return inner.map_or_else(|| closer_cross::<F>(&self.plain, tally, packet), Ok);
         };
         self.plain.ways.good(line.0, packet.length());
         take(line, step, packet);

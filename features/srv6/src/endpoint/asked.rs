@@ -10,14 +10,15 @@ use quiver_tables::{GroupId, Hop};
 #[derive(Clone, Copy, Default)]
 pub struct Asked {
     address: u128,
-    /// The table's number and the family, 0 for nothing.
+    /// The table's number, whether it is an inner packet, and the family; 0 for nothing.
     place: u32,
 }
 
-/// The families of places, and how far left of them the number of the table stands.
+/// The families of places, the mark of inner packets, and how far left of them the number of the table stands.
 const FOUR: u32 = 1;
 const SIX: u32 = 2;
-const FAMILY_BITS: u32 = 2;
+const INNER: u32 = 4;
+const TABLE_SHIFT: u32 = 3;
 /// The answer to nothing.
 const NOTHING: GroupId = GroupId(u32::MAX);
 /// Keys that are looked up at a time.
@@ -27,19 +28,31 @@ impl Asked {
     /// In an IPv6 table.
     #[inline(always)]
     pub(crate) fn six(table: u32, address: u128) -> Asked {
-        Asked { address, place: table << FAMILY_BITS | SIX }
+        Asked { address, place: table << TABLE_SHIFT | SIX }
     }
 
     /// In an IPv4 table.
     #[inline(always)]
     pub(crate) fn four(table: u32, address: u32) -> Asked {
-        Asked { address: address.into(), place: table << FAMILY_BITS | FOUR }
+        Asked { address: address.into(), place: table << TABLE_SHIFT | FOUR }
     }
 
     /// Must the packet be looked at closer?
     #[inline(always)]
     pub(crate) fn is_nothing(self) -> bool {
         self.place == 0
+    }
+
+    /// The same, for the destination of an inner packet that is left of what came.
+    #[inline(always)]
+    pub(crate) fn inner(self) -> Asked {
+        Asked { place: self.place | INNER, ..self }
+    }
+
+    /// Is it the destination of an inner packet that goes on by itself?
+    #[inline(always)]
+    pub(crate) fn is_inner(self) -> bool {
+        self.place & INNER != 0
     }
 
     #[inline(always)]
@@ -56,7 +69,7 @@ impl Asked {
     /// The table's number.
     #[inline(always)]
     pub(crate) fn table(self) -> u32 {
-        self.place >> FAMILY_BITS
+        self.place >> TABLE_SHIFT
     }
 
     /// Where a packet goes by what was found.
@@ -82,7 +95,7 @@ fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [G
     let first = keys.iter().find(|key| !key.is_nothing()).copied().unwrap_or_default();
     let (mut differ, mut lacks) = (0, false);
     for key in keys {
-        differ |= if key.place == 0 { 0 } else { key.place ^ first.place };
+        differ |= if key.place == 0 { 0 } else { (key.place ^ first.place) & !INNER };
         lacks |= key.place == 0;
     }
     if differ != 0 {

@@ -15,6 +15,8 @@ use quiver_wire::IpProtocol;
 
 use super::asked::{self, Asked};
 use super::closer::Matter;
+use super::exposed;
+use super::inside::inside_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -76,6 +78,28 @@ impl Endpoint {
         Line(self.ways.lines.line(index))
     }
 
+    /// What is asked for the inner packet, which alone is left, if nothing is unusual about either; else nothing, and
+    /// nothing happens (USD: RFC 8986 §4.16.3).
+    #[inline(never)]
+    pub(crate) fn inner(&self, line: Line<'_>, packet: &mut Packet) -> Asked {
+        if !line.flavors().has(Flavors::USD) {
+            return Asked::default();
+        }
+        let (inside, bytes) = (inside_if_plain(packet), packet.length());
+        let asked = match inside.protocol {
+            IpProtocol::IPV6 => {
+                exposed::ip6_if_plain(packet, inside.at).map(|address| Asked::six(line.six(), address))
+            }
+            IpProtocol::IPV4 => {
+                exposed::ip4_if_plain(packet, inside.at).map(|address| Asked::four(line.four(), address))
+            }
+            _ => None,
+        };
+        let Some(asked) = asked else { return Asked::default() };
+        self.ways.good(line.0, bytes);
+        asked.inner()
+    }
+
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
@@ -133,7 +157,7 @@ impl LookUp for Endpoint {
         let (line, bytes) = (self.line(packet.index), packet.length());
         let segment = segments::step_if_plain(packet, line.flavors().has(Flavors::PSP));
         if segment == 0 {
-            return Asked::default();
+            return self.inner(line, packet);
         }
         self.ways.good(line.0, bytes);
         Asked::six(line.six(), segment)
@@ -161,7 +185,7 @@ impl LookUp for Endpoint {
         if asked.is_nothing() {
             return self.closer(tally, packet);
         }
-        Ok(self.ways.six(found, packet))
+        Ok(self.ways.on(asked, found, packet))
     }
 }
 

@@ -13,6 +13,8 @@ use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
 use super::closer::Matter;
+use super::exposed;
+use super::inside::inside_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -62,6 +64,29 @@ pub struct CrossConnect {
 impl CrossConnect {
     pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> CrossConnect {
         CrossConnect { ways: Ways::new(wiring, lines) }
+    }
+
+    /// Where the inner packet goes, which alone is left, if nothing is unusual about either; else nothing happens (USD:
+    /// RFC 8986 §4.16.3).
+    #[inline(never)]
+    pub(crate) fn inner(&self, line: Line<'_>, packet: &mut Packet) -> Option<NodeId> {
+        if !line.flavors().has(Flavors::USD) {
+            return None;
+        }
+        let (inside, bytes, groups) = (inside_if_plain(packet), packet.length(), &self.ways.tables.groups);
+        let next = match inside.protocol {
+            IpProtocol::IPV6 => {
+                exposed::ip6_if_plain(packet, inside.at)?;
+                choose::<Ip6>(groups, line.group6(), packet)
+            }
+            IpProtocol::IPV4 => {
+                exposed::ip4_if_plain(packet, inside.at)?;
+                choose::<Ip4>(groups, line.group4(), packet)
+            }
+            _ => return None,
+        };
+        self.ways.good(line.0, bytes);
+        Some(next)
     }
 
     /// Packets that are not plain.
@@ -118,7 +143,7 @@ impl Stage for CrossConnect {
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
         if segments::step_if_plain(packet, line.flavors().has(Flavors::PSP)) == 0 {
-            return self.closer(tally, packet);
+            return self.inner(line, packet).map_or_else(|| self.closer(tally, packet), Ok);
         }
         self.ways.good(line.0, bytes);
         Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))

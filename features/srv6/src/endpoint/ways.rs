@@ -11,11 +11,12 @@ use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;
+use super::asked::{self, Asked};
 use super::closer::{self, Matter, Spot, Upper};
 use super::line::Line;
 use super::oam::{Seen, Watch};
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
-use super::{asked, exposed, segments};
+use super::{exposed, segments};
 use crate::local_sids::{Flavors, count};
 
 /// What every node of local SIDs has.
@@ -75,6 +76,12 @@ impl Ways {
             header.decrement_hop_limit();
         }
         next
+    }
+
+    /// Where a packet goes by what was found: with its next segment, or an inner one.
+    #[inline(always)]
+    pub fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
+        if asked.is_inner() { asked.choose(&self.tables, found, packet) } else { self.six(found, packet) }
     }
 
     /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one way.
