@@ -126,12 +126,17 @@ impl Stage for BindingEncaps {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let Some(way) = self.encaps.plain_way(packet) else { return self.closer(tally, packet) };
-        if segments::step_if_plain(packet, false) == 0 {
-            return self.closer(tally, packet);
+        let done = self.encaps.put_if_plain(packet, |packet| {
+            if segments::step_if_plain(packet, false) == 0 {
+                return None;
+            }
+            Ip6::count_hop(packet.bytes_mut());
+            Ip6::facts(packet.bytes()).map(|facts| (facts.class, facts.hops))
+        });
+        match done {
+            Some(done) => done,
+            None => self.closer(tally, packet),
         }
-        Ip6::count_hop(packet.bytes_mut());
-        self.encaps.put_by(way, packet)
     }
 }
 
@@ -177,9 +182,9 @@ impl Stage for BindingInsert {
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let plain = segments::next_if_plain(packet) != 0;
-        let way = if plain { self.insert.plain_way(packet) } else { None };
-        match way {
-            Some(way) => self.insert.put_by(way, packet, Last::Own),
+        let done = if plain { self.insert.put_if_plain(packet, Last::Own) } else { None };
+        match done {
+            Some(done) => done,
             None => self.closer(tally, packet),
         }
     }

@@ -7,8 +7,8 @@ use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::CountedLines;
 use quiver_tables::ip::flow_hash;
-use quiver_tables::{Adjacency, CountedLines, HeaderRow};
 
 use super::Rows;
 use super::departure::{About, Departure, Hearer};
@@ -23,14 +23,6 @@ pub struct Encaps<F> {
     departure: Departure,
     error: NodeId,
     family: std::marker::PhantomData<F>,
-}
-
-/// The row whose header a packet gets, the adjacency that it leaves by, its length in bytes, and its flow's hash.
-pub(super) struct PlainWay<'a> {
-    row: &'a HeaderRow,
-    adjacency: &'a Adjacency,
-    length: usize,
-    hash: u32,
 }
 
 /// What of the inner packet has been done before.
@@ -96,9 +88,14 @@ impl<F: Inner> Encaps<F> {
         Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Headend))
     }
 
-    /// How a packet goes about which nothing is unusual.
+    /// Around a packet about which nothing is unusual, and out; else nothing happens. `step` says whether it may go,
+    /// counts its hop, and tells the traffic class and the hops left.
     #[inline(always)]
-    pub(super) fn plain_way(&self, packet: &mut Packet) -> Option<PlainWay<'_>> {
+    pub(super) fn put_if_plain(
+        &self,
+        packet: &mut Packet,
+        step: impl FnOnce(&mut Packet) -> Option<(u8, u8)>,
+    ) -> Option<Result<NodeId, HeadendDrop>> {
         let row = self.departure.rows.get(packet.index);
         let hash = flow_hash::<F>(packet);
         let hop = self.departure.hop(row, hash);
@@ -109,16 +106,9 @@ impl<F: Inner> Encaps<F> {
             & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
             & self.departure.is_straight(hop)
             & (row.header_len() != 0);
-        plain.then_some(PlainWay { row, adjacency, length, hash })
-    }
-
-    /// Around the packet, whose hop was counted, and out.
-    #[inline(always)]
-    pub(super) fn put_by(&self, way: PlainWay<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let PlainWay { row, adjacency, length, hash } = way;
-        let Facts { class, hops, .. } = F::facts(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let (class, hops) = if plain { step(packet)? } else { return None };
         let about = About { class, hops, hash, protocol: F::PROTOCOL };
-        self.departure.put_straight(row, adjacency, packet, length, about)
+        Some(self.departure.put_straight(row, adjacency, packet, length, about))
     }
 }
 
@@ -142,11 +132,9 @@ impl<F: Inner> Stage for Encaps<F> {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let way = self.plain_way(packet);
-        let may_go = way.is_some() && F::step(packet.bytes_mut()).is_some();
-        match way {
-            Some(way) if may_go => self.put_by(way, packet),
-            _ => self.closer(tally, packet, Hop::ToCount, |_| ()),
+        match self.put_if_plain(packet, |packet| F::step(packet.bytes_mut())) {
+            Some(done) => done,
+            None => self.closer(tally, packet, Hop::ToCount, |_| ()),
         }
     }
 }

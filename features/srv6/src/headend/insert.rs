@@ -102,9 +102,13 @@ impl Insert {
         Ok(())
     }
 
-    /// How a packet goes about which nothing is unusual.
+    /// Into a packet about which nothing is unusual, and out; else nothing happens.
     #[inline(always)]
-    pub(super) fn plain_way(&self, packet: &mut Packet) -> Option<PlainWay<'_>> {
+    pub(super) fn put_if_plain(
+        &self,
+        packet: &mut Packet,
+        last: Last,
+    ) -> Option<Result<NodeId, HeadendDrop>> {
         let row = self.departure.rows.get(packet.index);
         let hop = self.departure.hop_for::<Ip6>(row, packet);
         let adjacency = self.departure.adjacency(hop);
@@ -118,18 +122,22 @@ impl Insert {
             & !Words(row).signs()
             & (row.header_len() != 0);
         let fixed = Fixed::of(packet.bytes())?;
-        (plain & fixed.is_plain()).then_some(PlainWay { row, adjacency, total, fixed })
+        if !(plain & fixed.is_plain()) {
+            return None;
+        }
+        Some(Self::put(row, adjacency, packet, &fixed, total, last))
     }
 
-    /// Into the packet, and out.
+    /// Put a row's SRH in, and send the packet out by an adjacency that leads straight.
     #[inline(always)]
-    pub(super) fn put_by(
-        &self,
-        way: PlainWay<'_>,
+    fn put(
+        row: &HeaderRow,
+        adjacency: &Adjacency,
         packet: &mut Packet,
+        fixed: &Fixed,
+        total: usize,
         last: Last,
     ) -> Result<NodeId, HeadendDrop> {
-        let PlainWay { row, adjacency, total, fixed } = way;
         if !packet.pull(Ip6Header::LEN) {
             return Err(HeadendDrop::Truncated);
         }
@@ -192,14 +200,6 @@ impl Insert {
         }
         Ok(next)
     }
-}
-
-/// The row whose SRH a packet gets, the adjacency that it leaves by, how long it is then, and the header it had.
-pub(super) struct PlainWay<'a> {
-    row: &'a HeaderRow,
-    adjacency: &'a Adjacency,
-    total: usize,
-    fixed: Fixed,
 }
 
 /// The IPv6 header of a packet in pieces that are read at once and written at once: no piece is read of what has just
@@ -290,8 +290,8 @@ impl Stage for Insert {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        match self.plain_way(packet) {
-            Some(way) => self.put_by(way, packet, Last::Destination),
+        match self.put_if_plain(packet, Last::Destination) {
+            Some(done) => done,
             None => self.closer(tally, packet, Hop::ToCount, Last::Destination),
         }
     }
