@@ -126,17 +126,14 @@ impl Stage for BindingEncaps {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let done = self.encaps.put_if_plain(packet, |packet| {
+        let step = |packet: &mut Packet| {
             if segments::step_if_plain(packet, false) == 0 {
                 return None;
             }
             Ip6::count_hop(packet.bytes_mut());
             Ip6::facts(packet.bytes()).map(|facts| (facts.class, facts.hops))
-        });
-        match done {
-            Some(done) => done,
-            None => self.closer(tally, packet),
-        }
+        };
+        self.encaps.put(packet, step, |packet| self.closer(tally, packet))
     }
 }
 
@@ -181,12 +178,10 @@ impl Stage for BindingInsert {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let plain = segments::next_if_plain(packet) != 0;
-        let done = if plain { self.insert.put_if_plain(packet, Last::Own) } else { None };
-        match done {
-            Some(done) => done,
-            None => self.closer(tally, packet),
+        if segments::next_if_plain(packet) == 0 {
+            return self.closer(tally, packet);
         }
+        self.insert.put(packet, Last::Own, |packet| self.closer(tally, packet))
     }
 }
 

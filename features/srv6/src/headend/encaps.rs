@@ -88,14 +88,15 @@ impl<F: Inner> Encaps<F> {
         Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Headend))
     }
 
-    /// Around a packet about which nothing is unusual, and out; else nothing happens. `step` says whether it may go,
-    /// counts its hop, and tells the traffic class and the hops left.
+    /// Around a packet about which nothing is unusual, and out; with others happens what `otherwise` says. `step` says
+    /// whether it may go, counts its hop, and tells the traffic class and the hops left.
     #[inline(always)]
-    pub(super) fn put_if_plain(
+    pub(super) fn put(
         &self,
         packet: &mut Packet,
         step: impl FnOnce(&mut Packet) -> Option<(u8, u8)>,
-    ) -> Option<Result<NodeId, HeadendDrop>> {
+        otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
+    ) -> Result<NodeId, HeadendDrop> {
         let row = self.departure.rows.get(packet.index);
         let hash = flow_hash::<F>(packet);
         let hop = self.departure.hop(row, hash);
@@ -106,9 +107,10 @@ impl<F: Inner> Encaps<F> {
             & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
             & self.departure.is_straight(hop)
             & (row.header_len() != 0);
-        let (class, hops) = if plain { step(packet)? } else { return None };
+        let stepped = if plain { step(packet) } else { None };
+        let Some((class, hops)) = stepped else { return otherwise(packet) };
         let about = About { class, hops, hash, protocol: F::PROTOCOL };
-        Some(self.departure.put_straight(row, adjacency, packet, length, about))
+        self.departure.put_straight(row, adjacency, packet, length, about)
     }
 }
 
@@ -132,10 +134,8 @@ impl<F: Inner> Stage for Encaps<F> {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        match self.put_if_plain(packet, |packet| F::step(packet.bytes_mut())) {
-            Some(done) => done,
-            None => self.closer(tally, packet, Hop::ToCount, |_| ()),
-        }
+        let otherwise = |packet: &mut Packet| self.closer(tally, packet, Hop::ToCount, |_| ());
+        self.put(packet, |packet| F::step(packet.bytes_mut()), otherwise)
     }
 }
 

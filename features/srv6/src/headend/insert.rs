@@ -9,7 +9,7 @@ use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::header_rows::HEADER_BYTES_MAX;
 use quiver_tables::ip::{Ip6, flow_hash};
-use quiver_tables::{Adjacency, CountedLines, HeaderRow};
+use quiver_tables::{CountedLines, HeaderRow};
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
@@ -102,13 +102,14 @@ impl Insert {
         Ok(())
     }
 
-    /// Into a packet about which nothing is unusual, and out; else nothing happens.
+    /// Into a packet about which nothing is unusual, and out; with others happens what `otherwise` says.
     #[inline(always)]
-    pub(super) fn put_if_plain(
+    pub(super) fn put(
         &self,
         packet: &mut Packet,
         last: Last,
-    ) -> Option<Result<NodeId, HeadendDrop>> {
+        otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
+    ) -> Result<NodeId, HeadendDrop> {
         let row = self.departure.rows.get(packet.index);
         let hop = self.departure.hop_for::<Ip6>(row, packet);
         let adjacency = self.departure.adjacency(hop);
@@ -121,23 +122,10 @@ impl Insert {
             & Words(row).has_srh()
             & !Words(row).signs()
             & (row.header_len() != 0);
-        let fixed = Fixed::of(packet.bytes())?;
+        let fixed = Fixed::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         if !(plain & fixed.is_plain()) {
-            return None;
+            return otherwise(packet);
         }
-        Some(Self::put(row, adjacency, packet, &fixed, total, last))
-    }
-
-    /// Put a row's SRH in, and send the packet out by an adjacency that leads straight.
-    #[inline(always)]
-    fn put(
-        row: &HeaderRow,
-        adjacency: &Adjacency,
-        packet: &mut Packet,
-        fixed: &Fixed,
-        total: usize,
-        last: Last,
-    ) -> Result<NodeId, HeadendDrop> {
         if !packet.pull(Ip6Header::LEN) {
             return Err(HeadendDrop::Truncated);
         }
@@ -290,10 +278,9 @@ impl Stage for Insert {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        match self.put_if_plain(packet, Last::Destination) {
-            Some(done) => done,
-            None => self.closer(tally, packet, Hop::ToCount, Last::Destination),
-        }
+        self.put(packet, Last::Destination, |packet| {
+            self.closer(tally, packet, Hop::ToCount, Last::Destination)
+        })
     }
 }
 
