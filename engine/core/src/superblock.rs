@@ -3,8 +3,10 @@
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
 //! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 
+mod behind;
 mod block;
 mod exits;
+mod look_up;
 mod look_ups;
 mod steered;
 mod tail;
@@ -12,17 +14,15 @@ mod two_look_ups;
 
 use std::sync::Arc;
 
-use crate::arc::INTERFACE_OUTPUT;
 use crate::context::Context;
 use crate::counters::WorkerCounters;
-use crate::cpu::{Body, Variant};
 use crate::directory::Directory;
-use crate::frame::{Frame, PREFETCH_AHEAD};
+use crate::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::node::{NodeSpec, Wiring};
 use crate::packet::Packet;
 use crate::shares::{Outputs, Shares};
-use crate::stage::{LookUp, Sorted, Stage, StageMaker, Tally, decide};
+use crate::stage::{Sorted, Stage, StageMaker, Tally, decide};
 
 pub use look_ups::LookUps;
 pub use tail::Tail;
@@ -210,203 +210,6 @@ stages!(A 0, B 1);
 stages!(A 0, B 1, C 2);
 stages!(A 0, B 1, C 2, D 3);
 
-/// The rest of the way, when it is the same for all packets: the node they go to, or behind the output
-/// of `tx` when that has no output features, whose counting is done here; of a sub-interface, behind its parent's
-/// output as well. `bytes` counts first segments. Returns the outputs whose work is done.
-fn carry_out(cx: &Context<'_>, mut tx: InterfaceId, mut bytes: u64, frame: &mut Frame) -> Outputs {
-    let mut done = [None; OUTPUTS_MAX];
-    let Some(mut output) = frame.common_next() else { return done };
-    if frame.packets().iter().fold(false, |any, packet| any | packet.is_chained()) {
-        bytes = frame.packets().iter().map(|packet| packet.length() as u64).sum();
-    }
-    for done in &mut done {
-        let Some(row) = cx.interface(tx).filter(|row| row.up && row.output == output) else { break };
-        let is_sub_interface = row.is_sub_interface();
-        // Sub-interfaces share a node.
-        let several = is_sub_interface && frame.packets().iter().any(|packet| packet.tx != tx);
-        if several || row.first(INTERFACE_OUTPUT, row.tx) != row.tx {
-            break;
-        }
-        let counters = cx.interface_counters(tx);
-        counters.tx_packets.add(frame.len() as u64);
-        counters.tx_bytes.add(bytes);
-        *done = Some(output);
-        output = row.tx;
-        if !is_sub_interface {
-            break;
-        }
-        tx = row.parent;
-    }
-    frame.set_all_next(output);
-    done
-}
-
-/// Stages, a look-up for a block of packets, and what comes last.
-struct WithLookUp<H, L: LookUp, T> {
-    head: H,
-    look_up: L,
-    tail: T,
-    ids: Ids,
-    /// A block's keys, and what was found for them.
-    keys: Box<[L::Key; BLOCK]>,
-    found: Box<[L::Found; BLOCK]>,
-    exits: Exits,
-}
-
-impl<H: Stages, L: LookUp, T: Tail> WithLookUp<H, L, T> {
-    const LOOK_UP: usize = H::NAMES.len();
-    const TAIL: usize = Self::LOOK_UP + 1;
-    const COUNT: usize = Self::TAIL + T::NAMES.len();
-}
-
-/// The lines of a packet that are looked at.
-#[inline(always)]
-fn ask_for<T: Tail>(packet: &Packet) {
-    packet.prefetch();
-    if T::LOOKS_BEHIND {
-        packet.prefetch_second();
-    }
-}
-
-/// One pass over a vector.
-struct Pass<'a, H: Stages, L: LookUp, T: Tail> {
-    block: &'a mut WithLookUp<H, L, T>,
-    tally: Tally<'a>,
-    variant: Variant,
-    head: H::Common,
-    ways: &'a Ways,
-    look_up: L::Common,
-    tail: T::Common,
-    frame: &'a mut Frame,
-}
-
-impl<H: Stages, L: LookUp, T: Tail> Body for Pass<'_, H, L, T> {
-    type Answer = Sums;
-
-    #[inline(always)]
-    fn run(mut self) -> Sums {
-        let mut sums = Sums::default();
-        let packets = self.frame.packets();
-        packets.iter().take(PREFETCH_AHEAD).for_each(ask_for::<T>);
-        let blocks = packets.len().div_ceil(BLOCK);
-        for block in 0..blocks {
-            self.check(block, &mut sums.sorted);
-            sums.bytes += self.finish(block);
-        }
-        sums
-    }
-}
-
-impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
-    /// Check a block's packets, and collect their keys.
-    #[inline(always)]
-    fn check(&mut self, block: usize, sorted: &mut Sorted) {
-        let WithLookUp { head, look_up, ids, keys, exits, .. } = &mut *self.block;
-        let ids = *ids;
-        let (packets, next) = self.frame.split_mut();
-        let begin = block * BLOCK;
-        let (mut rest, mut index, mut left) = (&mut packets[begin..], 0, 0);
-        for keys in keys.chunks_exact_mut(PREFETCH_AHEAD) {
-            let (now, later) = rest.split_at_mut(rest.len().min(PREFETCH_AHEAD));
-            later.iter().take(PREFETCH_AHEAD).for_each(ask_for::<T>);
-            for (packet, key) in now.iter_mut().zip(keys) {
-                let common = (self.tally, self.head);
-                *key = match decide_and_sort(head, common, &ids, self.ways, packet, sorted) {
-                    Ok(()) => look_up.key(self.look_up, packet),
-                    Err(exit) => {
-                        next[begin + index] = exit.next;
-                        exits.places[begin + index] = exit.place as u8;
-                        left |= 1 << index;
-                        L::Key::default()
-                    }
-                };
-                index += 1;
-            }
-            rest = later;
-        }
-        exits.marks.set_word(block, left);
-    }
-
-    /// Look a block up, and finish with its packets. Returns the bytes in the first segments of those
-    /// that went all the way.
-    #[inline(always)]
-    fn finish(&mut self, block: usize) -> u64 {
-        let WithLookUp { look_up, tail, ids, keys, found, exits, .. } = &mut *self.block;
-        let (packets, next) = self.frame.split_mut();
-        let begin = block * BLOCK;
-        let count = (packets.len() - begin).min(BLOCK);
-        let keys = &keys[..count];
-        match T::ALIKE {
-            true => look_up.find_alike(self.variant, self.look_up, keys, &mut found[..count]),
-            false => look_up.find(self.variant, self.look_up, keys, &mut found[..count]),
-        }
-        let places = &mut exits.places[begin..begin + count];
-        let mut packets =
-            Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
-        let place = WithLookUp::<H, L, T>::LOOK_UP;
-        let (look_up, answers) = ((&*look_up, self.look_up), (keys, &found[..count]));
-        let left = exits.marks.word(block);
-        let left = match T::ALIKE {
-            true => packets
-                .judge_all(look_up, self.tally, (ids, place), answers, left, |packet| tail.ahead(packet)),
-            false => (
-                packets.judge(look_up, self.tally, (ids, place), answers, left, |packet| tail.ahead(packet)),
-                false,
-            ),
-        };
-        let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
-        exits.marks.set_word(block, left);
-        bytes
-    }
-}
-
-impl<H: Stages, L: LookUp, T: Tail> Superblock for WithLookUp<H, L, T> {
-    fn run(
-        &mut self,
-        cx: &mut Context<'_>,
-        frame: &mut Frame,
-        shares: &mut Shares,
-    ) -> Result<Passed, Declined> {
-        let (head, ways) = self.head.common(cx, frame.packets(), &self.ids)?;
-        shares.take_turn(frame)?;
-        let rx = ways[Self::LOOK_UP];
-        let (look_up, tail) = (self.look_up.common(cx, rx), self.tail.common(cx, rx));
-        let count = frame.len();
-        let (tally, variant) = (Tally::new(cx), cx.variant);
-        let pass = Pass { block: self, tally, variant, head, ways: &ways, look_up, tail, frame: &mut *frame };
-        let sums = variant.run(pass);
-        self.look_up.end();
-        sums.sorted.count(tally, ways[0], rx);
-        let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
-        if T::SORTS {
-            frame.look_at_rx();
-        }
-        let arrived = count_arrived(count, &left, Self::COUNT);
-        self.head.arrived(cx, &ways, &arrived);
-        self.tail.arrived(cx, rx, &arrived[Self::TAIL..]);
-        let tx = frame.packets().first().map(|packet| packet.tx);
-        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, sums.bytes, frame));
-        let from = last_of(&outputs).unwrap_or(self.ids[Self::COUNT - 1]);
-        Ok(Passed { arrived, from, outputs, mostly_left })
-    }
-}
-
-/// The output that came last.
-fn last_of(outputs: &Outputs) -> Option<NodeId> {
-    outputs.iter().flatten().next_back().copied()
-}
-
-/// Packets that came to each of the first `stages` stages, from those that left behind each.
-fn count_arrived(count: usize, left: &[u32; STAGES_MAX], stages: usize) -> [u32; STAGES_MAX] {
-    let mut arrived = [0; STAGES_MAX];
-    let mut here = count as u32;
-    for (arrived, left) in arrived.iter_mut().zip(left).take(stages) {
-        *arrived = here;
-        here -= left;
-    }
-    arrived
-}
-
 /// Makes the stages of a superblock from the declarations of their nodes.
 #[doc(hidden)]
 pub struct Makers<'a> {
@@ -439,25 +242,6 @@ pub struct SuperblockSpec {
 }
 
 impl SuperblockSpec {
-    /// Stages, then a look-up, then a last stage or two; and the output of the interface that the packets
-    /// leave by. The types are those with which the nodes were declared.
-    pub fn with_look_up<H: Stages, L: LookUp, T: Tail>() -> SuperblockSpec {
-        let names: Vec<_> = H::NAMES.iter().chain([&L::NAME]).chain(T::NAMES).copied().collect();
-        assert!(names.len() <= STAGES_MAX);
-        let make = |makers: &Makers<'_>, ids| -> Box<dyn Superblock> {
-            Box::new(WithLookUp::<H, L, T> {
-                head: H::make(makers),
-                look_up: makers.make(L::NAME),
-                tail: T::make(makers),
-                ids,
-                keys: Box::new([L::Key::default(); BLOCK]),
-                found: Box::new([L::Found::default(); BLOCK]),
-                exits: Exits::new(),
-            })
-        };
-        SuperblockSpec { names, make: Arc::new(make) }
-    }
-
     /// The node at which it begins.
     pub(crate) fn head(&self) -> &'static str {
         self.names[0]
@@ -519,16 +303,5 @@ impl Fused {
             row.clocks.add(taken);
             row.note_longest(taken, u64::from(arrived));
         }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packets_that_leave_do_not_arrive_behind() {
-        let left = [1, 0, 3, 0, 0, 0, 0, 0];
-        assert_eq!(count_arrived(10, &left, 4), [10, 9, 9, 6, 0, 0, 0, 0]);
     }
 }

@@ -8,9 +8,10 @@ use crate::packet::Packet;
 use crate::shares::Shares;
 use crate::stage::{LookUp, Sorted, Tally};
 
+use super::behind::go_on;
 use super::{
-    BLOCK, Declined, Exit, Exits, Ids, Makers, OUTPUTS_MAX, Passed, STAGES_MAX, Stages, Sums, Superblock,
-    SuperblockSpec, Ways, carry_out, count_arrived, decide_and_sort, last_of,
+    BLOCK, Declined, Exit, Exits, Ids, Makers, Passed, STAGES_MAX, Stages, Sums, Superblock, SuperblockSpec,
+    Ways, decide_and_sort,
 };
 
 /// Look-ups in one chain at most.
@@ -283,18 +284,14 @@ impl<H: Stages, L: LookUps> Superblock for WithLookUps<H, L> {
         shares.take_turn(frame)?;
         let ways = &ways;
         let common = self.look_ups.common(cx, ways[Self::FIRST]);
-        let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
         let sums = variant.run(Pass { block: self, tally, variant, head, ways, common, frame: &mut *frame });
         self.look_ups.end();
         sums.sorted.count(tally, ways[0], ways[Self::FIRST]);
-        let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
-        let arrived = count_arrived(count, &left, Self::LAST + 1);
-        self.head.arrived(cx, ways, &arrived);
-        let tx = frame.packets().first().map(|packet| packet.tx);
-        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, sums.bytes, frame));
-        let from = last_of(&outputs).unwrap_or(self.ids[Self::LAST]);
-        Ok(Passed { arrived, from, outputs, mostly_left })
+        let Self { head, exits, ids, .. } = self;
+        Ok(go_on(cx, exits, (ids, Self::LAST + 1, false), (frame, sums.bytes), |cx, arrived| {
+            head.arrived(cx, ways, arrived);
+        }))
     }
 }
 

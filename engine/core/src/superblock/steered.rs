@@ -13,9 +13,10 @@ use crate::packet::Packet;
 use crate::shares::{Outputs, Shares};
 use crate::stage::{Steer, Tally};
 
+use super::behind::{carry_out, count_arrived, last_of};
 use super::{
     BLOCK, Declined, Exit, Exits, Ids, Makers, Passed, STAGES_MAX, Stages, Sums, Superblock, SuperblockSpec,
-    Ways, carry_out, count_arrived, decide_and_sort, last_of,
+    Ways, decide_and_sort,
 };
 
 /// One stage, and the interface's output.

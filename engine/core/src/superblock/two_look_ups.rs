@@ -8,9 +8,10 @@ use crate::packet::Packet;
 use crate::shares::Shares;
 use crate::stage::{LookUp, Sorted, Tally};
 
+use super::behind::go_on;
 use super::{
-    BLOCK, Block, Declined, Exits, Ids, Makers, OUTPUTS_MAX, Passed, STAGES_MAX, Stages, Sums, Superblock,
-    SuperblockSpec, Tail, Ways, carry_out, count_arrived, decide_and_sort, last_of,
+    BLOCK, Block, Declined, Exits, Ids, Makers, Passed, STAGES_MAX, Stages, Sums, Superblock, SuperblockSpec,
+    Tail, Ways, decide_and_sort,
 };
 
 /// The keys of a block, and what was found for them.
@@ -188,24 +189,17 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Superblock for TwoLookUps<H, A, B
         let rx = ways[Self::FIRST];
         let (first, second) = (self.first.common(cx, rx), self.second.common(cx, rx));
         let commons = Commons { head, first, second, tail: self.tail.common(cx, rx) };
-        let count = frame.len();
         let (tally, variant) = (Tally::new(cx), cx.variant);
         let pass = Pass { block: self, tally, variant, ways: &ways, commons, frame: &mut *frame };
         let sums = variant.run(pass);
         self.first.end();
         self.second.end();
         sums.sorted.count(tally, ways[0], rx);
-        let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
-        if T::SORTS {
-            frame.look_at_rx();
-        }
-        let arrived = count_arrived(count, &left, Self::COUNT);
-        self.head.arrived(cx, &ways, &arrived);
-        self.tail.arrived(cx, rx, &arrived[Self::TAIL..]);
-        let tx = frame.packets().first().map(|packet| packet.tx);
-        let outputs = tx.map_or([None; OUTPUTS_MAX], |tx| carry_out(cx, tx, sums.bytes, frame));
-        let from = last_of(&outputs).unwrap_or(self.ids[Self::COUNT - 1]);
-        Ok(Passed { arrived, from, outputs, mostly_left })
+        let Self { head, tail, exits, ids, .. } = self;
+        Ok(go_on(cx, exits, (ids, Self::COUNT, T::SORTS), (frame, sums.bytes), |cx, arrived| {
+            head.arrived(cx, &ways, arrived);
+            tail.arrived(cx, rx, &arrived[Self::TAIL..]);
+        }))
     }
 }
 
