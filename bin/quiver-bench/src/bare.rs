@@ -275,7 +275,7 @@ fn cross_tagged(frame: &mut Frame, counted: &mut Counted) {
     counted.packets += frame.len() as u64;
 }
 
-/// Forward IPv6: as [`ip4`], with a hop limit and no checksum.
+/// Forward IPv6: as [`ip4()`], with a hop limit and no checksum.
 #[inline(always)]
 fn ip6(variant: Variant, frame: &mut Frame, tables: &IpTables, counted: &mut Counted) {
     let packets = frame.packets_mut();

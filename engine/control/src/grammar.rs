@@ -61,7 +61,7 @@ pub(crate) enum Action<S> {
 }
 
 impl<S> Command<S> {
-    /// Declare a command by its syntax, in the notation of [`syntax`](crate::syntax). A `show`
+    /// Declare a command by its syntax, in the notation of [`syntax`]. A `show`
     /// also takes `json` at its end.
     pub fn new(syntax: &'static str) -> Command<S> {
         Command {

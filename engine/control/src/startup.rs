@@ -41,7 +41,7 @@ impl Section {
         self
     }
 
-    /// Add an entry, in the notation of [`syntax`](crate::syntax). Entries come in any order, each
+    /// Add an entry, in the notation of [`syntax`]. Entries come in any order, each
     /// once; one that ends in `...` comes as often as wanted:
     /// `(dev <address:word> ['{' {[name <:word>]} '}'])...`.
     pub fn entry(mut self, syntax: &'static str, help: &'static str) -> Section {

@@ -16,7 +16,7 @@ pub struct Event {
     pub node: NodeId,
     /// The interface that it is about.
     pub interface: InterfaceId,
-    /// Nanoseconds, as in [`Context::now_ns`](crate::context::Context::now_ns).
+    /// Nanoseconds, as a [context](crate::context::Context) tells them.
     pub at_ns: u64,
     /// Bytes used in `data`.
     pub length: u8,

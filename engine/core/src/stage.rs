@@ -43,7 +43,7 @@ impl<'p> Tally<'p> {
         self.reach.pass
     }
 
-    /// Nanoseconds, as in [`Context::now_ns`].
+    /// Nanoseconds, as a [`Context`] tells them.
     #[inline(always)]
     pub fn now_ns(self) -> u64 {
         self.reach.now_ns

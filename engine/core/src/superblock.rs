@@ -1,5 +1,5 @@
 //! Several nodes in one pass over the vector. The graph stays the truth: a superblock runs the stages of
-//! nodes that stand behind one another ([`Stage`], [`LookUp`]), compiled into one loop, counts for each
+//! nodes that stand behind one another ([`Stage`], [`LookUp`](crate::stage::LookUp)), compiled into one loop, counts for each
 //! what the node would have counted, and lets every packet that goes another way leave for the node that
 //! its stage named. `docs/guide/performance.md` has the drawing, `docs/decisions/superblocks.md` the figures.
 

@@ -1,7 +1,7 @@
 //! The link aggregation control protocol (IEEE 802.1AX-2014 clause 6.4), without I/O: ports are told what
 //! came in and what time it is, and say what to send and whether they carry frames.
 //!
-//! One file per machine: [`receive`], [`periodic`], [`selection`], [`mux`], [`transmit`]. An
+//! One file per machine: `receive`, `periodic`, `selection`, `mux`, `transmit`. An
 //! [`Aggregator`] runs them over its ports until all rest.
 
 mod aggregator;

@@ -55,7 +55,7 @@ pub(crate) fn ip4(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
     if congested { carry_on4(packet) } else { Ok(()) }
 }
 
-/// As [`ip6`], if nothing is unusual about the packet there; else nothing happens. Returns its destination. There is
+/// As [`ip6()`], if nothing is unusual about the packet there; else nothing happens. Returns its destination. There is
 /// none at 0, where a packet that is not plain has what is inside.
 #[inline(always)]
 pub(crate) fn ip6_if_plain(packet: &mut Packet, at: usize) -> Option<u128> {
@@ -73,7 +73,7 @@ pub(crate) fn ip6_if_plain(packet: &mut Packet, at: usize) -> Option<u128> {
     Some(destination)
 }
 
-/// As [`ip4`], likewise.
+/// As [`ip4()`], likewise.
 #[inline(always)]
 pub(crate) fn ip4_if_plain(packet: &mut Packet, at: usize) -> Option<u32> {
     if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
