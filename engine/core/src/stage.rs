@@ -142,6 +142,14 @@ pub trait Stage: Send + 'static {
         true
     }
 
+    /// Where a packet about which nothing is unusual will go, as far as a look at it says: asked of the stage that
+    /// begins a superblock, which takes no vector whose packets lead elsewhere.
+    #[inline(always)]
+    fn towards(&self, packet: &Packet) -> Option<NodeId> {
+        let _ = packet;
+        None
+    }
+
     /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. As the last stage
     /// behind a look-up it is told of a block's packets before the first of them is decided about, and only of the
     /// first one when all took the same way.

@@ -5,6 +5,7 @@
 
 mod behind;
 mod block;
+mod chains;
 mod exits;
 mod look_up;
 mod look_ups;
@@ -15,7 +16,6 @@ mod two_look_ups;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::counters::WorkerCounters;
 use crate::directory::Directory;
 use crate::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
@@ -28,6 +28,8 @@ pub use look_ups::LookUps;
 pub use tail::Tail;
 #[doc(hidden)]
 pub use tail::TailWay;
+
+pub(crate) use chains::{Chains, Fused};
 
 use block::Block;
 use exits::Exits;
@@ -63,9 +65,9 @@ pub(crate) trait Superblock: Send {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declined {
-    /// Its packets go another way, or a feature stands between the stages on the interface that they came in by;
-    /// another superblock may take them.
-    OtherWay,
+    /// Its packets go another way than from the stage at this place to the next, or a feature stands between the two on
+    /// the interface that they came in by; a superblock without this step may take them.
+    OtherWay(usize),
     /// The packets plainly differ, or it is time to see what the nodes cost alone.
     NodeByNode,
 }
@@ -144,8 +146,9 @@ macro_rules! stages {
                     let common = self.$place.common(cx, ways[$place]);
                     let expected = self.$place.expect(cx, ways[$place], common, packets);
                     let (common, onward) = expected.ok_or(Declined::NodeByNode)?;
-                    if !self.$place.leads_to(common, ids[$place + 1]) {
-                        return Err(Declined::OtherWay);
+                    let barred = $place == 0 && lead_elsewhere(&self.$place, packets, ids[$place + 1]);
+                    if barred || !self.$place.leads_to(common, ids[$place + 1]) {
+                        return Err(Declined::OtherWay($place));
                     }
                     ways[$place + 1] = onward;
                     common
@@ -177,6 +180,13 @@ macro_rules! stages {
             }
         }
     };
+}
+
+/// Do the first and the last packet lead to another node than this one?
+#[inline(always)]
+fn lead_elsewhere<S: Stage>(stage: &S, packets: &[Packet], next: NodeId) -> bool {
+    let leads = |packet: Option<&Packet>| packet.and_then(|packet| stage.towards(packet));
+    leads(packets.first()).is_some_and(|to| to != next) && leads(packets.last()).is_some_and(|to| to != next)
 }
 
 /// Decide about one packet, and note whether it is of the interface that is expected.
@@ -259,49 +269,6 @@ impl SuperblockSpec {
             *id = directory.ids[*name];
         }
         let block = (self.make)(&Makers { directory, specs, worker }, ids);
-        Fused { block, ids, stages: self.names.len(), shares: Shares::new() }
-    }
-}
-
-/// A superblock as it stands in the graph of one worker.
-pub(crate) struct Fused {
-    block: Box<dyn Superblock>,
-    ids: Ids,
-    stages: usize,
-    shares: Shares,
-}
-
-impl Fused {
-    /// Is it a way for packets that left `other` so?
-    pub(crate) fn takes_up(&self, other: &Fused, exit: Exit) -> bool {
-        let own = &self.ids[..self.stages];
-        own.get(..=exit.place) == other.ids.get(..=exit.place) && own.get(exit.place + 1) == Some(&exit.next)
-    }
-
-    /// Run the vector through all stages, unless that would not do.
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Result<Passed, Declined> {
-        self.block.run(cx, frame, &mut self.shares)
-    }
-
-    /// Count for each node what it would have counted alone.
-    pub(crate) fn account(&mut self, counters: &WorkerCounters, passed: &Passed, clocks: u64) {
-        let outputs = &passed.outputs;
-        self.shares.refresh(counters, &self.ids[..self.stages], outputs);
-        let last = passed.arrived[self.stages - 1];
-        let stages = self.ids[..self.stages].iter().copied().zip(passed.arrived);
-        for ((node, arrived), share) in
-            stages.chain(outputs.iter().flatten().map(|node| (*node, last))).zip(self.shares.of(outputs))
-        {
-            if arrived == 0 {
-                continue; // it would not have been called
-            }
-            let row = counters.node(node);
-            let taken = ((u128::from(clocks) * u128::from(*share)) >> 32) as u64;
-            row.calls.add(1);
-            row.fused.add(1);
-            row.vectors.add(u64::from(arrived));
-            row.clocks.add(taken);
-            row.note_longest(taken, u64::from(arrived));
-        }
+        Fused::new(block, ids, self.names.len())
     }
 }

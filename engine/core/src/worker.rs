@@ -25,7 +25,7 @@ use crate::outbox::Outbox;
 use crate::packet::Packet;
 use crate::poll::Poll;
 use crate::ring::{Consumer, Producer};
-use crate::superblock::{Declined, Fused};
+use crate::superblock::Chains;
 use crate::trace::Tracer;
 
 /// Receive queues that one worker can serve.
@@ -56,9 +56,8 @@ pub(crate) struct Installed {
     pub(crate) node: Box<dyn Node>,
     pub(crate) sink: Option<Point>,
     pub(crate) is_sink: bool,
-    /// The superblocks that begin here, and the one that most packets took last.
-    pub(crate) fused: Vec<Fused>,
-    pub(crate) likely: usize,
+    /// The superblocks that begin here.
+    pub(crate) chains: Chains,
 }
 
 /// A receive queue and how it is served.
@@ -327,29 +326,20 @@ impl Worker {
         if installed.is_sink {
             self.look_at_sink(id, &installed, &mut frame);
         }
-        if !installed.fused.is_empty() && !(frame.traced | frame.alone) && frame.is_same_rx() {
-            let chains = installed.fused.len();
-            for chain in (installed.likely..chains).chain(0..installed.likely) {
-                let fused = &mut installed.fused[chain];
-                let passed = match fused.run(&mut context!(self, id, now_ns), &mut frame) {
-                    Ok(passed) => passed,
-                    Err(Declined::OtherWay) => continue,
-                    Err(Declined::NodeByNode) => break,
-                };
-                if frame.is_empty() {
-                    self.outbox.recycle(frame);
-                } else {
-                    self.outbox.forward(passed.from, frame, &mut self.buffers, &self.shared.counters);
-                }
-                let end = clocks();
-                fused.account(&self.shared.counters, &passed, end - start);
-                // The others' own way next time, if there is a chain for it.
-                let this = &installed.fused[chain];
-                let own = |exit| installed.fused.iter().position(|other| other.takes_up(this, exit));
-                installed.likely = passed.mostly_left.and_then(own).unwrap_or(chain);
-                self.nodes[id.index()] = Some(installed);
-                return end;
+        if !installed.chains.is_empty()
+            && !(frame.traced | frame.alone)
+            && frame.is_same_rx()
+            && let Some((chain, passed)) = installed.chains.run(&mut context!(self, id, now_ns), &mut frame)
+        {
+            if frame.is_empty() {
+                self.outbox.recycle(frame);
+            } else {
+                self.outbox.forward(passed.from, frame, &mut self.buffers, &self.shared.counters);
             }
+            let end = clocks();
+            installed.chains.account(chain, &passed, &self.shared.counters, end - start);
+            self.nodes[id.index()] = Some(installed);
+            return end;
         }
         {
             let mut cx = context!(self, id, now_ns);

@@ -5,7 +5,7 @@ use crate::counters::NODES_MAX;
 use crate::graph::BuildError;
 use crate::ids::{NodeId, WorkerId};
 use crate::node::{Names, Node, NodeKind, NodeSpec, Wiring};
-use crate::superblock::Fused;
+use crate::superblock::{Chains, Fused};
 use crate::trace::TraceRecord;
 use crate::worker::{Installed, Worker};
 
@@ -51,8 +51,8 @@ impl Engine {
         let sink = is_sink.then(|| {
             if id == crate::node::DROP { crate::capture::Point::Drop } else { crate::capture::Point::Tx }
         });
-        let fused = spec.map_or(Vec::new(), |spec| self.superblocks_at(&spec.name, worker));
-        let mut installed = Some(Box::new(Installed { node, sink, is_sink, fused, likely: 0 }));
+        let chains = Chains::new(spec.map_or(Vec::new(), |spec| self.superblocks_at(&spec.name, worker)));
+        let mut installed = Some(Box::new(Installed { node, sink, is_sink, chains }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });
