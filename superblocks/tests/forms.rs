@@ -12,8 +12,13 @@ use quiver_wire::{Header, Ip4Header};
 
 use outside::{Seen, forms, seen, without_identifications};
 
-const FEATURES: [Register; 4] =
-    [quiver_ethernet::register, quiver_ip::register, quiver_srv6::register, quiver_superblocks::register];
+const FEATURES: [Register; 5] = [
+    quiver_ethernet::register,
+    quiver_ip::register,
+    quiver_srv6::register,
+    quiver_urpf::register,
+    quiver_superblocks::register,
+];
 
 /// What is wrong with a packet, if anything.
 #[derive(Clone, Copy, Debug)]
@@ -346,6 +351,23 @@ fn a_vector_of_good_packets_goes_through_a_superblock() {
         assert_eq!((totals.calls, totals.vectors, totals.fused), (64, 64 * 200, 63), "{name}");
         assert!(totals.clocks > 0, "{name} has its share of the clocks");
     }
+}
+
+#[test]
+fn vectors_of_an_interface_with_a_feature_are_taken_by_no_superblock_of_another_family() {
+    let mut router = router(Settings::default());
+    router.cli("set urpf ip6 rx loose e0");
+    let id = router.id("e0");
+    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let sent = Sent { six: true, destination: 0, payload: 26, fault: Fault::None };
+    for _ in 0..8 {
+        (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+        router.run();
+    }
+    let engine = router.engine();
+    let totals = |name: &str| engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
+    assert_eq!((totals("ethernet-input").vectors, totals("ethernet-input").fused), (8 * 200, 0));
+    assert_eq!((totals("ip6-input").vectors, totals("ip6-input").fused), (8 * 200, 0));
 }
 
 #[test]

@@ -195,6 +195,13 @@ impl Stage for VlanInput {
         Some((Expected { shape, verdict }, verdict.by))
     }
 
+    fn leads_to(&self, expected: Expected, next: NodeId) -> bool {
+        match expected.verdict.fate {
+            Fate::Route { next: to, .. } | Fate::PassOn { next: to } => to == next,
+            Fate::WalkOn { .. } | Fate::Die(_) => true,
+        }
+    }
+
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, expected: Expected, packet: &mut Packet) -> Result<NodeId, VlanDrop> {
         if expected.shape.fits(packet.bytes()) {
