@@ -408,6 +408,26 @@ fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
 }
 
 #[test]
+fn what_comes_from_one_side_finds_its_superblock_while_other_things_come_from_the_other() {
+    let mut router = router(Settings::default());
+    let (mac, ways) = (mac(&mut router), ways());
+    let [there, back] = [&ways[0].0, &ways[4].0]; // End, End.X
+    let other = router.id("e1");
+    let other = router.engine().interface(other).expect("made above").row().mac;
+    for _ in 0..128 {
+        (0..200).for_each(|_| router.inject("e0", &frame(there, mac)));
+        (0..200).for_each(|_| router.inject("e1", &frame(back, other)));
+        router.run();
+    }
+    let engine = router.engine();
+    for name in ["sr-localsid", "sr-localsid-x"] {
+        let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
+        assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{name}");
+        assert!((115..128).contains(&totals.fused), "{name}: {}", totals.fused);
+    }
+}
+
+#[test]
 fn a_traced_packet_shows_every_node_of_its_way() {
     let mut router = router(Settings::default());
     let mac = mac(&mut router);

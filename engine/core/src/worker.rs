@@ -329,7 +329,7 @@ impl Worker {
         if !installed.chains.is_empty()
             && !(frame.traced | frame.alone)
             && frame.is_same_rx()
-            && let Some((chain, passed)) = installed.chains.run(&mut context!(self, id, now_ns), &mut frame)
+            && let Some((taken, passed)) = installed.chains.run(&mut context!(self, id, now_ns), &mut frame)
         {
             if frame.is_empty() {
                 self.outbox.recycle(frame);
@@ -337,7 +337,7 @@ impl Worker {
                 self.outbox.forward(passed.from, frame, &mut self.buffers, &self.shared.counters);
             }
             let end = clocks();
-            installed.chains.account(chain, &passed, &self.shared.counters, end - start);
+            installed.chains.account(taken, &passed, &self.shared.counters, end - start);
             self.nodes[id.index()] = Some(installed);
             return end;
         }

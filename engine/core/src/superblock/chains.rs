@@ -14,13 +14,17 @@ type Set = u128;
 /// Superblocks that can begin at one node.
 const CHAINS_MAX: usize = Set::BITS as usize;
 
+/// Interfaces whose likely superblocks are told apart; of more, some share one.
+const WAYS: usize = 64;
+
 /// The superblocks that begin at a node.
 pub(crate) struct Chains {
     fused: Vec<Fused>,
     /// Those that take the same step as this one from the stage at a place.
     alike: Vec<[Set; STAGES_MAX]>,
-    /// The one that most packets took last.
-    likely: usize,
+    /// The one that most packets of an interface took last: what comes from one side differs from what comes from the
+    /// other.
+    likely: [u8; WAYS],
 }
 
 impl Chains {
@@ -32,7 +36,7 @@ impl Chains {
             like.fold(0, |set, (at, _)| set | 1 << at)
         };
         let alike = fused.iter().map(|chain| std::array::from_fn(|place| with(chain, place))).collect();
-        Chains { fused, alike, likely: 0 }
+        Chains { fused, alike, likely: [0; WAYS] }
     }
 
     /// Is there none?
@@ -40,15 +44,16 @@ impl Chains {
         self.fused.is_empty()
     }
 
-    /// Run the vector through the superblock that takes it, if one does: the one that took the last first. What one of
-    /// them finds in the way is not asked again.
-    pub fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<(usize, Passed)> {
+    /// Run the vector through the superblock that takes it, if one does: the one that took the last of its interface
+    /// first. What one of them finds in the way is not asked again.
+    pub fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<(Taken, Passed)> {
         let mut left = Set::MAX.checked_shr((CHAINS_MAX - self.fused.len()) as u32).unwrap_or(0);
-        let mut chain = self.likely;
+        let way = frame.packets().first()?.rx.index() % WAYS;
+        let mut chain = usize::from(self.likely[way]);
         while left != 0 {
             let Fused { block, shares, .. } = &mut self.fused[chain];
             match block.run(cx, frame, shares) {
-                Ok(passed) => return Some((chain, passed)),
+                Ok(passed) => return Some((Taken { chain, way }, passed)),
                 Err(Declined::OtherWay(place)) => left &= !(self.alike[chain][place] | 1 << chain),
                 Err(Declined::NodeByNode) => return None,
             }
@@ -57,14 +62,22 @@ impl Chains {
         None
     }
 
-    /// The vector that went through this chain took so many clocks: count for each node what it would have counted
-    /// alone. The packets' own way is tried first next time, if there is a chain for it.
-    pub fn account(&mut self, chain: usize, passed: &Passed, counters: &WorkerCounters, clocks: u64) {
+    /// The vector that was taken so took so many clocks: count for each node what it would have counted alone. The
+    /// packets' own way is tried first next time, if there is a superblock for it.
+    pub fn account(&mut self, taken: Taken, passed: &Passed, counters: &WorkerCounters, clocks: u64) {
+        let Taken { chain, way } = taken;
         self.fused[chain].account(counters, passed, clocks);
         let this = &self.fused[chain];
         let own = |exit| self.fused.iter().position(|other| other.takes_up(this, exit));
-        self.likely = passed.mostly_left.and_then(own).unwrap_or(chain);
+        self.likely[way] = passed.mostly_left.and_then(own).unwrap_or(chain) as u8;
     }
+}
+
+/// Which superblock took a vector, and by which side it came.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    chain: usize,
+    way: usize,
 }
 
 /// A superblock as it stands in the graph of one worker.
@@ -80,10 +93,14 @@ impl Fused {
         Fused { block, ids, stages, shares: Shares::new() }
     }
 
-    /// Are its stages those of `other` up to this place, and the one behind?
+    /// Its stages up to the one at this place, and the one behind.
+    fn steps(&self, place: usize) -> Option<&[NodeId]> {
+        self.ids[..self.stages].get(..=place + 1)
+    }
+
+    /// Does it take the same step as `other` from the stage at this place?
     fn steps_like(&self, other: &Fused, place: usize) -> bool {
-        let steps = |of: &Fused| of.ids[..of.stages].get(..=place + 1).map(<[NodeId]>::to_vec);
-        steps(self).is_some_and(|own| steps(other) == Some(own))
+        self.steps(place).is_some() && self.steps(place) == other.steps(place)
     }
 
     /// Is it a way for packets that left `other` so?
