@@ -210,6 +210,14 @@ pub trait LookUp: Send + 'static {
     /// The packet's key; what can be done with the packet before the answer is there is done.
     fn key(&self, common: Self::Common, packet: &mut Packet) -> Self::Key;
 
+    /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only once.
+    #[inline(always)]
+    fn keys(&self, common: Self::Common, packets: &mut [Packet], keys: &mut [Self::Key]) {
+        for (packet, key) in packets.iter_mut().zip(keys) {
+            *key = self.key(common, packet);
+        }
+    }
+
     /// Look all keys up; `found` is as long as `keys`.
     fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
 

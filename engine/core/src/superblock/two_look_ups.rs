@@ -136,8 +136,13 @@ impl<H: Stages, A: LookUp, B: LookUp, T: Tail> Pass<'_, H, A, B, T> {
             Block { packets: &mut packets[begin..begin + count], next: &mut next[begin..], places };
         let answers = (&keys[..count], &found[..count]);
         let asks = |packet: &Packet| second.ahead(packet);
-        (left, _) =
+        let alike;
+        (left, alike) =
             packets.judge_all((first, self.commons.first), self.tally, (ids, place), answers, left, asks);
+        if alike & (left == 0) {
+            second.keys(self.commons.second, packets.packets, &mut asked_second.keys[..]);
+            return left;
+        }
         let all = packets.packets.iter_mut().zip(&mut *asked_second.keys);
         if left == 0 {
             // As a loop: a closure would not be compiled for the variant.

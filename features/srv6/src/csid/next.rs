@@ -3,10 +3,11 @@
 
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
+use quiver_wire::csid::Structure;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, Ip6Header};
 
-use super::step::{FIRST, Flavor, ListStep, Step};
+use super::step::{Compression, FIRST, Flavor, ListStep, Step};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::{self, is_plain_segment};
@@ -16,9 +17,9 @@ pub struct NextCsid;
 
 /// The destination with the next C-SID of its argument as the active one; `None` when there is none.
 #[inline(always)]
-fn moved_up(line: Line<'_>, header: &Ip6Header) -> Option<u128> {
+fn moved_up(structure: Option<Structure>, header: &Ip6Header) -> Option<u128> {
     let destination = header.destination().to_bits();
-    line.structure()?.next(destination)
+    structure?.next(destination)
 }
 
 /// The segments left in an SRH right behind the IPv6 header.
@@ -34,9 +35,9 @@ impl Flavor for NextCsid {
     const HELP: &'static str = "NEXT-C-SID: to what follows in the destination, or to the next segment";
 
     #[inline(always)]
-    fn plain(line: Line<'_>, packet: &Packet) -> Option<Step> {
+    fn plain(sid: Compression, packet: &Packet) -> Option<Step> {
         let header = Ip6Header::overlay(packet.bytes())?;
-        if let Some(to) = moved_up(line, header) {
+        if let Some(to) = moved_up(sid.structure, header) {
             let plain =
                 (header.hop_limit() > 1) & is_plain_segment(to) & packet.has_none(PacketFlags::OFFLOAD);
             return plain.then_some(Step { to, list: None });
@@ -51,7 +52,7 @@ impl Flavor for NextCsid {
 
     fn closer(line: Line<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
         let header = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
-        let Some(to) = moved_up(line, header) else { return Ok(None) };
+        let Some(to) = moved_up(line.structure(), header) else { return Ok(None) };
         if header.hop_limit() <= 1 {
             return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
         }

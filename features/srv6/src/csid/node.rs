@@ -11,12 +11,13 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
 
-use super::step::{Flavor, Step, take};
-use crate::endpoint::asked::{self, Asked};
+use super::step::{Compression, Flavor, Step, take};
+use crate::endpoint::asked::{self, Asked, Asks};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
-use crate::endpoint::ways::Ways;
+use crate::endpoint::ways::{Good, Ways};
 use crate::endpoint::{CrossConnect, Endpoint, words};
+use crate::local_sids::Flavors;
 
 /// End and End.T: ask for the next destination.
 pub struct Compressed<F> {
@@ -36,7 +37,13 @@ fn go(tally: Tally<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Pa
         ways.watch(tally, packet);
     }
     ways.good(line.0, packet.length());
-    take(line, step, packet);
+    take(Compression::of(line), step, packet);
+}
+
+/// Does a packet that is not plain go past the compressed SID, to what the flavour USD does?
+#[inline(never)]
+fn ends<F: Flavor>(line: Line<'_>, packet: &Packet) -> bool {
+    line.flavors().has(Flavors::USD) && F::closer(line, packet) == Ok(None)
 }
 
 /// Packets that are not plain.
@@ -66,6 +73,40 @@ fn closer_still<F: Flavor>(
     Ok(plain.ways.six(group, packet))
 }
 
+impl<F: Flavor> Asks for Compressed<F> {
+    /// What the step needs, and which table is asked.
+    type Sid = (Compression, u32);
+
+    #[inline(always)]
+    fn ways(&self) -> &Ways {
+        &self.plain.ways
+    }
+
+    #[inline(always)]
+    fn sid(&self, line: Line<'_>) -> (Compression, u32) {
+        (Compression::of(line), line.six())
+    }
+
+    #[inline(always)]
+    fn asked(
+        &self,
+        line: Line<'_>,
+        (sid, six): (Compression, u32),
+        good: &mut Good,
+        packet: &mut Packet,
+    ) -> Asked {
+        let Some(step) = F::plain(sid, packet) else {
+            return match ends::<F>(line, packet) {
+                true => self.plain.inner(line, packet),
+                false => Asked::default(),
+            };
+        };
+        good.add(packet.length());
+        take(sid, step, packet);
+        Asked::six(six, step.to)
+    }
+}
+
 impl<F: Flavor> LookUp for Compressed<F> {
     const NAME: &'static str = F::NODE;
     type Reason = LocalSidDrop;
@@ -82,17 +123,12 @@ impl<F: Flavor> LookUp for Compressed<F> {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        let line = self.plain.line(packet.index);
-        let Some(step) = F::plain(line, packet) else {
-            return if F::closer(line, packet) == Ok(None) {
-                self.plain.inner(line, packet)
-            } else {
-                Asked::default()
-            };
-        };
-        self.plain.ways.good(line.0, packet.length());
-        take(line, step, packet);
-        Asked::six(line.six(), step.to)
+        asked::key(self, packet)
+    }
+
+    #[inline(always)]
+    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
+        asked::keys(self, packets, keys);
     }
 
     #[inline(always)]
@@ -163,13 +199,13 @@ impl<F: Flavor> Stage for CompressedCross<F> {
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let line = Line(self.plain.ways.lines.line(packet.index));
-        let Some(step) = F::plain(line, packet) else {
-            let ends = F::closer(line, packet) == Ok(None);
-            let inner = if ends { self.plain.inner(line, packet) } else { None };
+        let sid = Compression::of(line);
+        let Some(step) = F::plain(sid, packet) else {
+            let inner = if ends::<F>(line, packet) { self.plain.inner(line, packet) } else { None };
             return inner.map_or_else(|| closer_cross::<F>(&self.plain, tally, packet), Ok);
         };
         self.plain.ways.good(line.0, packet.length());
-        take(line, step, packet);
+        take(sid, step, packet);
         Ok(choose::<Ip6>(&self.plain.ways.tables.groups, line.group6(), packet))
     }
 }

@@ -7,7 +7,7 @@ use quiver_wire::csid::{Packing, Structure};
 use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::step::{FIRST, Flavor, ListStep, Step};
+use super::step::{Compression, FIRST, Flavor, ListStep, Step};
 use crate::endpoint::closer;
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
@@ -79,7 +79,7 @@ impl Flavor for ReplaceCsid {
     const HELP: &'static str = "REPLACE-C-SID: to what follows in a container of the segment list";
 
     #[inline(always)]
-    fn plain(line: Line<'_>, packet: &Packet) -> Option<Step> {
+    fn plain(sid: Compression, packet: &Packet) -> Option<Step> {
         let (header, behind) = Ip6Header::split(packet.bytes())?;
         let srh = SrhHeader::overlay(behind)?;
         let plain = (header.next_header() == IpProtocol::ROUTING)
@@ -88,7 +88,7 @@ impl Flavor for ReplaceCsid {
             & (srh.len_bytes() <= behind.len())
             & (srh.flags() & FLAG_OAM == 0)
             & packet.has_none(PacketFlags::OFFLOAD);
-        match follow(header.destination().to_bits(), line.structure()?, behind)? {
+        match follow(header.destination().to_bits(), sid.structure?, behind)? {
             Followed::On { to, left, last } if plain && is_plain_segment(to) => {
                 Some(Step { to, list: Some(ListStep { srh: FIRST, left, last }) })
             }

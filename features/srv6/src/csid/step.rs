@@ -1,6 +1,7 @@
 //! From one C-SID to the next: what the flavours have in common.
 
 use quiver_core::Packet;
+use quiver_wire::csid::Structure;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, Ip6Header};
 
@@ -29,6 +30,23 @@ pub(crate) struct ListStep {
     pub last: bool,
 }
 
+/// What a step needs to know of a compressed SID.
+#[derive(Clone, Copy)]
+pub(crate) struct Compression {
+    /// `None` only of a SID that is no longer there.
+    pub structure: Option<Structure>,
+    /// Does the SRH go with the last step?
+    pub pops: bool,
+}
+
+impl Compression {
+    /// As its line says.
+    #[inline(always)]
+    pub fn of(line: Line<'_>) -> Compression {
+        Compression { structure: line.structure(), pops: line.flavors().has(Flavors::PSP) }
+    }
+}
+
 /// An SRH right behind the IPv6 header.
 pub(crate) const FIRST: Spot = Spot { at: Ip6Header::LEN, named_at: NEXT_HEADER_PLACE };
 
@@ -42,7 +60,7 @@ pub(crate) trait Flavor: Send + Sync + 'static {
     const HELP: &'static str;
 
     /// The step of a packet about which nothing is unusual; `None` for others.
-    fn plain(line: Line<'_>, packet: &Packet) -> Option<Step>;
+    fn plain(sid: Compression, packet: &Packet) -> Option<Step>;
 
     /// The step of any packet; `None` when the SID does with it what the plain one does.
     fn closer(line: Line<'_>, packet: &Packet) -> Result<Option<Step>, Bad>;
@@ -50,9 +68,9 @@ pub(crate) trait Flavor: Send + Sync + 'static {
 
 /// Make a step; with the flavour PSP the SRH goes with the last one (RFC 9800 §4.2.8).
 #[inline(always)]
-pub(crate) fn take(line: Line<'_>, step: Step, packet: &mut Packet) {
+pub(crate) fn take(sid: Compression, step: Step, packet: &mut Packet) {
     match step.list {
-        Some(ListStep { srh, last: true, .. }) if line.flavors().has(Flavors::PSP) => {
+        Some(ListStep { srh, last: true, .. }) if sid.pops => {
             segments::pop(packet, srh.at, srh.named_at);
         }
         Some(ListStep { srh, left, .. }) => {

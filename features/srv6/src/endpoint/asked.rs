@@ -6,6 +6,10 @@ use quiver_tables::fib::Family;
 use quiver_tables::ip::{self, Ip4, Ip6, IpTables, choose};
 use quiver_tables::{GroupId, Hop};
 
+use super::exposed::Inner;
+use super::line::Line;
+use super::ways::{Good, Ways};
+
 /// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
 #[derive(Clone, Copy, Default)]
 pub struct Asked {
@@ -35,6 +39,15 @@ impl Asked {
     #[inline(always)]
     pub(crate) fn four(table: u32, address: u32) -> Asked {
         Asked { address: address.into(), place: table << TABLE_SHIFT | FOUR }
+    }
+
+    /// For an inner packet, in the table of its family.
+    #[inline(always)]
+    pub(crate) fn inside(inner: Inner, four: u32, six: u32) -> Asked {
+        match inner {
+            Inner::Four(address) => Asked::four(four, address),
+            Inner::Six(address) => Asked::six(six, address),
+        }
     }
 
     /// Must the packet be looked at closer?
@@ -80,6 +93,42 @@ impl Asked {
             false => choose::<Ip6>(&tables.groups, found, packet),
         }
     }
+}
+
+/// A node whose packets ask for addresses, each by its SID.
+pub(crate) trait Asks {
+    /// What it reads of a SID's line.
+    type Sid: Copy;
+
+    /// What all nodes of SIDs have.
+    fn ways(&self) -> &Ways;
+
+    /// Read a line.
+    fn sid(&self, line: Line<'_>) -> Self::Sid;
+
+    /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be looked at closer.
+    fn asked(&self, line: Line<'_>, sid: Self::Sid, good: &mut Good, packet: &mut Packet) -> Asked;
+}
+
+/// What is asked for one packet.
+#[inline(always)]
+pub(crate) fn key<A: Asks>(node: &A, packet: &mut Packet) -> Asked {
+    let (line, mut good) = (Line(node.ways().lines.line(packet.index)), Good::default());
+    let asked = node.asked(line, node.sid(line), &mut good, packet);
+    good.count(line.0);
+    asked
+}
+
+/// What is asked for packets to one SID.
+#[inline(always)]
+pub(crate) fn keys<A: Asks>(node: &A, packets: &mut [Packet], keys: &mut [Asked]) {
+    let Some(first) = packets.first() else { return };
+    let (line, mut good) = (Line(node.ways().lines.line(first.index)), Good::default());
+    let sid = node.sid(line);
+    for (packet, key) in packets.iter_mut().zip(keys) {
+        *key = node.asked(line, sid, &mut good, packet);
+    }
+    good.count(line.0);
 }
 
 /// Look all up.

@@ -13,13 +13,12 @@ use quiver_tables::ip::{NOT_ENABLED, take_hop};
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::asked::{self, Asked};
+use super::asked::{self, Asked, Asks};
 use super::exposed;
-use super::inside::inside_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::tables_held::TablesHeld;
-use super::ways::Ways;
+use super::ways::{Good, Ways};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -112,6 +111,30 @@ impl DecapsulateLookUp {
     }
 }
 
+impl Asks for DecapsulateLookUp {
+    /// The tables of the two families.
+    type Sid = (u32, u32);
+
+    #[inline(always)]
+    fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    #[inline(always)]
+    fn sid(&self, line: Line<'_>) -> (u32, u32) {
+        (line.four(), line.six())
+    }
+
+    #[inline(always)]
+    fn asked(&self, _: Line<'_>, (four, six): (u32, u32), good: &mut Good, packet: &mut Packet) -> Asked {
+        let bytes = packet.length();
+        let taken = (four != NOT_ENABLED, six != NOT_ENABLED);
+        let Some(inner) = exposed::inner_if_plain(packet, taken) else { return Asked::default() };
+        good.add(bytes);
+        Asked::inside(inner, four, six)
+    }
+}
+
 impl LookUp for DecapsulateLookUp {
     const NAME: &'static str = NODE;
     const SORTS: bool = true;
@@ -129,21 +152,12 @@ impl LookUp for DecapsulateLookUp {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        let (inside, bytes) = (inside_if_plain(packet), packet.length());
-        let line = Line(self.ways.lines.line(packet.index));
-        let asked = match inside.protocol {
-            IpProtocol::IPV4 if line.four() != NOT_ENABLED => {
-                exposed::ip4_if_plain(packet, inside.at).map(|address| Asked::four(line.four(), address))
-            }
-            IpProtocol::IPV6 if line.six() != NOT_ENABLED => {
-                exposed::ip6_if_plain(packet, inside.at).map(|address| Asked::six(line.six(), address))
-            }
-            _ => None,
-        };
-        if asked.is_some() {
-            self.ways.good(line.0, bytes);
-        }
-        asked.unwrap_or_default()
+        asked::key(self, packet)
+    }
+
+    #[inline(always)]
+    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
+        asked::keys(self, packets, keys);
     }
 
     #[inline(always)]

@@ -12,8 +12,8 @@ use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::exposed;
-use super::inside::{Inside, inside_if_plain};
+use super::exposed::{self, Inner};
+use super::inside::Inside;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::ways::Ways;
@@ -106,18 +106,13 @@ impl Stage for DecapsulateCross {
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
         let (line, groups) = (Line(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
-        let next = match protocol {
-            IpProtocol::IPV4 if line.four() != 0 => {
-                exposed::ip4_if_plain(packet, at).map(|_| choose::<Ip4>(groups, line.group4(), packet))
-            }
-            IpProtocol::IPV6 if line.six() != 0 => {
-                exposed::ip6_if_plain(packet, at).map(|_| choose::<Ip6>(groups, line.group6(), packet))
-            }
-            _ => None,
+        let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());
+        let next = match exposed::inner_if_plain(packet, taken) {
+            Some(Inner::Four(_)) => choose::<Ip4>(groups, line.group4(), packet),
+            Some(Inner::Six(_)) => choose::<Ip6>(groups, line.group6(), packet),
+            None => return self.closer(tally, packet),
         };
-        let Some(next) = next else { return self.closer(tally, packet) };
         self.ways.good(line.0, bytes);
         Ok(next)
     }

@@ -13,15 +13,14 @@ use quiver_tables::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::asked::{self, Asked};
+use super::asked::{self, Asked, Asks};
 use super::closer::Matter;
 use super::exposed;
-use super::inside::inside_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
 use super::tables_held::TablesHeld;
-use super::ways::Ways;
+use super::ways::{Good, Ways};
 use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
 
 /// The node.
@@ -85,19 +84,10 @@ impl Endpoint {
         if !line.flavors().has(Flavors::USD) {
             return Asked::default();
         }
-        let (inside, bytes) = (inside_if_plain(packet), packet.length());
-        let asked = match inside.protocol {
-            IpProtocol::IPV6 => {
-                exposed::ip6_if_plain(packet, inside.at).map(|address| Asked::six(line.six(), address))
-            }
-            IpProtocol::IPV4 => {
-                exposed::ip4_if_plain(packet, inside.at).map(|address| Asked::four(line.four(), address))
-            }
-            _ => None,
-        };
-        let Some(asked) = asked else { return Asked::default() };
+        let bytes = packet.length();
+        let Some(inner) = exposed::inner_if_plain(packet, (true, true)) else { return Asked::default() };
         self.ways.good(line.0, bytes);
-        asked.inner()
+        Asked::inside(inner, line.four(), line.six()).inner()
     }
 
     /// Packets that are not plain.
@@ -138,6 +128,32 @@ impl Endpoint {
     }
 }
 
+impl Asks for Endpoint {
+    /// Does it pop, and which table is asked?
+    type Sid = (bool, u32);
+
+    #[inline(always)]
+    fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    #[inline(always)]
+    fn sid(&self, line: Line<'_>) -> (bool, u32) {
+        (line.flavors().has(Flavors::PSP), line.six())
+    }
+
+    #[inline(always)]
+    fn asked(&self, line: Line<'_>, (pops, six): (bool, u32), good: &mut Good, packet: &mut Packet) -> Asked {
+        let bytes = packet.length();
+        let segment = segments::step_if_plain(packet, pops);
+        if segment == 0 {
+            return self.inner(line, packet);
+        }
+        good.add(bytes);
+        Asked::six(six, segment)
+    }
+}
+
 impl LookUp for Endpoint {
     const NAME: &'static str = NODE;
     type Reason = LocalSidDrop;
@@ -154,13 +170,12 @@ impl LookUp for Endpoint {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        let (line, bytes) = (self.line(packet.index), packet.length());
-        let segment = segments::step_if_plain(packet, line.flavors().has(Flavors::PSP));
-        if segment == 0 {
-            return self.inner(line, packet);
-        }
-        self.ways.good(line.0, bytes);
-        Asked::six(line.six(), segment)
+        asked::key(self, packet)
+    }
+
+    #[inline(always)]
+    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
+        asked::keys(self, packets, keys);
     }
 
     #[inline(always)]

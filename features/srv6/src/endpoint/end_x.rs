@@ -13,8 +13,7 @@ use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
 use super::closer::Matter;
-use super::exposed;
-use super::inside::inside_if_plain;
+use super::exposed::{self, Inner};
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -73,17 +72,10 @@ impl CrossConnect {
         if !line.flavors().has(Flavors::USD) {
             return None;
         }
-        let (inside, bytes, groups) = (inside_if_plain(packet), packet.length(), &self.ways.tables.groups);
-        let next = match inside.protocol {
-            IpProtocol::IPV6 => {
-                exposed::ip6_if_plain(packet, inside.at)?;
-                choose::<Ip6>(groups, line.group6(), packet)
-            }
-            IpProtocol::IPV4 => {
-                exposed::ip4_if_plain(packet, inside.at)?;
-                choose::<Ip4>(groups, line.group4(), packet)
-            }
-            _ => return None,
+        let (bytes, groups) = (packet.length(), &self.ways.tables.groups);
+        let next = match exposed::inner_if_plain(packet, (true, true))? {
+            Inner::Four(_) => choose::<Ip4>(groups, line.group4(), packet),
+            Inner::Six(_) => choose::<Ip6>(groups, line.group6(), packet),
         };
         self.ways.good(line.0, bytes);
         Some(next)

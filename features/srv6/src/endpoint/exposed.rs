@@ -5,8 +5,9 @@ use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
 use quiver_wire::checksum::update16;
 use quiver_wire::ip6::Ip6Header;
-use quiver_wire::{Header, Ip4Header, ip4, ip6};
+use quiver_wire::{Header, Ip4Header, IpProtocol, ip4, ip6};
 
+use super::inside::{Inside, inside_if_plain};
 use super::reasons::LocalSidDrop;
 use super::segments::moved;
 
@@ -53,6 +54,27 @@ pub(crate) fn ip4(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
         packet.trim(total);
     }
     if congested { carry_on4(packet) } else { Ok(()) }
+}
+
+/// The destination of an inner packet.
+#[derive(Clone, Copy)]
+pub(crate) enum Inner {
+    /// IPv4.
+    Four(u32),
+    /// IPv6.
+    Six(u128),
+}
+
+/// As [`ip4()`] and [`ip6()`], if nothing is unusual about the packet and what is inside is of a family that is `taken`
+/// (IPv4, IPv6); else nothing happens.
+#[inline(always)]
+pub(crate) fn inner_if_plain(packet: &mut Packet, taken: (bool, bool)) -> Option<Inner> {
+    let Inside { protocol, at } = inside_if_plain(packet);
+    match protocol {
+        IpProtocol::IPV4 if taken.0 => ip4_if_plain(packet, at).map(Inner::Four),
+        IpProtocol::IPV6 if taken.1 => ip6_if_plain(packet, at).map(Inner::Six),
+        _ => None,
+    }
 }
 
 /// As [`ip6()`], if nothing is unusual about the packet there; else nothing happens. Returns its destination. There is

@@ -40,6 +40,29 @@ fn ours(wiring: &Wiring<'_>) -> Box<[bool]> {
     (0..count).map(|number| numbers.contains(&number)).collect()
 }
 
+/// Packets that went on from a SID, and their bytes, until they are counted.
+#[derive(Default)]
+pub(crate) struct Good {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Good {
+    /// One more; `bytes` as it came.
+    #[inline(always)]
+    pub fn add(&mut self, bytes: usize) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+
+    /// Count them for their SID.
+    #[inline(always)]
+    pub fn count(self, line: CountedLine<'_>) {
+        line.add(count::PACKETS, self.packets);
+        line.add(count::BYTES, self.bytes);
+    }
+}
+
 impl Ways {
     pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Ways {
         for name in ["ip6-discover-neighbor", "ip6-drop"] {
