@@ -1,16 +1,13 @@
 //! A vector of good and bad packets through every form of the router: what comes out, what is counted
 //! and why packets die must be the same node by node and in superblocks, on every variant.
 
-mod outside;
-
 use proptest::prelude::*;
-use quiver_core::WorkerId;
-use quiver_core::cpu::Variant;
 use quiver_testkit::{Register, Router, Settings};
-use quiver_wire::checksum;
-use quiver_wire::{Header, Ip4Header};
 
-use outside::{Seen, forms, seen, without_identifications};
+use crate::rig::{
+    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_taken, ethernet, mac, seen, totals,
+    without_identifications,
+};
 
 const FEATURES: [Register; 5] = [
     quiver_ethernet::register,
@@ -20,17 +17,12 @@ const FEATURES: [Register; 5] = [
     quiver_superblocks::register,
 ];
 
-/// What is wrong with a packet, if anything.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    None,
+/// What can be wrong with a frame beside what can be with any packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
     OtherMac,
     Broadcast,
     EtherType(u16),
-    Cut(usize),
-    Padding(usize),
-    HopsLeft(u8),
-    Flip { byte: usize, bit: u8 },
 }
 
 /// A packet: where to, how long, and what is wrong with it.
@@ -39,15 +31,15 @@ struct Sent {
     six: bool,
     destination: usize,
     payload: usize,
-    fault: Fault,
+    fault: Fault<Wrong>,
 }
 
-fn fault() -> impl Strategy<Value = Fault> {
+fn fault() -> impl Strategy<Value = Fault<Wrong>> {
     prop_oneof![
         8 => Just(Fault::None),
-        1 => Just(Fault::OtherMac),
-        1 => Just(Fault::Broadcast),
-        1 => any::<u16>().prop_map(Fault::EtherType),
+        1 => Just(Fault::Other(Wrong::OtherMac)),
+        1 => Just(Fault::Other(Wrong::Broadcast)),
+        1 => any::<u16>().prop_map(|value| Fault::Other(Wrong::EtherType(value))),
         1 => (0..80usize).prop_map(Fault::Cut),
         1 => (1..40usize).prop_map(Fault::Padding),
         1 => (0..3u8).prop_map(Fault::HopsLeft),
@@ -74,98 +66,50 @@ const DESTINATIONS4: [[u8; 4]; 7] = [
 const DESTINATIONS6: [&str; 7] =
     ["2001:db8:20::7", "2001:db8:21::7", "2001:db9::1", "2001:db8:22::1", "fd00::1", "fd00:1::2", "ff02::1"];
 
-const SETUP: &str = "
-    set interface ip address e0 10.0.0.1/24
-    set interface ip address e1 10.0.1.1/24
-    set interface ip address e2 10.0.2.1/24
-    set interface ip address e0 fd00::1/64
-    set interface ip address e1 fd00:1::1/64
-    set interface ip address e2 fd00:2::1/64
-    ip neighbor e0 10.0.0.2 02:00:00:00:00:a0 static
-    ip neighbor e1 10.0.1.2 02:00:00:00:00:b1 static
-    ip neighbor e2 10.0.2.2 02:00:00:00:00:c2 static
-    ip neighbor e0 fd00::2 02:00:00:00:00:a0 static
-    ip neighbor e1 fd00:1::2 02:00:00:00:00:b1 static
-    ip neighbor e2 fd00:2::2 02:00:00:00:00:c2 static
-    ip route add 20.0.0.0/8 via 10.0.1.2 e1
-    ip route add 21.0.0.0/8 via 10.0.1.2 e1 via 10.0.2.2 e2
-    ip route add 22.0.0.0/8 via drop
-    ip route add 2001:db8:20::/48 via fd00:1::2 e1
-    ip route add 2001:db8:21::/48 via fd00:1::2 e1 via fd00:2::2 e2
-    ip route add 2001:db8:22::/48 via drop
-";
+const SETUP: [&str; 18] = [
+    "set interface ip address e0 10.0.0.1/24",
+    "set interface ip address e1 10.0.1.1/24",
+    "set interface ip address e2 10.0.2.1/24",
+    "set interface ip address e0 fd00::1/64",
+    "set interface ip address e1 fd00:1::1/64",
+    "set interface ip address e2 fd00:2::1/64",
+    "ip neighbor e0 10.0.0.2 02:00:00:00:00:a0 static",
+    "ip neighbor e1 10.0.1.2 02:00:00:00:00:b1 static",
+    "ip neighbor e2 10.0.2.2 02:00:00:00:00:c2 static",
+    "ip neighbor e0 fd00::2 02:00:00:00:00:a0 static",
+    "ip neighbor e1 fd00:1::2 02:00:00:00:00:b1 static",
+    "ip neighbor e2 fd00:2::2 02:00:00:00:00:c2 static",
+    "ip route add 20.0.0.0/8 via 10.0.1.2 e1",
+    "ip route add 21.0.0.0/8 via 10.0.1.2 e1 via 10.0.2.2 e2",
+    "ip route add 22.0.0.0/8 via drop",
+    "ip route add 2001:db8:20::/48 via fd00:1::2 e1",
+    "ip route add 2001:db8:21::/48 via fd00:1::2 e1 via fd00:2::2 e2",
+    "ip route add 2001:db8:22::/48 via drop",
+];
 
 fn router(settings: Settings) -> Router {
-    let mut router = Router::with(settings, &FEATURES);
-    for name in ["e0", "e1", "e2"] {
-        router.interface(name);
-    }
-    SETUP.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| {
-        router.cli(line);
-    });
-    router
+    rig::router(settings, &FEATURES, &["e0", "e1", "e2"], &SETUP)
 }
 
 fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
-    let mut frame = mac.to_vec();
-    frame.extend([2, 0, 0, 0, 0, 0xa0]);
-    if sent.six {
-        ip6(&mut frame, sent);
-    } else {
-        ip4(&mut frame, sent);
-    }
-    match sent.fault {
-        Fault::OtherMac => frame[..6].copy_from_slice(&[2, 9, 9, 9, 9, 9]),
-        Fault::Broadcast => frame[..6].fill(0xff),
-        Fault::EtherType(value) => frame[12..14].copy_from_slice(&value.to_be_bytes()),
-        Fault::Cut(length) => frame.truncate(length),
-        Fault::Padding(count) => frame.extend(vec![0; count]),
-        Fault::Flip { byte, bit } => {
-            if let Some(byte) = frame.get_mut(byte) {
-                *byte ^= 1 << bit;
-            }
+    let (hops, datagram) = (sent.fault.hops(), rig::udp(sent.payload, 0));
+    let mut frame = match sent.six {
+        true => {
+            let to = DESTINATIONS6[sent.destination];
+            ethernet(mac, 0x86dd, &rig::ip6("fd00::2", to, 17, hops, &datagram))
         }
-        Fault::None | Fault::HopsLeft(_) => {}
+        false => {
+            let to = DESTINATIONS4[sent.destination];
+            ethernet(mac, 0x0800, &rig::ip4([10, 0, 0, 2], to, hops, true, &datagram))
+        }
+    };
+    match sent.fault {
+        Fault::Other(Wrong::OtherMac) => frame[..6].copy_from_slice(&[2, 9, 9, 9, 9, 9]),
+        Fault::Other(Wrong::Broadcast) => frame[..6].fill(0xff),
+        Fault::Other(Wrong::EtherType(value)) => frame[12..14].copy_from_slice(&value.to_be_bytes()),
+        fault => fault.spoil(&mut frame),
     }
     frame
-}
-
-fn hops(sent: &Sent) -> u8 {
-    if let Fault::HopsLeft(left) = sent.fault { left } else { 64 }
-}
-
-/// UDP in IPv4.
-fn ip4(frame: &mut Vec<u8>, sent: &Sent) {
-    frame.extend([8, 0]);
-    let start = frame.len();
-    let total = (20 + sent.payload) as u16;
-    frame.extend([0x45, 0]);
-    frame.extend(total.to_be_bytes());
-    frame.extend([0, 1, 0, 0, hops(sent), 17, 0, 0, 10, 0, 0, 2]);
-    frame.extend(DESTINATIONS4[sent.destination]);
-    if let Some(header) = Ip4Header::overlay_mut(&mut frame[start..]) {
-        let sum = checksum::header_checksum(header);
-        header.set_checksum(sum);
-    }
-    udp(frame, sent.payload);
-}
-
-/// UDP in IPv6.
-fn ip6(frame: &mut Vec<u8>, sent: &Sent) {
-    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
-    frame.extend((sent.payload as u16).to_be_bytes());
-    frame.extend([17, hops(sent)]);
-    let address = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
-    frame.extend(address("fd00::2"));
-    frame.extend(address(DESTINATIONS6[sent.destination]));
-    udp(frame, sent.payload);
-}
-
-fn udp(frame: &mut Vec<u8>, payload: usize) {
-    frame.extend([0x30, 0x39, 0, 9]);
-    frame.extend((payload as u16).to_be_bytes());
-    frame.extend([0, 0]);
-    frame.extend((8..payload).map(|i| i as u8));
 }
 
 fn run(settings: Settings, vectors: &[Vec<Sent>], features: &[&str]) -> Seen {
@@ -173,8 +117,7 @@ fn run(settings: Settings, vectors: &[Vec<Sent>], features: &[&str]) -> Seen {
     features.iter().for_each(|line| {
         router.cli(line);
     });
-    let id = router.id("e0");
-    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let mac = mac(&mut router, "e0");
     for vector in vectors {
         vector.iter().for_each(|sent| router.inject("e0", &frame(sent, mac)));
         router.run();
@@ -189,11 +132,7 @@ proptest! {
     fn every_form_says_the_same(
         vectors in proptest::collection::vec(proptest::collection::vec(sent(), 1..200), 1..4)
     ) {
-        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
-        let expected = run(plain, &vectors, &[]);
-        for form in forms() {
-            prop_assert_eq!(&run(form, &vectors, &[]), &expected, "{:?}", form);
-        }
+        alike(|form| run(form, &vectors, &[]))?;
     }
 
     #[test]
@@ -202,11 +141,7 @@ proptest! {
         patch in any::<bool>(),
     ) {
         let line = if patch { "test l2patch rx e0 tx e1" } else { "set interface l2 xconnect e0 e1" };
-        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
-        let expected = run(plain, &vectors, &[line]);
-        for form in forms() {
-            prop_assert_eq!(&run(form, &vectors, &[line]), &expected, "{:?}", form);
-        }
+        alike(|form| run(form, &vectors, &[line]))?;
     }
 }
 
@@ -269,8 +204,7 @@ fn run_tagged(settings: Settings, vectors: &[Vec<(usize, Sent)>], more: &[&str])
     VLANS.iter().chain(more).for_each(|line| {
         router.cli(line);
     });
-    let id = router.id("e0");
-    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let mac = mac(&mut router, "e0");
     for vector in vectors {
         for (tags, sent) in vector {
             let mut frame = frame(sent, mac);
@@ -296,11 +230,7 @@ proptest! {
         ]),
     ) {
         let more: Vec<&str> = more.split_terminator('\n').collect();
-        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
-        let expected = run_tagged(plain, &vectors, &more);
-        for form in forms() {
-            prop_assert_eq!(&run_tagged(form, &vectors, &more), &expected, "{:?}", form);
-        }
+        alike(|form| run_tagged(form, &vectors, &more))?;
     }
 }
 
@@ -308,46 +238,33 @@ proptest! {
 fn vectors_of_one_vlan_go_through_a_superblock_whether_routed_or_passed_on() {
     let mut router = router(Settings::default());
     VLANS.iter().for_each(|line| drop(router.cli(line)));
-    let id = router.id("e0");
-    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let mac = mac(&mut router, "e0");
     let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
     for tags in [TAGS[1], TAGS[3], TAGS[0], TAGS[4]] {
         router.cli("clear runtime");
-        for _ in 0..128 {
+        for _ in 0..ROUNDS {
             let mut frame = frame(&sent, mac);
             frame.splice(12..12, tags.iter().copied());
-            (0..200).for_each(|_| router.inject("e0", &frame));
+            (0..PACKETS).for_each(|_| router.inject("e0", &frame));
             router.run();
         }
         let last = if tags == TAGS[4] { "l2-xconnect" } else { "ip4-rewrite" };
-        let engine = router.engine();
-        for name in ["vlan-input", last, "sub-interface-output", "e1-output"] {
-            let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
-            assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{name}");
-            assert!((120..128).contains(&totals.fused), "{name}: {}", totals.fused);
-        }
+        assert_taken(&mut router, &["vlan-input", last, "sub-interface-output", "e1-output"], "");
     }
-}
-
-fn clocks_of(router: &mut Router, node: &str) -> u64 {
-    let engine = router.engine();
-    engine.node_totals(WorkerId(0), engine.node_id(node).expect("built in")).clocks
 }
 
 #[test]
 fn a_vector_of_good_packets_goes_through_a_superblock() {
     let mut router = router(Settings::default());
-    let id = router.id("e0");
-    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let mac = mac(&mut router, "e0");
     let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
     for round in 0..64 {
         (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
         router.run();
-        assert!(round > 0 || clocks_of(&mut router, "ip4-rewrite") > 0, "from the first vector on");
+        assert!(round > 0 || totals(&mut router, "ip4-rewrite").clocks > 0, "from the first vector on");
     }
-    let engine = router.engine();
     for name in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "e1-output"] {
-        let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
+        let totals = totals(&mut router, name);
         assert_eq!((totals.calls, totals.vectors, totals.fused), (64, 64 * 200, 63), "{name}");
         assert!(totals.clocks > 0, "{name} has its share of the clocks");
     }
@@ -357,25 +274,23 @@ fn a_vector_of_good_packets_goes_through_a_superblock() {
 fn vectors_of_an_interface_with_a_feature_are_taken_by_no_superblock_of_another_family() {
     let mut router = router(Settings::default());
     router.cli("set urpf ip6 rx loose e0");
-    let id = router.id("e0");
-    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let mac = mac(&mut router, "e0");
     let sent = Sent { six: true, destination: 0, payload: 26, fault: Fault::None };
     for _ in 0..8 {
         (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
         router.run();
     }
-    let engine = router.engine();
-    let totals = |name: &str| engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
-    assert_eq!((totals("ethernet-input").vectors, totals("ethernet-input").fused), (8 * 200, 0));
-    assert_eq!((totals("ip6-input").vectors, totals("ip6-input").fused), (8 * 200, 0));
+    for name in ["ethernet-input", "ip6-input"] {
+        let totals = totals(&mut router, name);
+        assert_eq!((totals.vectors, totals.fused), (8 * 200, 0), "{name}");
+    }
 }
 
 #[test]
 fn a_traced_vector_goes_node_by_node() {
     let mut router = router(Settings::default());
     router.cli("trace add test-input 5");
-    let id = router.id("e0");
-    let mac = router.engine().interface(id).expect("made above").row().mac;
+    let mac = mac(&mut router, "e0");
     let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
     (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));
     router.run();
@@ -410,11 +325,6 @@ proptest! {
         ]),
     ) {
         let lines: Vec<&str> = POLICIES.into_iter().chain(more.split_terminator('\n')).collect();
-        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
-        let expected = without_identifications(run(plain, &vectors, &lines));
-        for form in forms() {
-            let seen = without_identifications(run(form, &vectors, &lines));
-            prop_assert_eq!(&seen, &expected, "{:?}", form);
-        }
+        alike(|form| without_identifications(run(form, &vectors, &lines)))?;
     }
 }

@@ -2,27 +2,17 @@
 //! form of the router: what comes out and what is counted must be the same node by node and in superblocks, on every
 //! variant.
 
-mod outside;
-
-use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use quiver_core::WorkerId;
-use quiver_core::cpu::Variant;
-use quiver_testkit::{Register, Router, Settings};
+use quiver_testkit::{Router, Settings};
 use quiver_wire::gtpu::{self, Direction, PduSession};
-use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, UdpHeader, checksum, udp};
+use quiver_wire::{Header, Ip4Header, UdpHeader, checksum, udp};
 
-use outside::{Seen, forms, seen, without_identifications};
-
-const FEATURES: [Register; 5] = [
-    quiver_ethernet::register,
-    quiver_ip::register,
-    quiver_reassembly::register,
-    quiver_srv6::register,
-    quiver_superblocks::register,
-];
+use crate::rig::{
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, mac, seen,
+    without_identifications,
+};
 
 const SETUP: [&str; 29] = [
     "set interface ip address e0 10.0.0.1/24",
@@ -145,16 +135,6 @@ enum Inner {
     Unknown,
 }
 
-/// What is wrong with a packet, if anything.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    None,
-    HopsLeft(u8),
-    Cut(usize),
-    Padding(usize),
-    Flip { byte: usize, bit: u8 },
-}
-
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -214,39 +194,28 @@ fn vector() -> impl Strategy<Value = Vec<Sent>> {
     })
 }
 
-fn octets(address: &str) -> Ipv6Addr {
-    address.parse().expect("an address")
-}
+/// A gateway's address: prefix, IPv4 address, UDP port.
+const SOURCE: &str = "fc00:1::a00:2:9c40:0";
 
 fn ip6(to: &str, next: u8, hops: u8, behind: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; 40];
-    let source = Ipv6Addr::new(0xfc00, 1, 0, 0, 0x0a00, 2, 40_000, 0);
-    let header = Ip6Header::new(source, octets(to), IpProtocol(next), hops, behind.len() as u16);
-    header.write(&mut bytes).expect("room");
-    [bytes, behind.to_vec()].concat()
+    rig::ip6(SOURCE, to, next, hops, behind)
 }
 
 fn ip4(to: [u8; 4], hops: u8, behind: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; 20];
-    let header = Ip4Header::new([10, 0, 0, 2].into(), to.into(), IpProtocol::UDP, hops, behind.len());
-    header.expect("short").write(&mut bytes).expect("room");
-    [bytes, behind.to_vec()].concat()
+    rig::ip4([10, 0, 0, 2], to, hops, true, behind)
 }
 
 fn datagram(payload: usize) -> Vec<u8> {
-    let length = ((8 + payload) as u16).to_be_bytes();
-    let header = [0x30, 0x39, 0, 9, length[0], length[1], 0, 1];
-    header.into_iter().chain((0..payload).map(|i| i as u8)).collect()
+    rig::udp(8 + payload, 1)
 }
 
 fn inside(inner: Inner, payload: usize) -> (u8, Vec<u8>) {
-    let of = |inner| match inner {
+    match inner {
         Inner::Ip4 => (4, ip4([192, 0, 3, 7], 64, &datagram(payload))),
         Inner::Ip6 => (41, ip6("fc00:9::8", 17, 64, &datagram(payload))),
         Inner::Frame => (143, [vec![2; 12], vec![0x88, 0xb5], vec![7; payload]].concat()),
         Inner::Unknown => (253, vec![1; payload]),
-    };
-    of(inner)
+    }
 }
 
 fn gtpu(sent: Sent, user: &[u8]) -> Vec<u8> {
@@ -264,63 +233,38 @@ fn gtpu(sent: Sent, user: &[u8]) -> Vec<u8> {
     [bytes, user.to_vec()].concat()
 }
 
-/// An SRH with a list of two.
-fn srh(next: u8, left: u8, list: [&str; 2]) -> Vec<u8> {
-    let mut srh = vec![next, 4, 4, left, 1, 0, 0, 0];
-    list.iter().for_each(|segment| srh.extend(octets(segment).octets()));
-    srh
-}
-
 fn frame(sent: Sent, mac: [u8; 6]) -> Vec<u8> {
-    let hops = if let Fault::HopsLeft(left) = sent.fault { left } else { 64 };
+    let hops = sent.fault.hops();
     let (protocol, user) = inside(sent.inner, sent.payload);
     let (ether_type, packet) = match KINDS[sent.kind].0 {
         Kind::Gtpu4 => (0x0800, ip4([192, 0, 2, 1 + (sent.payload % 2) as u8], hops, &gtpu(sent, &user))),
         Kind::Gtpu6(to) => {
             let mut datagram = gtpu(sent, &user);
             if sent.checksum {
-                let source = Ipv6Addr::new(0xfc00, 1, 0, 0, 0x0a00, 2, 40_000, 0);
-                udp::fill_checksum_over_ip6(source, octets(to), &mut datagram);
+                let [from, to] = [SOURCE, to].map(|address| rig::octets(address).into());
+                udp::fill_checksum_over_ip6(from, to, &mut datagram);
             }
             (0x86dd, ip6(to, 17, hops, &datagram))
         }
         Kind::Bare(to) => (0x86dd, ip6(to, protocol, hops, &user)),
         Kind::Segments(to, last, left) => {
-            (0x86dd, ip6(to, 43, hops, &[srh(protocol, left, [last, to]), user].concat()))
+            let srh = Srh::new(&[last, to], left).bytes(protocol);
+            (0x86dd, ip6(to, 43, hops, &[srh, user].concat()))
         }
         Kind::Back4 => (0x0800, ip4([192, 0, 3, 7], hops, &datagram(sent.payload))),
         Kind::BackMasked => {
-            let behind = [srh(17, 1, ["fc00:9::7", "fc00:9::6"]), datagram(sent.payload)].concat();
+            let behind =
+                [Srh::new(&["fc00:9::7", "fc00:9::6"], 1).bytes(17), datagram(sent.payload)].concat();
             (0x86dd, ip6("fc00:9::7", 43, hops, &behind))
         }
     };
-    let head = [mac, [2, 0, 0, 0, 0, 0xa0]].concat();
-    let mut frame = [head, u16::to_be_bytes(ether_type).to_vec(), packet].concat();
-    match sent.fault {
-        Fault::Cut(length) => frame.truncate(length),
-        Fault::Padding(count) => frame.extend(vec![0; count]),
-        Fault::Flip { byte, bit } => {
-            if let Some(byte) = frame.get_mut(byte) {
-                *byte ^= 1 << bit;
-            }
-        }
-        _ => {}
-    }
+    let mut frame = ethernet(mac, ether_type, &packet);
+    sent.fault.spoil(&mut frame);
     frame
 }
 
 fn router(settings: Settings) -> Router {
-    let mut router = Router::with(settings, &FEATURES);
-    for name in ["e0", "e1", "e2", "e3"] {
-        router.interface(name);
-    }
-    SETUP.into_iter().for_each(|line| drop(router.cli(line)));
-    router
-}
-
-fn mac(router: &mut Router, port: &str) -> [u8; 6] {
-    let id = router.id(port);
-    router.engine().interface(id).expect("made above").row().mac
+    rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2", "e3"], &SETUP)
 }
 
 /// Without what tells fragmented packets of the router apart: who leaves a vector first gets his number first.
@@ -370,11 +314,7 @@ proptest! {
         ]),
     ) {
         let more: Vec<&str> = more.split_terminator('\n').collect();
-        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
-        let expected = run(plain, &vectors, &more);
-        for form in forms() {
-            prop_assert_eq!(&run(form, &vectors, &more), &expected, "{:?}", form);
-        }
+        alike(|form| run(form, &vectors, &more))?;
     }
 }
 
@@ -397,16 +337,11 @@ fn vectors_of_one_kind_go_through_a_superblock_and_leave() {
             message,
             fault: Fault::None,
         };
-        for _ in 0..128 {
-            (0..200).for_each(|_| router.inject(port, &frame(sent, mac)));
+        for _ in 0..ROUNDS {
+            (0..PACKETS).for_each(|_| router.inject(port, &frame(sent, mac)));
             router.run();
         }
-        assert_eq!(router.sent("e1").len(), 128 * 200, "{what:?}");
-        let engine = router.engine();
-        for name in nodes {
-            let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
-            assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{what:?} {name}");
-            assert!((115..128).contains(&totals.fused), "{what:?} {name}: {}", totals.fused);
-        }
+        assert_eq!(router.sent("e1").len() as u64, ROUNDS * PACKETS, "{what:?}");
+        assert_taken(&mut router, nodes, &format!("{what:?}"));
     }
 }

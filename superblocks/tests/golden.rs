@@ -3,32 +3,22 @@
 
 use std::path::Path;
 
-use quiver_core::cpu::Variant;
+use quiver_testkit::Register;
 use quiver_testkit::golden::run_all_with;
-use quiver_testkit::{Register, Settings};
+
+use crate::rig::{WITH_SEGMENTS, forms};
 
 const IP: [Register; 3] = [quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
-const SRV6: [Register; 6] = [
-    quiver_ethernet::register,
-    quiver_ip::register,
-    quiver_reassembly::register,
-    quiver_bridge::register,
-    quiver_srv6::register,
-    quiver_superblocks::register,
-];
 /// Whose, and what is built in.
 const FOLDERS: [(&str, &[Register]); 2] =
-    [("../features/ip/tests/golden", &IP), ("../features/srv6/tests/golden", &SRV6)];
+    [("../features/ip/tests/golden", &IP), ("../features/srv6/tests/golden", &WITH_SEGMENTS)];
 
 #[test]
 fn golden_packets_come_out_alike_in_every_form() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for variant in Variant::available() {
-        for superblocks in [false, true] {
-            let settings = Settings { variant, superblocks, ..Settings::default() };
-            for (folder, features) in FOLDERS {
-                assert!(run_all_with(settings, &root.join(folder), features) > 0);
-            }
+    for settings in forms() {
+        for (folder, features) in FOLDERS {
+            assert!(run_all_with(settings, &root.join(folder), features) > 0);
         }
     }
 }

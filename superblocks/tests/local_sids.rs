@@ -1,25 +1,15 @@
 //! Packets good and bad to local SIDs of every kind and to binding SIDs, through every form of the router: what comes out, what is
 //! counted for nodes, reasons and SIDs must be the same node by node and in superblocks, on every variant.
 
-mod outside;
-
-use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use quiver_core::WorkerId;
-use quiver_core::cpu::Variant;
-use quiver_testkit::{Register, Router, Settings};
+use quiver_testkit::{Router, Settings};
 
-use outside::{Seen, forms, seen, without_identifications};
-
-const FEATURES: [Register; 5] = [
-    quiver_ethernet::register,
-    quiver_ip::register,
-    quiver_reassembly::register,
-    quiver_srv6::register,
-    quiver_superblocks::register,
-];
+use crate::rig::{
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, ip6, mac, seen,
+    without_identifications,
+};
 
 const SETUP: [&str; 37] = [
     "set interface ip address e0 fd00::1/64",
@@ -107,19 +97,14 @@ enum Inner {
     Unknown,
 }
 
-/// What is wrong with a packet, if anything.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    None,
-    HopsLeft(u8),
-    Cut(usize),
-    Padding(usize),
+/// What can be wrong with segments beside what can be with any packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
     Congestion,
     Oam,
     ListTooShort,
     OtherRouting,
     DestinationOptions,
-    Flip { byte: usize, bit: u8 },
 }
 
 /// A packet: to which address, with which segments behind it, and what is inside.
@@ -131,7 +116,7 @@ struct Sent {
     left: u8,
     inner: Inner,
     payload: usize,
-    fault: Fault,
+    fault: Fault<Wrong>,
 }
 
 fn inner() -> impl Strategy<Value = Inner> {
@@ -145,17 +130,17 @@ fn inner() -> impl Strategy<Value = Inner> {
     ]
 }
 
-fn fault() -> impl Strategy<Value = Fault> {
+fn fault() -> impl Strategy<Value = Fault<Wrong>> {
     prop_oneof![
         20 => Just(Fault::None),
         1 => (0..3u8).prop_map(Fault::HopsLeft),
         1 => (14..200usize).prop_map(Fault::Cut),
         1 => (1..40usize).prop_map(Fault::Padding),
-        1 => Just(Fault::Congestion),
-        1 => Just(Fault::Oam),
-        1 => Just(Fault::ListTooShort),
-        1 => Just(Fault::OtherRouting),
-        1 => Just(Fault::DestinationOptions),
+        1 => Just(Fault::Other(Wrong::Congestion)),
+        1 => Just(Fault::Other(Wrong::Oam)),
+        1 => Just(Fault::Other(Wrong::ListTooShort)),
+        1 => Just(Fault::Other(Wrong::OtherRouting)),
+        1 => Just(Fault::Other(Wrong::DestinationOptions)),
         4 => (14..160usize, 0..8u8).prop_map(|(byte, bit)| Fault::Flip { byte, bit }),
     ]
 }
@@ -223,46 +208,19 @@ fn vector() -> impl Strategy<Value = Vec<Sent>> {
     )
 }
 
-fn octets(index: usize) -> [u8; 16] {
-    ADDRESSES[index].parse::<Ipv6Addr>().expect("an address").octets()
-}
-
-/// An IPv6 header.
-fn ip6_header(next: u8, hops: u8, destination: usize, payload: usize) -> Vec<u8> {
-    let mut header = vec![0x60, 0, 0, 0];
-    header.extend((payload as u16).to_be_bytes());
-    header.extend([next, hops]);
-    header.extend("fd00::2".parse::<Ipv6Addr>().expect("an address").octets());
-    header.extend(octets(destination));
-    header
-}
-
-fn udp(payload: usize) -> Vec<u8> {
-    let length = (payload as u16).to_be_bytes();
-    let header = [0x30, 0x39, 0, 9, length[0], length[1], 0, 1];
-    header.into_iter().chain((8..payload).map(|i| i as u8)).collect()
-}
-
+/// The inner IPv4 packet of a payload.
 fn ip4(payload: usize) -> Vec<u8> {
-    use quiver_wire::{Header, Ip4Header, checksum};
-    let total = ((20 + payload) as u16).to_be_bytes();
-    let mut packet = vec![0x45, 0, total[0], total[1], 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 9, 9, 20, 0, 0, 7];
-    if let Some(header) = Ip4Header::overlay_mut(&mut packet) {
-        let sum = checksum::header_checksum(header);
-        header.set_checksum(sum);
-    }
-    packet.extend(udp(payload));
-    packet
+    rig::ip4([10, 0, 9, 9], [20, 0, 0, 7], 64, true, &rig::udp(payload, 1))
 }
 
 /// The protocol and the bytes of what is inside.
 fn inside(sent: &Sent) -> (u8, Vec<u8>) {
     let payload = sent.payload;
     match sent.inner {
-        Inner::Udp => (17, udp(payload)),
+        Inner::Udp => (17, rig::udp(payload, 1)),
         Inner::Echo => (58, [vec![128, 0, 0, 0, 0, 1, 0, 1], vec![7; payload]].concat()),
         Inner::Ip4 => (4, ip4(payload)),
-        Inner::Ip6(to) => (41, [ip6_header(17, 64, to, payload), udp(payload)].concat()),
+        Inner::Ip6(to) => (41, ip6("fd00::2", ADDRESSES[to], 17, 64, &rig::udp(payload, 1))),
         Inner::Frame => {
             let addresses = [2, 0, 0, 0, 9, 1, 2, 0, 0, 0, 9, 2, 8, 0];
             (143, [addresses.to_vec(), ip4(payload)].concat())
@@ -272,56 +230,40 @@ fn inside(sent: &Sent) -> (u8, Vec<u8>) {
 }
 
 fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
+    let fault = sent.fault;
     let (mut next, mut rest) = inside(sent);
     if let Some(list) = &sent.list {
-        let last = (list.len() - usize::from(matches!(sent.fault, Fault::ListTooShort))) as u8;
-        let kind = if matches!(sent.fault, Fault::OtherRouting) { 3 } else { 4 };
-        let flags = if matches!(sent.fault, Fault::Oam) { 0x20 } else { 0 };
-        let mut srh = vec![next, last * 2, kind, sent.left, last.wrapping_sub(1), flags, 0, 0];
-        list.iter().for_each(|segment| srh.extend(octets(*segment)));
-        (next, rest) = (43, [srh, rest].concat());
+        let segments: Vec<&str> = list.iter().map(|segment| ADDRESSES[*segment]).collect();
+        let mut srh = Srh::new(&segments, sent.left);
+        if fault.is(Wrong::ListTooShort) {
+            let count = list.len() as u8 - 1;
+            (srh.length, srh.last) = (Some(count * 2), Some(count.wrapping_sub(1)));
+        }
+        srh.kind = if fault.is(Wrong::OtherRouting) { 3 } else { rig::SRH };
+        srh.flags = if fault.is(Wrong::Oam) { 0x20 } else { 0 };
+        (next, rest) = (43, [srh.bytes(next), rest].concat());
     }
-    if matches!(sent.fault, Fault::DestinationOptions) {
+    if fault.is(Wrong::DestinationOptions) {
         (next, rest) = (60, [vec![next, 0, 1, 4, 0, 0, 0, 0], rest].concat());
     }
-    let hops = if let Fault::HopsLeft(left) = sent.fault { left } else { 64 };
-    let mut header = ip6_header(next, hops, sent.to, rest.len());
-    if matches!(sent.fault, Fault::Congestion) {
-        header[1] |= 0x30;
+    let mut packet = ip6("fd00::2", ADDRESSES[sent.to], next, fault.hops(), &rest);
+    if fault.is(Wrong::Congestion) {
+        packet[1] |= 0x30;
     }
-    let mut frame = [mac.to_vec(), vec![2, 0, 0, 0, 0, 0xa0, 0x86, 0xdd], header, rest].concat();
-    match sent.fault {
-        Fault::Cut(length) => frame.truncate(length),
-        Fault::Padding(count) => frame.extend(vec![0; count]),
-        Fault::Flip { byte, bit } => {
-            if let Some(byte) = frame.get_mut(byte) {
-                *byte ^= 1 << bit;
-            }
-        }
-        _ => {}
-    }
+    let mut frame = ethernet(mac, 0x86dd, &packet);
+    fault.spoil(&mut frame);
     frame
 }
 
 fn router(settings: Settings) -> Router {
-    let mut router = Router::with(settings, &FEATURES);
-    for name in ["e0", "e1", "e2"] {
-        router.interface(name);
-    }
-    SETUP.into_iter().for_each(|line| drop(router.cli(line)));
-    router
-}
-
-fn mac(router: &mut Router) -> [u8; 6] {
-    let id = router.id("e0");
-    router.engine().interface(id).expect("made above").row().mac
+    rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2"], &SETUP)
 }
 
 /// What comes out, and what SIDs count.
 fn run(settings: Settings, vectors: &[Vec<Sent>], more: &[&str]) -> (Seen, String) {
     let mut router = router(settings);
     more.iter().for_each(|line| drop(router.cli(line)));
-    let mac = mac(&mut router);
+    let mac = mac(&mut router, "e0");
     for vector in vectors {
         vector.iter().for_each(|sent| router.inject("e0", &frame(sent, mac)));
         router.run();
@@ -343,11 +285,7 @@ proptest! {
         ]),
     ) {
         let more: Vec<&str> = more.split_terminator('\n').collect();
-        let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
-        let expected = run(plain, &vectors, &more);
-        for form in forms() {
-            prop_assert_eq!(&run(form, &vectors, &more), &expected, "{:?}", form);
-        }
+        alike(|form| run(form, &vectors, &more))?;
     }
 }
 
@@ -389,48 +327,36 @@ fn ways() -> Vec<(Sent, &'static [&'static str])> {
 #[test]
 fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
     let mut router = router(Settings::default());
-    let mac = mac(&mut router);
+    let mac = mac(&mut router, "e0");
     for (sent, behind) in ways() {
         let to = ADDRESSES[sent.to];
         router.cli("clear runtime");
-        for _ in 0..128 {
-            (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
+        for _ in 0..ROUNDS {
+            (0..PACKETS).for_each(|_| router.inject("e0", &frame(&sent, mac)));
             router.run();
         }
-        let engine = router.engine();
-        for name in ["ethernet-input", "ip6-input", "ip6-lookup"].iter().chain(behind) {
-            let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
-            assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{to} {name}");
-            assert!((115..128).contains(&totals.fused), "{to} {name}: {}", totals.fused);
-            assert!(totals.clocks > 0, "{to} {name} has its share of the clocks");
-        }
+        assert_taken(&mut router, &["ethernet-input", "ip6-input", "ip6-lookup"], to);
+        assert_taken(&mut router, behind, to);
     }
 }
 
 #[test]
 fn what_comes_from_one_side_finds_its_superblock_while_other_things_come_from_the_other() {
     let mut router = router(Settings::default());
-    let (mac, ways) = (mac(&mut router), ways());
+    let (mac, other, ways) = (mac(&mut router, "e0"), mac(&mut router, "e1"), ways());
     let [there, back] = [&ways[0].0, &ways[4].0]; // End, End.X
-    let other = router.id("e1");
-    let other = router.engine().interface(other).expect("made above").row().mac;
-    for _ in 0..128 {
-        (0..200).for_each(|_| router.inject("e0", &frame(there, mac)));
-        (0..200).for_each(|_| router.inject("e1", &frame(back, other)));
+    for _ in 0..ROUNDS {
+        (0..PACKETS).for_each(|_| router.inject("e0", &frame(there, mac)));
+        (0..PACKETS).for_each(|_| router.inject("e1", &frame(back, other)));
         router.run();
     }
-    let engine = router.engine();
-    for name in ["sr-localsid", "sr-localsid-x"] {
-        let totals = engine.node_totals(WorkerId(0), engine.node_id(name).expect("built in"));
-        assert_eq!((totals.calls, totals.vectors), (128, 128 * 200), "{name}");
-        assert!((115..128).contains(&totals.fused), "{name}: {}", totals.fused);
-    }
+    assert_taken(&mut router, &["sr-localsid", "sr-localsid-x"], "beside the other");
 }
 
 #[test]
 fn a_traced_packet_shows_every_node_of_its_way() {
     let mut router = router(Settings::default());
-    let mac = mac(&mut router);
+    let mac = mac(&mut router, "e0");
     for (sent, behind) in ways() {
         let to = ADDRESSES[sent.to];
         (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));

@@ -1,26 +1,9 @@
 //! Whatever can be wrong with a packet for a local SID or a binding SID, behaviour by behaviour: what its sender hears, or
 //! why it dies, node by node and in superblocks, and that nothing else has changed (`malformed.txt` is the table).
 
-mod fate;
+use quiver_testkit::{Router, Settings};
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::net::Ipv6Addr;
-
-use quiver_core::cpu::Variant;
-use quiver_testkit::{Register, Router, Settings};
-use quiver_wire::{Header, Ip4Header, checksum};
-
-use fate::outcome;
-
-const FEATURES: [Register; 6] = [
-    quiver_ethernet::register,
-    quiver_ip::register,
-    quiver_reassembly::register,
-    quiver_bridge::register,
-    quiver_srv6::register,
-    quiver_superblocks::register,
-];
+use crate::rig::{self, Srh, WITH_SEGMENTS, assert_same_fate, ethernet, ip6, outcome, udp};
 
 /// What a SID is for: what a good packet to it looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +135,7 @@ const PORTS: usize = 9;
 const FOR_FRAMES: [usize; 3] = [4, 6, 8];
 
 fn router(settings: Settings) -> Router {
-    let mut router = Router::with(settings, &FEATURES);
+    let mut router = Router::with(settings, &WITH_SEGMENTS);
     for port in 0..PORTS {
         router.interface(&format!("e{port}"));
         if FOR_FRAMES.contains(&port) {
@@ -175,42 +158,11 @@ fn router(settings: Settings) -> Router {
     router
 }
 
-fn octets(address: &str) -> [u8; 16] {
-    address.parse::<Ipv6Addr>().expect("an address").octets()
-}
-
-/// An SRH, right or wrong.
-#[derive(Clone, Debug)]
-struct List {
-    /// As they stand: the last segment of the path first.
-    segments: Vec<String>,
-    left: u8,
-    /// What the header says, if not the truth.
-    length: Option<u8>,
-    last: Option<u8>,
-    kind: u8,
-}
-
-impl List {
-    fn new(segments: &[&str], left: u8) -> List {
-        let segments = segments.iter().map(|segment| (*segment).to_owned()).collect();
-        List { segments, left, length: None, last: None, kind: 4 }
-    }
-
-    fn bytes(&self, next: u8) -> Vec<u8> {
-        let count = self.segments.len() as u8;
-        let (length, last) = (self.length.unwrap_or(count * 2), self.last.unwrap_or(count.wrapping_sub(1)));
-        let mut bytes = vec![next, length, self.kind, self.left, last, 0, 0, 0];
-        self.segments.iter().for_each(|segment| bytes.extend(octets(segment)));
-        bytes
-    }
-}
-
 /// A packet for a SID.
 #[derive(Clone, Debug)]
 struct Sent {
     to: &'static str,
-    lists: Vec<List>,
+    lists: Vec<Srh>,
     hops: u8,
     inner: Inner,
     inner_hops: u8,
@@ -219,39 +171,19 @@ struct Sent {
     cut: Option<usize>,
 }
 
-fn udp(payload: usize) -> Vec<u8> {
-    let length = (payload as u16).to_be_bytes();
-    [0x30, 0x39, 0, 9, length[0], length[1], 0, 0].into_iter().chain((8..payload).map(|i| i as u8)).collect()
-}
-
-fn ip6(next: u8, hops: u8, to: &str, behind: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0x60, 0, 0, 0];
-    packet.extend((behind.len() as u16).to_be_bytes());
-    packet.extend([next, hops]);
-    packet.extend(octets("2001:db8::2").iter().chain(&octets(to)));
-    packet.extend(behind);
-    packet
-}
+const SOURCE: &str = "2001:db8::2";
 
 fn ip4(ttl: u8, payload: usize) -> Vec<u8> {
-    let total = ((20 + payload) as u16).to_be_bytes();
-    let mut packet =
-        vec![0x45, 0, total[0], total[1], 0, 1, 0x40, 0, ttl, 17, 0, 0, 10, 0, 0, 2, 20, 0, 0, 7];
-    if let Some(header) = Ip4Header::overlay_mut(&mut packet) {
-        let sum = checksum::header_checksum(header);
-        header.set_checksum(sum);
-    }
-    packet.extend(udp(payload));
-    packet
+    rig::ip4([10, 0, 0, 2], [20, 0, 0, 7], ttl, false, &udp(payload, 0))
 }
 
 /// The protocol and the bytes of what is inside.
 fn inside(sent: &Sent) -> (u8, Vec<u8>) {
     let (hops, payload) = (sent.inner_hops, sent.payload);
     let (protocol, mut bytes) = match sent.inner {
-        Udp => (17, udp(payload)),
+        Udp => (17, udp(payload, 0)),
         Four => (4, ip4(hops, payload)),
-        Six => (41, ip6(17, hops, "2001:db8:20::7", &udp(payload))),
+        Six => (41, ip6(SOURCE, "2001:db8:20::7", 17, hops, &udp(payload, 0))),
         Frame => {
             let addresses = [2, 0, 0, 0, 9, 1, 2, 0, 0, 0, 9, 2, 8, 0];
             (143, [addresses.to_vec(), ip4(hops, payload)].concat())
@@ -289,9 +221,7 @@ fn frame(sent: &Sent) -> Vec<u8> {
     for list in sent.lists.iter().rev() {
         (next, rest) = (43, [list.bytes(next), rest].concat());
     }
-    let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0xa0, 0x86, 0xdd];
-    frame.extend(ip6(next, sent.hops, sent.to, &rest));
-    frame
+    ethernet([2, 0xfe, 0, 0, 0, 0], 0x86dd, &ip6(SOURCE, sent.to, next, sent.hops, &rest))
 }
 
 const LAST: &str = "fc00:0:9::9";
@@ -299,8 +229,8 @@ const LAST: &str = "fc00:0:9::9";
 /// A good packet.
 fn good(to: &'static str, good: Good) -> Sent {
     let (lists, inner) = match good {
-        On(inner) => (vec![List::new(&[LAST, to], 1)], inner),
-        Last(inner) => (vec![List::new(&[to, LAST], 0)], inner),
+        On(inner) => (vec![Srh::new(&[LAST, to], 1)], inner),
+        Last(inner) => (vec![Srh::new(&[to, LAST], 0)], inner),
         Bare(inner) => (vec![], inner),
     };
     Sent { to, lists, hops: 64, inner, inner_hops: 64, payload: 26, cut: None }
@@ -309,15 +239,15 @@ fn good(to: &'static str, good: Good) -> Sent {
 /// What can be wrong, and how a good packet becomes so.
 type Class = (&'static str, fn(&mut Sent));
 
-fn set_list(sent: &mut Sent, change: impl FnOnce(&mut List)) {
-    let mut list = List::new(&[LAST, sent.to], 1);
+fn set_list(sent: &mut Sent, change: impl FnOnce(&mut Srh)) {
+    let mut list = Srh::new(&[LAST, sent.to], 1);
     change(&mut list);
     sent.lists = vec![list];
 }
 
 fn next_segment(sent: &mut Sent, next: &str) {
     let to = sent.to;
-    sent.lists = vec![List::new(&[next, to], 1)];
+    sent.lists = vec![Srh::new(&[next, to], 1)];
 }
 
 const CLASSES: [Class; 22] = [
@@ -341,15 +271,15 @@ const CLASSES: [Class; 22] = [
     ("other-routing-type", |sent| set_list(sent, |list| list.kind = 2)),
     ("other-routing-type-none-left", |sent| set_list(sent, |list| (list.kind, list.left) = (2, 0))),
     ("nested-first-is-through", |sent| {
-        sent.lists = vec![List::new(&[sent.to], 0), List::new(&[LAST, sent.to], 1)];
+        sent.lists = vec![Srh::new(&[sent.to], 0), Srh::new(&[LAST, sent.to], 1)];
     }),
     ("nested-both-lead-on", |sent| {
-        sent.lists = vec![List::new(&[LAST, sent.to], 1), List::new(&[LAST, sent.to], 1)];
+        sent.lists = vec![Srh::new(&[LAST, sent.to], 1), Srh::new(&[LAST, sent.to], 1)];
     }),
     ("nested-second-beyond-packet", |sent| {
-        let mut second = List::new(&[LAST, sent.to], 1);
+        let mut second = Srh::new(&[LAST, sent.to], 1);
         second.length = Some(200);
-        sent.lists = vec![List::new(&[sent.to], 0), second];
+        sent.lists = vec![Srh::new(&[sent.to], 0), second];
     }),
     ("next-is-multicast", |sent| next_segment(sent, "ff0e::1")),
     ("next-is-unspecified", |sent| next_segment(sent, "::")),
@@ -365,39 +295,17 @@ const CLASSES: [Class; 22] = [
 
 /// The whole table as it is: for each class, what becomes of the packet and to which SIDs.
 fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
-    let (mut text, mut frames) = (String::new(), Vec::new());
-    for (class, change) in CLASSES {
-        let mut by_outcome: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (name, to, _, _, kind) in SIDS {
-            let mut sent = good(to, kind);
-            change(&mut sent);
-            let (words, out) = outcome(router, "e0", &frame(&sent));
-            by_outcome.entry(words).or_default().push(name);
-            frames.extend(out);
-        }
-        let _ = writeln!(text, "{class}");
-        for (words, names) in by_outcome {
-            let _ = writeln!(text, "    {words} | {}", names.join(" "));
-        }
-    }
-    (text, frames)
+    let sids = SIDS.map(|(name, to, _, _, kind)| (name, (to, kind)));
+    rig::table(router, &CLASSES.map(|(class, _)| class), &sids, |class, (to, kind)| {
+        let mut sent = good(to, kind);
+        CLASSES[class].1(&mut sent);
+        ("e0", frame(&sent))
+    })
 }
 
 #[test]
 fn every_malformed_packet_meets_the_same_fate_at_every_behaviour() {
-    let expected = include_str!("malformed.txt").split_once("\n\n").expect("a head").1;
-    let mut first: Option<Vec<Vec<u8>>> = None;
-    for variant in Variant::available() {
-        for superblocks in [false, true] {
-            let mut router = router(Settings { variant, superblocks, ..Settings::default() });
-            let configured = router.cli("show running-config");
-            let (text, frames) = table(&mut router);
-            assert!(text == expected, "{variant:?}, superblocks {superblocks}: the table is\n{text}");
-            assert_eq!(*first.get_or_insert_with(|| frames.clone()), frames);
-            assert_eq!(router.cli("show running-config"), configured);
-            assert_eq!(router.buffers_in_use(), 0);
-        }
-    }
+    assert_same_fate(include_str!("malformed.txt"), router, table);
 }
 
 #[test]

@@ -1,26 +1,9 @@
 //! What can be wrong with a packet that is steered into a policy, for every way to put segments around or into it: what its
 //! sender hears, or why it dies, node by node and in superblocks.
 
-mod fate;
+use quiver_testkit::{Router, Settings};
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::net::Ipv6Addr;
-
-use quiver_core::cpu::Variant;
-use quiver_testkit::{Register, Router, Settings};
-use quiver_wire::{Header, Ip4Header, checksum};
-
-use fate::outcome;
-
-const FEATURES: [Register; 6] = [
-    quiver_ethernet::register,
-    quiver_ip::register,
-    quiver_reassembly::register,
-    quiver_bridge::register,
-    quiver_srv6::register,
-    quiver_superblocks::register,
-];
+use crate::rig::{self, WITH_SEGMENTS, assert_same_fate, ethernet};
 
 /// How packets are steered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +47,7 @@ const SETUP: [&str; 12] = [
 ];
 
 fn router(settings: Settings) -> Router {
-    let mut router = Router::with(settings, &FEATURES);
-    for name in ["e0", "e1", "e2"] {
-        router.interface(name);
-    }
-    SETUP.into_iter().for_each(|line| drop(router.cli(line)));
+    let mut router = rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2"], &SETUP);
     for (number, (_, policy, steered)) in POLICIES.into_iter().enumerate() {
         router.cli(&format!("sr policy add bsid fc00:0:1::b{number} {policy}"));
         let what = match steered {
@@ -93,47 +72,38 @@ struct Sent {
     cut: Option<usize>,
 }
 
+/// A datagram of so many bytes, most of them zero.
+fn datagram(head: &[u8], bytes: usize) -> Vec<u8> {
+    let mut datagram = head.to_vec();
+    datagram.resize(bytes, 0);
+    datagram
+}
+
 fn six(sent: &Sent, number: usize) -> Vec<u8> {
-    let mut packet = vec![0x60, 0, 0, 0];
-    packet.extend(((sent.bytes - 40) as u16).to_be_bytes());
-    packet.extend([17, sent.hops]);
-    for address in [sent.source6, &format!("2001:db8:b{number}::7")] {
-        packet.extend(address.parse::<Ipv6Addr>().expect("an address").octets());
-    }
-    packet.extend([0x30, 0x39, 0, 9]);
-    packet.resize(sent.bytes, 0);
-    packet
+    let to = format!("2001:db8:b{number}::7");
+    rig::ip6(sent.source6, &to, 17, sent.hops, &datagram(&[0x30, 0x39, 0, 9], sent.bytes - 40))
 }
 
 fn four(sent: &Sent, number: usize, is_gtpu: bool) -> Vec<u8> {
-    let (total, df) = ((sent.bytes as u16).to_be_bytes(), if sent.may_fragment { 0 } else { 0x40 });
-    let mut packet = vec![0x45, 0, total[0], total[1], 0, 1, df, 0, sent.hops, 17, 0, 0, 10, 0, 0, 2];
-    packet.extend([20, number as u8, 0, 7]);
-    if let Some(header) = Ip4Header::overlay_mut(&mut packet) {
-        let sum = checksum::header_checksum(header);
-        header.set_checksum(sum);
-    }
-    let length = ((sent.bytes - 20) as u16).to_be_bytes();
-    packet.extend([0x30, 0x39, 0x08, 0x68, length[0], length[1], 0, 0]);
+    let [high, low] = ((sent.bytes - 20) as u16).to_be_bytes();
+    let mut head = vec![0x30, 0x39, 0x08, 0x68, high, low, 0, 0];
     if is_gtpu {
-        let length = ((sent.bytes - 36) as u16).to_be_bytes();
-        packet.extend([0x30, 0xff, length[0], length[1], 0, 0, 0, 7, 0x45]);
+        let [high, low] = ((sent.bytes - 36) as u16).to_be_bytes();
+        head.extend([0x30, 0xff, high, low, 0, 0, 0, 7, 0x45]);
     }
-    packet.resize(sent.bytes, 0);
-    packet
+    let to = [20, number as u8, 0, 7];
+    rig::ip4([10, 0, 0, 2], to, sent.hops, sent.may_fragment, &datagram(&head, sent.bytes - 20))
 }
 
 /// A frame, and the port that it comes in by.
 fn frame(sent: &Sent, number: usize, steered: Steered) -> (&'static str, Vec<u8>) {
     let (port, last, kind, packet) = match steered {
-        Six => ("e0", 0, [0x86, 0xdd], six(sent, number)),
-        Four => ("e0", 0, [8, 0], four(sent, number, false)),
-        Gtpu => ("e0", 0, [8, 0], four(sent, number, true)),
-        Frame => ("e2", 2, [0x86, 0xdd], six(sent, number)),
+        Six => ("e0", 0, 0x86dd, six(sent, number)),
+        Four => ("e0", 0, 0x0800, four(sent, number, false)),
+        Gtpu => ("e0", 0, 0x0800, four(sent, number, true)),
+        Frame => ("e2", 2, 0x86dd, six(sent, number)),
     };
-    let mut frame = vec![2, 0xfe, 0, 0, 0, last, 2, 0, 0, 0, 0, 0xa0];
-    frame.extend(kind);
-    frame.extend(packet);
+    let mut frame = ethernet([2, 0xfe, 0, 0, 0, last], kind, &packet);
     frame.truncate(sent.cut.unwrap_or(frame.len()));
     (port, frame)
 }
@@ -156,23 +126,18 @@ const CLASSES: [Class; 10] = [
 
 /// The whole table as it is.
 fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
-    let (mut text, mut frames) = (String::new(), Vec::new());
-    for (class, change) in CLASSES {
-        let mut by_outcome: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (number, (name, _, steered)) in POLICIES.into_iter().enumerate() {
-            let mut sent =
-                Sent { hops: 64, source6: "2001:db8::2", may_fragment: false, bytes: 100, cut: None };
-            change(&mut sent);
-            let (port, bytes) = frame(&sent, number, steered);
-            let (words, out) = outcome(router, port, &bytes);
-            by_outcome.entry(words).or_default().push(name);
-            frames.extend(out);
-        }
-        let _ = writeln!(text, "{class}");
-        for (words, names) in by_outcome {
-            let _ = writeln!(text, "    {words} | {}", names.join(" "));
-        }
+    let mut policies = Vec::new();
+    for (number, (name, _, steered)) in POLICIES.into_iter().enumerate() {
+        policies.push((name, (number, steered)));
     }
+    let classes = CLASSES.map(|(class, _)| class);
+    let (text, frames) = rig::table(router, &classes, &policies, |class, (number, steered)| {
+        let mut sent = Sent { hops: 64, source6: "2001:db8::2", may_fragment: false, bytes: 100, cut: None };
+        CLASSES[class].1(&mut sent);
+        frame(&sent, number, steered)
+    });
+    let mut frames: Vec<_> = frames.into_iter().map(without_identification).collect();
+    frames.sort();
     (text, frames)
 }
 
@@ -190,17 +155,5 @@ fn without_identification(mut frame: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn every_packet_meets_the_same_fate_at_every_policy() {
-    let expected = include_str!("malformed_headend.txt").split_once("\n\n").expect("a head").1;
-    let mut first: Option<Vec<Vec<u8>>> = None;
-    for variant in Variant::available() {
-        for superblocks in [false, true] {
-            let mut router = router(Settings { variant, superblocks, ..Settings::default() });
-            let (text, frames) = table(&mut router);
-            assert!(text == expected, "{variant:?}, superblocks {superblocks}: the table is\n{text}");
-            let mut frames: Vec<_> = frames.into_iter().map(without_identification).collect();
-            frames.sort();
-            assert_eq!(*first.get_or_insert_with(|| frames.clone()), frames);
-            assert_eq!(router.buffers_in_use(), 0);
-        }
-    }
+    assert_same_fate(include_str!("malformed_headend.txt"), router, table);
 }

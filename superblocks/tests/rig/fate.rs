@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use quiver_testkit::Router;
+use quiver_testkit::{Router, Settings};
+
+use super::seen::forms;
 
 /// What is counted beside drops: all of nodes of segments.
 fn counts(router: &Router) -> BTreeMap<String, u64> {
@@ -59,4 +61,48 @@ pub fn outcome(router: &mut Router, port: &str, frame: &[u8]) -> (String, Vec<Ve
         }
     }
     (words.trim().to_owned(), frames)
+}
+
+/// A table of fates: for each of these classes, what becomes of a packet, and for whom. `frame` says by which port a
+/// frame comes, and which.
+pub fn table<N: Copy>(
+    router: &mut Router,
+    classes: &[&str],
+    names: &[(&str, N)],
+    mut frame: impl FnMut(usize, N) -> (&'static str, Vec<u8>),
+) -> (String, Vec<Vec<u8>>) {
+    let (mut text, mut frames) = (String::new(), Vec::new());
+    for (number, class) in classes.iter().enumerate() {
+        let mut by_outcome: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (name, whose) in names {
+            let (port, bytes) = frame(number, *whose);
+            let (words, out) = outcome(router, port, &bytes);
+            by_outcome.entry(words).or_default().push(name);
+            frames.extend(out);
+        }
+        let _ = writeln!(text, "{class}");
+        for (words, names) in by_outcome {
+            let _ = writeln!(text, "    {words} | {}", names.join(" "));
+        }
+    }
+    (text, frames)
+}
+
+/// The table is this one, behind its head, in every form; frames are alike, and nothing else has changed.
+pub fn assert_same_fate(
+    file: &str,
+    router: impl Fn(Settings) -> Router,
+    table: impl Fn(&mut Router) -> (String, Vec<Vec<u8>>),
+) {
+    let expected = file.split_once("\n\n").expect("a head").1;
+    let mut first: Option<Vec<Vec<u8>>> = None;
+    for form in forms() {
+        let mut router = router(form);
+        let configured = router.cli("show running-config");
+        let (text, frames) = table(&mut router);
+        assert!(text == expected, "{form:?}: the table is\n{text}");
+        assert_eq!(*first.get_or_insert_with(|| frames.clone()), frames);
+        assert_eq!(router.cli("show running-config"), configured);
+        assert_eq!(router.buffers_in_use(), 0);
+    }
 }

@@ -1,7 +1,9 @@
 //! What can be seen of a router from outside, and the forms in which it must be the same.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
+use proptest::prelude::*;
 use quiver_core::WorkerId;
 use quiver_core::cpu::Variant;
 use quiver_testkit::{Router, Settings};
@@ -16,13 +18,19 @@ pub struct Seen {
     pub packets_by_node: BTreeMap<String, u64>,
 }
 
+/// What has left by e0, e1 and e2, and all that was counted.
 pub fn seen(router: &mut Router) -> Seen {
-    let names = ["e0", "e1", "e2"];
-    let frames = names.map(|name| {
+    seen_of(router, &["e0", "e1", "e2"])
+}
+
+/// The same of these ports.
+pub fn seen_of(router: &mut Router, ports: &[&str]) -> Seen {
+    let frames = ports.iter().map(|name| {
         let mut frames = router.sent(name);
         frames.sort();
         frames
     });
+    let frames = frames.collect();
     let all: Vec<String> = router.engine().all_interfaces().map(|i| i.name.clone()).collect();
     let interfaces = all.iter().map(|name| router.totals(name).fields().map(|(_, value)| value)).collect();
     let (dropped, events) = (router.dropped(), router.events());
@@ -30,7 +38,7 @@ pub fn seen(router: &mut Router) -> Seen {
     let nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (id, node.spec.name.clone())).collect();
     let packets_by_node =
         nodes.into_iter().map(|(id, name)| (name, engine.node_totals(WorkerId(0), id).vectors)).collect();
-    Seen { frames: frames.to_vec(), dropped, events, interfaces, packets_by_node }
+    Seen { frames, dropped, events, interfaces, packets_by_node }
 }
 
 /// Every way to run.
@@ -38,6 +46,16 @@ pub fn forms() -> impl Iterator<Item = Settings> {
     Variant::available().flat_map(|variant| {
         [false, true].map(|superblocks| Settings { variant, superblocks, ..Settings::default() })
     })
+}
+
+/// What is seen is the same in every form.
+pub fn alike<T: Debug + PartialEq>(mut run: impl FnMut(Settings) -> T) -> Result<(), TestCaseError> {
+    let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
+    let expected = run(plain);
+    for form in forms() {
+        prop_assert_eq!(&run(form), &expected, "{:?}", form);
+    }
+    Ok(())
 }
 
 /// Without the identifications of fragments, which no two routers choose alike (RFC 7739).

@@ -1,0 +1,10 @@
+//! Node by node and in superblocks, on every variant of the processor, packets meet the same fate.
+
+mod bridge;
+mod forms;
+mod functions;
+mod golden;
+mod local_sids;
+mod malformed;
+mod malformed_headend;
+mod rig;
