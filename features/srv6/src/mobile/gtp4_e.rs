@@ -21,8 +21,8 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
 use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
 use super::asking::Asking;
 use super::at_sid::{AtSid, Gateway};
-use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
-use super::g_pdu;
+use super::encapsulate::{self, Outgoing, source_port};
+use super::{front, g_pdu};
 use crate::endpoint::closer::Upper;
 use crate::endpoint::inside::inside_if_plain;
 use crate::endpoint::line::Line;
@@ -168,22 +168,17 @@ struct Front {
     hops: u8,
     source: u32,
     destination: u32,
-    udp: u64,
-    gtpu: g_pdu::GtpuWords,
+    behind: front::Front,
 }
 
 impl Front {
-    /// Its shorter form, which has no container.
-    const BYTES_MIN: usize = Ip4Header::LEN + 16;
-
     /// How many bytes it has.
     #[inline(always)]
     fn len(&self) -> usize {
-        Ip4Header::LEN + 8 + self.gtpu.len()
+        Ip4Header::LEN + self.behind.len()
     }
 
-    /// Write it to the first bytes of a packet, word by word: a wide load of a header that was put together elsewhere
-    /// would wait for its stores. The identification is yet to come.
+    /// Write it to the first bytes of a packet, word by word. The identification is yet to come.
     #[inline(always)]
     fn write(&self, packet: &mut [u8]) {
         let length = packet.len() as u64 & 0xffff;
@@ -191,16 +186,15 @@ impl Front {
         let second = u64::from(self.hops) << 56 | u64::from(IpProtocol::UDP.0) << 48 | u64::from(self.source);
         let sum = Sum::new().quad(first).quad(second).quad(self.destination.into());
         let second = second | u64::from(sum.checksum()) << 32;
-        if let Some(place) = packet.first_chunk_mut::<{ Front::BYTES_MIN }>() {
-            place[..8].copy_from_slice(&first.to_be_bytes());
-            place[8..16].copy_from_slice(&second.to_be_bytes());
-            place[16..20].copy_from_slice(&self.destination.to_be_bytes());
-            place[20..28].copy_from_slice(&self.udp.to_be_bytes());
-            place[28..].copy_from_slice(&self.gtpu.first.to_be_bytes());
-        }
-        let container = packet.get_mut(Front::BYTES_MIN..).and_then(|rest| rest.first_chunk_mut::<8>());
-        if let (Some(word), Some(place)) = (self.gtpu.container, container) {
-            *place = word.to_be_bytes();
+        let Some((place, rest)) = packet.split_first_chunk_mut::<{ Ip4Header::LEN + front::BYTES_MIN }>()
+        else {
+            return;
+        };
+        place[..8].copy_from_slice(&first.to_be_bytes());
+        place[8..16].copy_from_slice(&second.to_be_bytes());
+        place[16..20].copy_from_slice(&self.destination.to_be_bytes());
+        if let Some(place) = place.last_chunk_mut() {
+            self.behind.write(place, rest);
         }
     }
 }
@@ -227,18 +221,15 @@ impl SegmentsToMobile4 {
         hops: u8,
         packet: &mut Packet,
     ) -> Result<(), LocalSidDrop> {
-        let mut bytes = [[0; 32]; BYTES_MAX / 32];
-        let all = bytes.as_flattened_mut();
-        let at = out.write(all).and_then(|at| at.checked_sub(Ip4Header::LEN)).ok_or(LocalSidDrop::TooLong)?;
         let (source, destination) = (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
         let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
         let mut header = header.ok_or(LocalSidDrop::TooLong)?;
         header.traffic_class = class;
         header.set_identification(self.identification.next());
         header.set_checksum(checksum::header_checksum(&header));
-        header.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
-        let count = all.len() - at;
-        if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
+        front::put(out, Ip4Header::LEN, packet, |place, _| {
+            header.write(place).map(|_| ()).map_err(|_| LocalSidDrop::TooLong)
+        })
     }
 }
 
@@ -274,21 +265,13 @@ impl AtSid for SegmentsToMobile4 {
             hops: header.hop_limit(),
             source: told.source,
             destination: told.destination,
-            udp: g_pdu::udp(told.source_port, gtpu.len() + payload),
-            gtpu,
+            behind: front::Front { udp: g_pdu::udp(told.source_port, gtpu.len() + payload), gtpu },
         };
-        if payload + front.len() > usize::from(u16::MAX) || !packet.pull(inside.at) {
-            return None;
-        }
-        if !packet.push(front.len()) {
-            // What was in front lies there still.
-            let _ = packet.push(inside.at);
+        let is_short = payload + front.len() <= usize::from(u16::MAX);
+        if !(is_short && front::replace(packet, inside.at, front.len())) {
             return None;
         }
         front.write(packet.bytes_mut());
-        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
-        packet.l2_bytes = 0;
-        packet.hash = 0;
         self.ways.good(line.0, length);
         let (address, table) = (told.destination.into(), (line.0.word(0) >> 32) as u32);
         Some(Asking { address, session, table, at: inside.at as u32 })

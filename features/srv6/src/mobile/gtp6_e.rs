@@ -23,9 +23,9 @@ use super::args::{self, SESSION_BITS, SESSION_PREFIX_MAX, Session};
 use super::asking::Asking;
 use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::Came;
-use super::encapsulate::{self, BYTES_MAX, Outgoing, source_port};
+use super::encapsulate::{self, Outgoing, source_port};
 use super::onward::Onward;
-use super::{g_pdu, sums};
+use super::{front, g_pdu, sums};
 use crate::endpoint::closer::{Spot, Upper, left_behind, not_segments, routing_headers};
 use crate::endpoint::line::Line;
 use crate::endpoint::oam;
@@ -98,48 +98,42 @@ struct Front {
     hops: u8,
     source: Ipv6Addr,
     destination: Ipv6Addr,
-    udp: u64,
-    gtpu: g_pdu::GtpuWords,
+    behind: front::Front,
 }
 
 impl Front {
-    /// Its shorter form, which has no container.
-    const BYTES_MIN: usize = Ip6Header::LEN + 16;
-
     /// How many bytes it has.
     #[inline(always)]
     fn len(&self) -> usize {
-        Ip6Header::LEN + 8 + self.gtpu.len()
+        Ip6Header::LEN + self.behind.len()
     }
 
     /// Fill in the checksum of UDP over a payload.
     #[inline(always)]
     fn sum(&mut self, payload: &[u8]) {
-        let length = (self.len() - Ip6Header::LEN + payload.len()) as u32;
+        let length = (self.behind.len() + payload.len()) as u32;
         let sum = Sum::pseudo6(self.source, self.destination, IpProtocol::UDP, length)
-            .quad(self.udp)
-            .quad(self.gtpu.first)
-            .quad(self.gtpu.container.unwrap_or(0))
+            .quad(self.behind.udp)
+            .quad(self.behind.gtpu.first)
+            .quad(self.behind.gtpu.container.unwrap_or(0))
             .bytes(payload);
-        self.udp |= u64::from(sum.udp_checksum());
+        self.behind.udp |= u64::from(sum.udp_checksum());
     }
 
-    /// Write it to the first bytes of a packet, word by word: a wide load of a header that was put together elsewhere
-    /// would wait for its stores.
+    /// Write it to the first bytes of a packet, word by word.
     #[inline(always)]
     fn write(&self, packet: &mut [u8]) {
         let length = packet.len().saturating_sub(Ip6Header::LEN) as u64 & 0xffff;
         let rest = length << 16 | u64::from(IpProtocol::UDP.0) << 8 | u64::from(self.hops);
-        if let Some(place) = packet.first_chunk_mut::<{ Front::BYTES_MIN }>() {
-            place[..8].copy_from_slice(&(u64::from(self.first) << 32 | rest).to_be_bytes());
-            place[8..24].copy_from_slice(&self.source.octets());
-            place[24..40].copy_from_slice(&self.destination.octets());
-            place[40..48].copy_from_slice(&self.udp.to_be_bytes());
-            place[48..].copy_from_slice(&self.gtpu.first.to_be_bytes());
-        }
-        let container = packet.get_mut(Front::BYTES_MIN..).and_then(|rest| rest.first_chunk_mut::<8>());
-        if let (Some(word), Some(place)) = (self.gtpu.container, container) {
-            *place = word.to_be_bytes();
+        let Some((place, behind)) = packet.split_first_chunk_mut::<{ Ip6Header::LEN + front::BYTES_MIN }>()
+        else {
+            return;
+        };
+        place[..8].copy_from_slice(&(u64::from(self.first) << 32 | rest).to_be_bytes());
+        place[8..24].copy_from_slice(&self.source.octets());
+        place[24..40].copy_from_slice(&self.destination.octets());
+        if let Some(place) = place.last_chunk_mut() {
+            self.behind.write(place, behind);
         }
     }
 }
@@ -209,21 +203,19 @@ fn put(
     if !zero_checksum && !sums::complete(packet) {
         return Err(LocalSidDrop::Unsegmented);
     }
-    let mut bytes = [[0; 32]; BYTES_MAX / 32];
-    let all = bytes.as_flattened_mut();
-    let udp_at = out.write(all).ok_or(LocalSidDrop::TooLong)?;
-    let at = udp_at.checked_sub(Ip6Header::LEN).ok_or(LocalSidDrop::TooLong)?;
-    outer.write(all.get_mut(at..).unwrap_or_default()).map_err(|_| LocalSidDrop::TooLong)?;
-    if !zero_checksum {
-        let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
-        let headers = pseudo.bytes(all.get(udp_at..).unwrap_or_default());
-        let sum = sums::add(headers, packet, 0, packet.length()).ok_or(LocalSidDrop::Truncated)?;
-        if let Some(udp) = all.get_mut(udp_at..).and_then(UdpHeader::overlay_mut) {
-            udp.set_checksum(sum.udp_checksum());
+    front::put(out, Ip6Header::LEN, packet, |place, packet| {
+        outer.write(place).map_err(|_| LocalSidDrop::TooLong)?;
+        if zero_checksum {
+            return Ok(());
         }
-    }
-    let count = all.len() - at;
-    if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }
+        let behind = place.get_mut(Ip6Header::LEN..).unwrap_or_default();
+        let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
+        let sum = sums::add(pseudo.bytes(behind), packet, 0, packet.length());
+        if let Some(udp) = UdpHeader::overlay_mut(behind) {
+            udp.set_checksum(sum.ok_or(LocalSidDrop::Truncated)?.udp_checksum());
+        }
+        Ok(())
+    })
 }
 
 /// The source of what a packet becomes.
@@ -276,8 +268,10 @@ impl AtSid for SegmentsToMobile6 {
             hops: header.hop_limit(),
             source: source_of(line, flags, header),
             destination: Ipv6Addr::from_bits(asking.address),
-            udp: g_pdu::udp(source_port(0, header.flow_label()), gtpu.len() + behind),
-            gtpu,
+            behind: front::Front {
+                udp: g_pdu::udp(source_port(0, header.flow_label()), gtpu.len() + behind),
+                gtpu,
+            },
         };
         let total = front.len() + behind;
         if total > usize::from(u16::MAX) || !self.onward.fits_plainly(&self.ways, found, total) {
@@ -286,18 +280,10 @@ impl AtSid for SegmentsToMobile6 {
         if flags & ZERO_CHECKSUM == 0 {
             front.sum(payload);
         }
-        if !packet.pull(at) {
-            return None;
-        }
-        if !packet.push(front.len()) {
-            // What was in front lies there still.
-            let _ = packet.push(at);
+        if !front::replace(packet, at, front.len()) {
             return None;
         }
         front.write(packet.bytes_mut());
-        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
-        packet.l2_bytes = 0;
-        packet.hash = 0;
         self.ways.good(line.0, length);
         Some(self.ways.six(found, packet))
     }

@@ -8,6 +8,7 @@ mod at_sid;
 mod decapsulate;
 mod echo;
 mod encapsulate;
+mod front;
 mod g_pdu;
 mod gateways;
 mod gtp4_d;
