@@ -81,13 +81,47 @@ impl Ends {
     }
 }
 
-/// `sr-pl-rewrite-b-encaps`: on to the next segment, and the policy's segments around it all.
-pub struct BindingEncaps {
-    encaps: Encaps<Ip6>,
+/// What a policy does with packets to its binding SID.
+pub trait AtBinding: Send + 'static {
+    /// The node.
+    const NODE: &'static str;
+
+    /// Ask for the list's row.
+    fn ahead(&self, packet: &Packet);
+
+    /// Ask for the way to its first segment.
+    fn soon(&self, packet: &Packet);
+
+    /// Send on a packet about which nothing is unusual; with others happens what `otherwise` says.
+    fn put(
+        &self,
+        packet: &mut Packet,
+        otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
+    ) -> Result<NodeId, HeadendDrop>;
+
+    /// Send on a packet whose SRH at `srh` leads to the segment `next`, step by step.
+    fn closer(
+        &self,
+        tally: Tally<'_>,
+        packet: &mut Packet,
+        srh: usize,
+        next: u128,
+    ) -> Result<NodeId, HeadendDrop>;
+}
+
+/// The node that does it.
+pub struct Binding<P> {
+    policy: P,
     ends: Ends,
 }
 
-impl BindingEncaps {
+/// `sr-pl-rewrite-b-encaps`: on to the next segment, and the policy's segments around it all.
+pub type BindingEncaps = Binding<Encaps<Ip6>>;
+
+/// `sr-pl-rewrite-b-insert`: the policy's segments before those that are left.
+pub type BindingInsert = Binding<Insert>;
+
+impl<P: AtBinding> Binding<P> {
     /// What is unusual about a packet.
     #[cold]
     #[inline(never)]
@@ -98,15 +132,12 @@ impl BindingEncaps {
             Err(elsewhere) => return Ok(elsewhere),
         };
         packet.index = row;
-        self.encaps.closer(tally, packet, Hop::Counted, |packet| {
-            Ip6::count_hop(packet.bytes_mut());
-            segments::advance(packet, srh.at, next);
-        })
+        self.policy.closer(tally, packet, srh.at, next)
     }
 }
 
-impl Stage for BindingEncaps {
-    const NAME: &'static str = ENCAPS;
+impl<P: AtBinding> Stage for Binding<P> {
+    const NAME: &'static str = P::NODE;
     const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = HeadendDrop;
@@ -116,16 +147,39 @@ impl Stage for BindingEncaps {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.encaps.ahead(packet);
+        self.policy.ahead(packet);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.encaps.soon(packet);
+        self.policy.soon(packet);
     }
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        self.policy.put(packet, |packet| self.closer(tally, packet))
+    }
+}
+
+impl AtBinding for Encaps<Ip6> {
+    const NODE: &'static str = ENCAPS;
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        Stage::ahead(self, packet);
+    }
+
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        Stage::soon(self, packet);
+    }
+
+    #[inline(always)]
+    fn put(
+        &self,
+        packet: &mut Packet,
+        otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
+    ) -> Result<NodeId, HeadendDrop> {
         let step = |packet: &mut Packet| {
             if segments::step_if_plain(packet, false) == 0 {
                 return None;
@@ -133,63 +187,65 @@ impl Stage for BindingEncaps {
             Ip6::count_hop(packet.bytes_mut());
             Ip6::facts(packet.bytes()).map(|facts| (facts.class, facts.hops))
         };
-        self.encaps.put(packet, step, |packet| self.closer(tally, packet))
+        Encaps::put(self, packet, step, otherwise)
+    }
+
+    fn closer(
+        &self,
+        tally: Tally<'_>,
+        packet: &mut Packet,
+        srh: usize,
+        next: u128,
+    ) -> Result<NodeId, HeadendDrop> {
+        Encaps::closer(self, tally, packet, Hop::Counted, |packet| {
+            Ip6::count_hop(packet.bytes_mut());
+            segments::advance(packet, srh, next);
+        })
     }
 }
 
-/// `sr-pl-rewrite-b-insert`: the policy's segments before those that are left.
-pub struct BindingInsert {
-    insert: Insert,
-    ends: Ends,
-}
-
-impl BindingInsert {
-    /// What is unusual about a packet.
-    #[cold]
-    #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let row = packet.index;
-        if let Err(elsewhere) = self.ends.segments(tally, packet)? {
-            return Ok(elsewhere);
-        }
-        packet.index = row;
-        self.insert.closer(tally, packet, Hop::ToCount, Last::Own)
-    }
-}
-
-impl Stage for BindingInsert {
-    const NAME: &'static str = INSERT;
-    const ALIKE: bool = true;
-    const LOOKS_BEHIND: bool = true;
-    type Reason = HeadendDrop;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+impl AtBinding for Insert {
+    const NODE: &'static str = INSERT;
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.insert.ahead(packet);
+        Stage::ahead(self, packet);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.insert.soon(packet);
+        Stage::soon(self, packet);
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        if segments::next_if_plain(packet) == 0 {
-            return self.closer(tally, packet);
+    fn put(
+        &self,
+        packet: &mut Packet,
+        otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
+    ) -> Result<NodeId, HeadendDrop> {
+        match segments::next_if_plain(packet) {
+            0 => otherwise(packet),
+            _ => Insert::put(self, packet, Last::Own, otherwise),
         }
-        self.insert.put(packet, Last::Own, |packet| self.closer(tally, packet))
+    }
+
+    fn closer(
+        &self,
+        tally: Tally<'_>,
+        packet: &mut Packet,
+        _: usize,
+        _: u128,
+    ) -> Result<NodeId, HeadendDrop> {
+        Insert::closer(self, tally, packet, Hop::ToCount, Last::Own)
     }
 }
 
 /// The declaration of `sr-pl-rewrite-b-encaps`.
 pub(super) fn encaps_spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
     let (rows, lines) = (rows.clone(), lines.clone());
-    NodeSpec::stage("Binding SIDs: an outer IPv6 header with the policy's segments", move |wiring| {
-        BindingEncaps { encaps: Encaps::new(wiring, &rows, &lines), ends: Ends::new(wiring) }
+    NodeSpec::stage("Binding SIDs: an outer IPv6 header with the policy's segments", move |wiring| Binding {
+        policy: Encaps::<Ip6>::new(wiring, &rows, &lines),
+        ends: Ends::new(wiring),
     })
     .describe(words::describe)
 }
@@ -199,10 +255,7 @@ pub(super) fn insert_spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<Key
     let (rows, lines, keys) = (rows.clone(), lines.clone(), keys.clone());
     NodeSpec::stage(
         "Binding SIDs: an SRH with the policy's segments before the packet's own",
-        move |wiring| BindingInsert {
-            insert: Insert::new(wiring, &rows, &lines, &keys),
-            ends: Ends::new(wiring),
-        },
+        move |wiring| Binding { policy: Insert::new(wiring, &rows, &lines, &keys), ends: Ends::new(wiring) },
     )
     .describe(words::describe)
 }
