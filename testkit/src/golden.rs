@@ -54,6 +54,28 @@ pub fn run_all_with(settings: Settings, folder: &Path, features: &[Register]) ->
     cases.len()
 }
 
+/// The frames that come in, of all cases in `folder`: what tests of changed frames begin with.
+#[track_caller]
+pub fn frames_in(folder: &Path) -> Vec<Vec<u8>> {
+    let entries_of = |folder: &Path| {
+        let entries =
+            std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.sort();
+        paths
+    };
+    let is_input = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.contains("-in.") && name.ends_with(".pcap")
+    };
+    let cases = entries_of(folder).into_iter().filter(|path| path.is_dir());
+    let files = cases.flat_map(|case| entries_of(&case)).filter(|path| is_input(path));
+    let frames: Vec<_> =
+        files.flat_map(|file| frames(&file).unwrap_or_else(|error| panic!("{error}"))).collect();
+    assert!(!frames.is_empty(), "{}: no golden frames in it", folder.display());
+    frames
+}
+
 /// Run one case; what is wrong, in words.
 pub fn check(case: &Path, settings: Settings, features: &[Register]) -> Vec<String> {
     let mut wrong = Vec::new();

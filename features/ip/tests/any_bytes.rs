@@ -4,10 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use quiver_testkit::Router;
+use quiver_testkit::{Router, golden};
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 
+/// Where the frames are taken from that are changed.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 /// Frames sent through one router in one case.
 const FRAMES_PER_CASE: usize = 48;
 /// Nodes that get bytes directly, whatever they expect.
@@ -86,31 +88,6 @@ fn router() -> Router {
         ip route add 10.99.0.0/16 via 2001:db8:1::2 e1";
     router.script("everything", lines).expect("a good configuration");
     router
-}
-
-/// The frames of the golden cases, as seeds.
-fn golden_frames() -> Vec<Vec<u8>> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
-    let mut frames = Vec::new();
-    for case in std::fs::read_dir(folder).expect("golden cases").flatten() {
-        for file in std::fs::read_dir(case.path()).expect("a case").flatten() {
-            let name = file.file_name().to_string_lossy().into_owned();
-            if name.contains("-in.") && name.ends_with(".pcap") {
-                read_pcap(&std::fs::read(file.path()).expect("a capture"), &mut frames);
-            }
-        }
-    }
-    assert!(frames.len() > 100, "the golden cases have frames");
-    frames
-}
-
-fn read_pcap(bytes: &[u8], frames: &mut Vec<Vec<u8>>) {
-    let mut rest = &bytes[24..];
-    while rest.len() >= 16 {
-        let length = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]) as usize;
-        frames.push(rest[16..16 + length].to_vec());
-        rest = &rest[16 + length..];
-    }
 }
 
 /// Make checksums right again, so that what was changed is looked at more closely.
@@ -194,7 +171,7 @@ proptest! {
 
     #[test]
     fn no_frame_panics_and_no_buffer_is_lost(changes in prop::collection::vec(change(), FRAMES_PER_CASE)) {
-        let seeds = golden_frames();
+        let seeds = golden::frames_in(Path::new(GOLDEN));
         let mut router = router();
         for change in &changes {
             let frame = changed(&seeds, change);

@@ -1,13 +1,14 @@
 //! A router with a local SID of every behaviour and policies of every kind, and packets that are nearly right, to all of
 //! them at once: none panics, no buffer is lost, and each is sent on, or counted where it ended.
 
-mod seeds;
-
+use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use quiver_testkit::Router;
+use quiver_testkit::{Router, golden};
 
+/// Where the frames are taken from that are changed.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 /// Frames sent through one router in one case.
 const FRAMES_PER_CASE: usize = 96;
 /// Ports of the router.
@@ -216,7 +217,7 @@ proptest! {
     fn whatever_comes_to_all_behaviours_is_sent_or_counted(
         changes in prop::collection::vec(change(), FRAMES_PER_CASE),
     ) {
-        let seeds = seeds::golden_frames();
+        let seeds = golden::frames_in(Path::new(GOLDEN));
         let mut router = router();
         let mut held = 0;
         for change in &changes {
@@ -237,7 +238,7 @@ proptest! {
     }
     #[test]
     fn whatever_comes_in_one_vector_loses_no_buffer(changes in prop::collection::vec(change(), FRAMES_PER_CASE)) {
-        let seeds = seeds::golden_frames();
+        let seeds = golden::frames_in(Path::new(GOLDEN));
         let mut router = router();
         for change in &changes {
             router.inject(&format!("e{}", change.port), &changed(&seeds, change));
