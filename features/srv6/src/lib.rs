@@ -36,9 +36,10 @@ pub fn register(registry: &mut Registry) {
     kinds.extend(proxy::register(registry, local_sids.lines()));
     kinds.extend(mobile::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
+    // The source of outer headers may be a SID: those are made first.
+    registry.running_config(order::ROUTES, commands::write_config);
     headend::register(registry, local_sids.lines());
     l2_tunnel::register(registry);
-    registry.running_config(order::ROUTES, commands::write_config);
     registry.memory(local_sids::memory);
     registry.on_start(move |engine| local_sids::start(engine, local_sids));
 }

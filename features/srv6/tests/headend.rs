@@ -254,6 +254,58 @@ fn the_source_address_and_the_hop_limit_change_for_policies_that_are_there() {
 }
 
 #[test]
+fn a_source_to_which_no_error_can_come_back_is_told() {
+    let mut router = router();
+    let says = |text: &str| text.contains("ICMPv6 errors about outer packets do not come back");
+    let ours = |router: &mut Router| router.json("show sr encaps source addr")[0]["of-this-router"].clone();
+    assert!(says(&router.cli("set sr encaps source addr fc00:0:1::5")));
+    assert!(says(&router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap")));
+    assert!(says(&router.cli("show sr policies")) && says(&router.cli("show sr encaps source addr")));
+    assert_eq!(ours(&mut router), "no");
+    // What inserts has no source of its own.
+    assert_eq!(router.cli("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 insert"), "");
+    // A neighbour's address and one behind a default route are not the router's.
+    router.cli("ip route add ::/0 via 2001:db8:1::2 e1");
+    assert!(says(&router.cli("set sr encaps source addr 2001:db8:1::2")));
+    assert!(says(&router.cli("set sr encaps source addr 2001:db8:99::2")));
+    // It becomes the router's by a SID, and is so without one.
+    router.cli("set sr encaps source addr fc00:0:1::5");
+    router.cli("sr localsid address fc00:0:1::5 behavior end");
+    assert!(!says(&router.cli("show sr policies")) && !says(&router.cli("show sr encaps source addr")));
+    assert_eq!(ours(&mut router), "yes");
+    router.cli("sr localsid del address fc00:0:1::5");
+    assert!(says(&router.cli("show sr policies")));
+    assert_eq!(router.cli("set sr encaps source addr 2001:db8:1::1"), "");
+    assert_eq!(ours(&mut router), "yes");
+    // Read back, the SID is there before.
+    router.cli("sr localsid address fc00:0:1::5 behavior end");
+    router.cli("set sr encaps source addr fc00:0:1::5");
+    let written = router.cli("show running-config");
+    let at = |what: &str| written.find(what).unwrap_or_else(|| panic!("{what} is not in\n{written}"));
+    assert!(at("sr localsid address fc00:0:1::5") < at("set sr encaps source addr"));
+}
+
+#[test]
+fn what_is_steered_into_another_policy_changes_over_and_the_answer_says_so() {
+    let mut router = router();
+    for line in [
+        "sr policy add bsid fc00:0:1::b1 next fc00:0:2::1",
+        "sr policy add bsid fc00:0:1::b2 next fc00:0:3::1",
+    ] {
+        router.cli(line);
+    }
+    for what in ["l3 2001:db8:b::/48", "l3 198.51.100.0/24", "l2 e2"] {
+        let steer =
+            |router: &mut Router, bsid| router.cli(&format!("sr steer {what} via bsid fc00:0:1::{bsid}"));
+        assert_eq!(steer(&mut router, "b1"), "");
+        assert_eq!(steer(&mut router, "b1"), "", "as it was");
+        assert_eq!(steer(&mut router, "b2"), format!("{what} changed over from SR policy fc00:0:1::b1\n"));
+    }
+    assert_eq!(sent_to(&mut router, &ip6(H6, TO6, 1, 100)), ["fc00:0:3::1"]);
+    router.cli("sr policy del bsid fc00:0:1::b1");
+}
+
+#[test]
 fn what_is_refused_changes_nothing() {
     let mut router = router();
     router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 insert");

@@ -8,6 +8,7 @@ use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib, FibError};
 use quiver_wire::ip6::address;
 
+use super::outer_commands::with_warning;
 use super::policies::Policies;
 use super::policy::{Behavior, List, New, Policy, Wanted, no_policy};
 use crate::commands::GROUP;
@@ -145,8 +146,12 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let behavior = word.map_or(Behavior::WORDS[0].1, |(_, behavior)| *behavior);
     let hmac = args.optional("hmac")?;
     let new = New { behavior, spray: args.has("spray"), table, hmac, list: wanted(args)? };
-    engine.with(|engine, policies: &mut Policies| policies.add(engine, bsid, new))?;
-    Ok(Output::none())
+    let source = engine
+        .with(|engine, policies: &mut Policies| policies.add(engine, bsid, new).map(|()| policies.source))?;
+    Ok(match behavior {
+        Behavior::Encaps(_) => with_warning(engine, source, Output::none()),
+        Behavior::Insert(_) => Output::none(),
+    })
 }
 
 fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -230,7 +235,9 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     {
         table.row().cell(bsid.to_string()).cell(id).cell(words).cell(packets).cell(bytes);
     }
-    Ok(Output::none().table("policies", table).table("lists", lists))
+    let shown = Output::none().table("policies", table).table("lists", lists);
+    let encapsulates = |(_, policy): (_, &Policy)| matches!(policy.behavior, Behavior::Encaps(_));
+    Ok(if policies.iter().any(encapsulates) { with_warning(engine, policies.source, shown) } else { shown })
 }
 
 /// ` next A next B weight 3`.

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_tables::fib::{Family, Fib, Target};
 
 use super::commands::check_routed;
 use super::policies::{HOP_LIMIT, Policies};
@@ -16,18 +17,23 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("set sr encaps source addr <address:ip6>")
             .group(GROUP)
             .help("Set the source address of outer headers, of policies that are there and those to come")
+            .details(
+                "ICMPv6 errors about outer packets come to it: it should be an address of an interface, or a local \
+                 SID. If it is not, the answer says so, and so does `show sr encaps source addr`.",
+            )
             .word("addr", "an address of the router, to which errors about outer packets come")
             .example("set sr encaps source addr fc00:0:1::1")
             .run(|engine: &mut Engine, args| {
                 let source: Ipv6Addr = args.get("address")?;
                 check_routed(args, "address", source, "the source of outer headers")?;
-                change(
+                let done = change(
                     engine,
                     |policies| std::mem::replace(&mut policies.source, source),
                     |policies, before| {
                         policies.source = before;
                     },
-                )
+                )?;
+                Ok(with_warning(engine, source, done))
             }),
     );
     registry.command(
@@ -58,6 +64,28 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
+/// Do packets to this address end at the router: at an interface's address, or at a local SID?
+fn is_ours(engine: &Engine, address: Ipv6Addr) -> bool {
+    let Some(fib) = engine.get::<Fib>() else { return false };
+    let ends_here = |table| {
+        let route = fib.best_route(table, address.into());
+        let mut paths = route.iter().flat_map(|route| route.paths);
+        paths.any(|path| matches!(path.target, Target::Local | Target::Feature(_)))
+    };
+    fib.tables(Family::Ip6).into_iter().any(|(_, table)| ends_here(table))
+}
+
+/// What an operator should know of the source of outer headers, beside what else is answered.
+pub(super) fn with_warning(engine: &Engine, source: Ipv6Addr, answer: Output) -> Output {
+    if source.is_unspecified() || is_ours(engine, source) {
+        return answer;
+    }
+    answer.line(format!(
+        "warning: {source} is neither an address nor a local SID of this router, so ICMPv6 errors about outer packets \
+         do not come back: no path MTU is learned, and senders hear nothing"
+    ))
+}
+
 /// Change what outer headers have, and make those of all policies anew.
 fn change<T>(
     engine: &mut Engine,
@@ -83,15 +111,20 @@ fn hop_limit_words(limit: HopLimit) -> String {
 }
 
 fn shown(engine: &Engine) -> Output {
-    let mut table = Table::new([Column::left("Source address"), Column::left("Hop limit")]);
-    if let Some(policies) = engine.get::<Policies>() {
-        let source = match policies.source.is_unspecified() {
-            true => "not set".to_owned(),
-            false => policies.source.to_string(),
-        };
-        table.row().cell(source).cell(hop_limit_words(policies.hop_limit));
-    }
-    Output::none().table("encaps", table)
+    let mut table = Table::new([
+        Column::left("Source address"),
+        Column::left("Of this router"),
+        Column::left("Hop limit"),
+    ]);
+    let Some(policies) = engine.get::<Policies>() else { return Output::none() };
+    let source = policies.source;
+    let (words, ours) = match (source.is_unspecified(), is_ours(engine, source)) {
+        (true, _) => ("not set".to_owned(), "-"),
+        (false, true) => (source.to_string(), "yes"),
+        (false, false) => (source.to_string(), "no"),
+    };
+    table.row().cell(words).cell(ours).cell(hop_limit_words(policies.hop_limit));
+    with_warning(engine, source, Output::none().table("encaps", table))
 }
 
 /// The part of `show running-config`.

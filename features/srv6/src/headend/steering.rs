@@ -152,13 +152,13 @@ pub(super) fn path(policies: &Policies, bsid: Ipv6Addr, kind: Kind) -> Result<Pa
     Ok(Path::resolved(bsid, Some(table), Some(Only::Host)))
 }
 
-/// Steer a prefix into a policy; one that is steered into another one already changes over.
+/// Steer a prefix into a policy; one that is steered into another one already changes over. Returns that one.
 pub(super) fn steer_l3(
     engine: &mut Engine,
     policies: &mut Policies,
     place: Place,
     bsid: Ipv6Addr,
-) -> Result<(), Refusal> {
+) -> Result<Option<Ipv6Addr>, Refusal> {
     let path = path(policies, bsid, place.kind())?;
     let words = place.words(engine);
     let fib = crate::local_sids::fib(engine)?;
@@ -176,8 +176,7 @@ pub(super) fn steer_l3(
         fib.hold_table(place.family(), place.table, HOLDER);
         policies.steerings.count(place, true);
     }
-    policies.steerings.l3.insert(place, bsid);
-    Ok(())
+    Ok(policies.steerings.l3.insert(place, bsid))
 }
 
 /// Steer a prefix no more.
@@ -211,8 +210,13 @@ fn check_same(words: &str, into: Ipv6Addr, bsid: Option<Ipv6Addr>) -> Result<(),
     }
 }
 
-/// Steer all frames of an interface into a policy.
-pub(super) fn steer_l2(engine: &mut Engine, on: InterfaceId, bsid: Ipv6Addr) -> Result<(), Refusal> {
+/// Steer all frames of an interface into a policy; one that is steered into another one already changes over. Returns
+/// that one.
+pub(super) fn steer_l2(
+    engine: &mut Engine,
+    on: InterfaceId,
+    bsid: Ipv6Addr,
+) -> Result<Option<Ipv6Addr>, Refusal> {
     let name = engine.interface_name(on);
     let group = engine.with(|engine, policies: &mut Policies| {
         let path = path(policies, bsid, Kind::L2)?;
@@ -229,6 +233,7 @@ pub(super) fn steer_l2(engine: &mut Engine, on: InterfaceId, bsid: Ipv6Addr) -> 
     });
     let entered = modes::enter(engine, on, layer_two);
     engine.with(|engine, policies: &mut Policies| {
+        let into = before.as_ref().map(|taken| taken.bsid);
         let gone = match &entered {
             Ok(()) => before,
             Err(_) => {
@@ -241,8 +246,8 @@ pub(super) fn steer_l2(engine: &mut Engine, on: InterfaceId, bsid: Ipv6Addr) -> 
         if let (Some(gone), Some(fib)) = (gone, engine.get_mut::<Fib>()) {
             fib.release_paths(gone.group);
         }
-    });
-    entered
+        entered.map(|()| into)
+    })
 }
 
 /// What the end of the mode leaves to be done.

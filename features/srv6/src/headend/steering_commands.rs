@@ -20,7 +20,9 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Send packets to a prefix along an SR policy")
             .details(
                 "A route among others: more specific prefixes go their own way, and it goes before routes that were \
-                 added for the same prefix.",
+                 added for the same prefix. A prefix has one policy: steered into another one, it changes over without \
+                 losing a packet, and the answer says from which. Flows are shared among the lists of a policy (`sr \
+                 policy mod`).",
             )
             .word("via", "the policy, by its binding SID")
             .word("fib-table", "the table that the prefix stands in; 0")
@@ -28,10 +30,10 @@ pub(super) fn register(registry: &mut Registry) {
             .example("sr steer l3 2001:db8:b::/48 via bsid fc00:0:f::1 fib-table 10")
             .run(|engine: &mut Engine, args| {
                 let (place, bsid) = (place(engine, args)?, args.get("bsid")?);
-                engine.with(|engine, policies: &mut Policies| {
+                let before = engine.with(|engine, policies: &mut Policies| {
                     steering::steer_l3(engine, policies, place, bsid)
                 })?;
-                Ok(Output::none())
+                Ok(changed_over(&place.words(engine), before, bsid))
             }),
     );
     registry.command(
@@ -53,13 +55,13 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Send all frames that an interface receives along an SR policy")
             .details(
                 "The interface, which may be a VLAN sub-interface, routes and bridges no more. Frames go as they \
-                 came, tags included.",
+                 came, tags included. Steered into another policy, it changes over, and the answer says from which.",
             )
             .example("sr steer l2 memif0/0 via bsid fc00:0:f::1")
             .run(|engine: &mut Engine, args| {
                 let (on, bsid) = (args.interface(engine, "interface")?, args.get("bsid")?);
-                steering::steer_l2(engine, on, bsid)?;
-                Ok(Output::none())
+                let before = steering::steer_l2(engine, on, bsid)?;
+                Ok(changed_over(&format!("l2 {}", engine.interface_name(on)), before, bsid))
             }),
     );
     registry.command(
@@ -79,6 +81,14 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show what is steered into SR policies")
             .run(|engine: &mut Engine, _| Ok(shown(engine))),
     );
+}
+
+/// What was steered elsewhere before.
+fn changed_over(what: &str, before: Option<Ipv6Addr>, now: Ipv6Addr) -> Output {
+    match before.filter(|before| *before != now) {
+        Some(before) => Output::text(format!("{what} changed over from SR policy {before}")),
+        None => Output::none(),
+    }
 }
 
 fn place(engine: &mut Engine, args: &Args<'_>) -> Result<Place, Refusal> {
