@@ -89,16 +89,12 @@ def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
     if result.limited_by_generator:
         about = "NDR and PDR: a bound was set by the generator"
         found.append(Mark(kind="generator-bound", about=about, metrics=NDR_PDR))
-    if not result.pdr.finished:
-        found.append(
-            Mark(
-                kind="irregular",
-                about="NDR and PDR: stopped at the time limit, the intervals are wider",
-                metrics=NDR_PDR,
-            )
-        )
+    for metric, interval in (("ndr", result.ndr), ("pdr", result.pdr)):
+        if not interval.finished:
+            about = f"{metric.upper()}: not settled in the time of the search, its interval is wider"
+            found.append(Mark(kind="irregular", about=about, metrics=[metric]))
     if ndr is None:
-        about = "NDR: every rate that was tried lost frames"
+        about = "NDR: no rate is known to lose nothing"
         found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
     elif pdr is not None and pdr > STALL_RATIO * ndr:
         about = "NDR is less than half of PDR: something stands still at times"

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from quiver_lab.results import ScenarioResult, TrialRecord
 from quiver_lab.scenario import Scenario
 from quiver_lab.search.latency import CURVE_PERCENTS
+from quiver_lab.search.ndrpdr import RateInterval
 from quiver_lab.search_parts import Searches
 from quiver_lab.words import mpps, seconds
 
@@ -103,10 +104,15 @@ class Pace:
         """The run is done."""
         self.done_s = sum(self._expected[: self._index + 1])
 
+    def so_far(self) -> str:
+        """Since the first run began."""
+        return f"{seconds(time.monotonic() - self._began)} so far"
+
     def left(self) -> str:
-        """In words, at the speed so far; nothing while nothing is done."""
+        """In words, at the speed so far; nothing while nothing is done, or when it takes longer than it was
+        thought to."""
         left = time_left(time.monotonic() - self._began, self.done_s, self.total_s)
-        return f"{seconds(left)} left" if left is not None else ""
+        return f"about {seconds(left)} left" if left else ""
 
 
 class Shown(Protocol):
@@ -226,9 +232,9 @@ class RunLines:
 
     def _say(self, words: str) -> None:
         self._spoke = time.monotonic()
-        line = f"run {self._pace.run}  {self._name}  {words}"
+        line = f"run {self._pace.run}  {self._name}  {words}; {self._pace.so_far()}"
         if left := self._pace.left():
-            line += f"; {left}"
+            line += f", {left}"
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def scenario(self, scenario: Scenario, repetition: int = 1) -> None:
@@ -258,15 +264,25 @@ class RunLines:
         """What came out of the run."""
         self._end_phase()
         self._pace.done()
-        self._say(f"{result.status}: {result.error}" if result.error else _found(result))
+        self._say(f"{result.status}: {result.error}" if result.error else found_by(result))
 
 
-def _found(result: ScenarioResult) -> str:
-    """The figures that most runs are made for."""
-    rates = {
-        "MRR": result.mrr.mean_pps if result.mrr else None,
-        "NDR": result.ndr_pps,
-        "PDR": result.pdr_pps or (result.pdr_finder.lower_pps if result.pdr_finder else None),
-    }
-    told = ", ".join(f"{name} {mpps(rate)}" for name, rate in rates.items() if rate is not None)
-    return f"done: {told} Mpps in {seconds(result.took_s)}"
+def found_by(result: ScenarioResult) -> str:
+    """The figures that most runs are made for; a search that did not settle with its whole interval."""
+    told = []
+    if result.mrr:
+        told.append(f"MRR {mpps(result.mrr.mean_pps)}")
+    if result.ndrpdr:
+        told += [_interval("NDR", result.ndrpdr.ndr), _interval("PDR", result.ndrpdr.pdr)]
+    elif result.pdr_finder:
+        told.append(f"PDR {mpps(result.pdr_finder.lower_pps)}")
+    return f"done: {', '.join(told)} Mpps in {seconds(result.took_s)}"
+
+
+def _interval(name: str, found: RateInterval) -> str:
+    if found.finished:
+        return f"{name} {mpps(found.lower_pps)}"
+    if found.lower_pps is None:
+        return f"{name} below {mpps(found.upper_pps)} (not settled)"
+    upper = "more" if found.upper_pps is None else mpps(found.upper_pps)
+    return f"{name} {mpps(found.lower_pps)} to {upper} (not settled)"

@@ -1,6 +1,10 @@
 """MLRsearch (RFC 9971): any number of goals in one search, by the PyPI package behind our seam.
 
 The package is the Controller; a plan's driver is the Measurer, and whoever drives it the Manager.
+
+Of all loads that could be tried next the package takes the lowest, so that of two goals the one that allows
+less loss comes first. Where a host loses frames now and then, that goal alone would take all the time that
+there is: the last third of it belongs to the goals that are not settled by then, the most tolerant first.
 """
 
 from __future__ import annotations
@@ -16,11 +20,15 @@ from MLRsearch import (
     MultipleLossRatioSearch,
     SearchGoal,
 )
+from MLRsearch.discrete_load import DiscreteLoad
+from MLRsearch.target_spec import TargetSpec
 
 from quiver_lab.measurement import Measurer, TrialPlan
 from quiver_lab.search.blocking import SearchAbandonedError, plan_of
 from quiver_lab.search.evolution import BoundsStep
 
+KEPT_SHARE = 1 / 3
+"""Of the longest time of a search: it is kept for goals that others have kept waiting."""
 WIDTH_ROUNDING = 1e-6
 """Loads are discrete in the package; a width is not too wide by a rounding."""
 
@@ -61,7 +69,8 @@ class RateInterval:
     conditional_throughput_pps: float | None
     """Received rate at the lower bound, as RFC 9971 defines it."""
     finished: bool
-    """False: the search ran into its time limit; the bounds are what it had until then."""
+    """False: the search ran into its time limit before this goal was settled; the bounds are what it had
+    until then, and further apart than was asked."""
     regular: bool = True
     """RFC 9971's Regular Goal Result: both bounds, no further apart than the goal's width."""
     steps: tuple[BoundsStep, ...] = ()
@@ -84,6 +93,26 @@ class MultipleRates:
         return limited is not None and limited <= (interval.upper_pps or float("inf"))
 
 
+class _InTurn(MultipleLossRatioSearch):  # type: ignore[misc]
+    """The package's search; no goal can take the time of all others."""
+
+    def main_loop(self, load0: DiscreteLoad, load1: DiscreteLoad) -> None:
+        """All goals together, and then each alone that is not settled."""
+        kept_s = KEPT_SHARE * self.config.search_duration_max
+        self.stop_time -= kept_s
+        try:
+            super().main_loop(load0, load1)
+        except RuntimeError:  # the package's word for out of time
+            self.stop_time += kept_s
+            targets = self.scaling.goal_to_final_target
+            try:
+                for goal in sorted(targets, key=lambda goal: goal.loss_ratio, reverse=True):
+                    self.scaling.goal_to_final_target = {goal: targets[goal]}
+                    super().main_loop(load0, load1)
+            finally:
+                self.scaling.goal_to_final_target = targets
+
+
 @dataclass
 class _Bridge(AbstractMeasurer):  # type: ignore[misc]
     """Our seam in MLRsearch's words; writes down what the search knew after each trial."""
@@ -95,6 +124,8 @@ class _Bridge(AbstractMeasurer):  # type: ignore[misc]
     trial_time_s: float = 0.0
     lowest_limited_pps: float | None = None
     last: tuple[float, float] = (0.0, 0.0)
+    targets: dict[SearchGoal, TargetSpec] = field(default_factory=dict)
+    """Of every goal; the search itself looks at fewer in its end."""
     steps: dict[SearchGoal, list[BoundsStep]] = field(default_factory=dict)
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
@@ -136,8 +167,8 @@ class _Bridge(AbstractMeasurer):  # type: ignore[misc]
 
     def result(self, goal: SearchGoal) -> GoalResult:
         """The bounds that the package has for a goal now."""
-        target = self.search.scaling.goal_to_final_target[goal]
-        return GoalResult.from_bounds(self.search.database.get_relevant_bounds(target=target))
+        self.targets = self.targets or dict(self.search.scaling.goal_to_final_target)
+        return GoalResult.from_bounds(self.search.database.get_relevant_bounds(target=self.targets[goal]))
 
 
 def _package_goal(goal: Goal) -> SearchGoal:
@@ -166,7 +197,7 @@ def _interval(goal: Goal, result: GoalResult, finished: bool, steps: Sequence[Bo
         lower_pps=None if lower is None else float(lower),
         upper_pps=None if upper is None else float(upper),
         conditional_throughput_pps=None if throughput is None else float(throughput),
-        finished=finished,
+        finished=finished or regular,
         regular=regular,
         steps=tuple(steps),
     )
@@ -180,7 +211,8 @@ def find_rates(
     search_duration_max_s: float = 1200.0,
     warmup_s: float = 1.0,
 ) -> TrialPlan[MultipleRates]:
-    """Search for all goals between the two loads; out of time, the plan gives the bounds it has."""
+    """Search for all goals between the two loads; out of time, the plan gives the bounds it has, and goals
+    that are settled are so all the same."""
     config = Config()
     config.min_load = min_load_pps
     config.max_load = max_load_pps
@@ -189,7 +221,7 @@ def find_rates(
     config.warmup_duration = warmup_s
 
     def search(measurer: Measurer) -> MultipleRates:
-        controller = MultipleLossRatioSearch(config)
+        controller = _InTurn(config)
         bridge = _Bridge(measurer, controller, list(config.goals))
         finished = True
         try:

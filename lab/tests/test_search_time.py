@@ -1,0 +1,104 @@
+"""What a search makes of its time where a host loses frames now and then: NDR may stay open, PDR not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from MLRsearch import multiple_loss_ratio_search
+
+from quiver_lab.aggregate import kinds_about
+from quiver_lab.marks import marks, notes
+from quiver_lab.measurement import Load, Trial, drive
+from quiver_lab.progress import found_by
+from quiver_lab.results import ScenarioResult
+from quiver_lab.search.mrr import maximum_receive_rate
+from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, ndr_pdr
+from quiver_lab.simulated import LossCurve, SimulatedForwarder
+from quiver_lab.words import mpps
+
+CAPACITY = 8e6
+OVERHEAD_S = 0.1
+STALLING = {"stalls_per_s": 0.7, "stall_s": 0.003, "buffer_frames": 16_384}
+"""Above 5.5 Mpps each stall loses frames, and every other second has one."""
+
+
+@dataclass
+class Clock:
+    """The time in which trials happen."""
+
+    now_s: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Timed:
+    """A forwarder whose trials take their time."""
+
+    inner: SimulatedForwarder
+    clock: Clock
+    loads: list[Load] = field(default_factory=list)
+
+    def measure(self, duration_s: float, load: Load) -> Trial:
+        self.loads.append(load)
+        self.clock.now_s += duration_s + OVERHEAD_S
+        return self.inner.measure(duration_s, load)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(multiple_loss_ratio_search, "time", made)
+    return made
+
+
+def search(clock: Clock, time_s: float, seed: int = 1, **forwarder: object) -> NdrPdrResult:
+    simulated = SimulatedForwarder(LossCurve(CAPACITY), seed=seed, **forwarder)  # type: ignore[arg-type]
+    settings = NdrPdrSettings(duration_sum_s=5.0, warmup_s=0.0, search_duration_max_s=time_s)
+    return drive(ndr_pdr(settings, 1e5, 1e7), Timed(simulated, clock))
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_ndr_that_does_not_settle_leaves_pdr_its_time(clock: Clock, seed: int) -> None:
+    found = search(clock, 30.0, seed, **STALLING)
+    assert found.pdr.finished
+    assert found.pdr.regular
+    assert found.pdr.lower_pps == pytest.approx(CAPACITY, rel=0.01)
+    assert clock.now_s <= 30.0 + 1.0 + OVERHEAD_S
+
+
+def test_ndr_goes_on_when_pdr_is_settled_and_says_how_far_it_came(clock: Clock) -> None:
+    short, long = search(clock, 20.0, **STALLING).ndr, search(clock, 40.0, **STALLING).ndr
+    assert not short.finished
+    assert len(long.steps) > len(short.steps)
+    whole = search(clock, 1e4, **STALLING).ndr
+    assert whole.finished
+    for cut in (short, long):
+        assert (cut.lower_pps or 0.0) <= (whole.upper_pps or 0.0)
+        assert (cut.upper_pps or CAPACITY) >= (whole.lower_pps or 0.0)
+
+
+def test_a_search_that_settles_in_time_is_the_same_whatever_time_it_had(clock: Clock) -> None:
+    assert search(clock, 40.0) == search(clock, 1e4)
+
+
+def test_each_of_both_figures_is_marked_by_itself_and_told_with_its_interval(clock: Clock) -> None:
+    run = ScenarioResult(
+        name="x", title="x", question="q", scenario={}, forwarder="quiver", generator="quiver-tg", routes=1
+    )
+    run.mrr = drive(maximum_receive_rate(1, 0.1), SimulatedForwarder(LossCurve(CAPACITY)))
+    run.ndrpdr = found = search(clock, 20.0, **STALLING)
+    assert not found.ndr.finished
+    run.marks = marks(run)
+    assert kinds_about(run, "ndr") == ("irregular",)
+    assert kinds_about(run, "pdr") == ()
+    assert any("NDR: not settled in the time of the search" in note.about for note in notes([run]))
+    assert (
+        f"NDR below {mpps(found.ndr.upper_pps)} (not settled), PDR {mpps(found.pdr.lower_pps)} "
+        in found_by(run)
+    )
+    between = replace(found.ndr, lower_pps=5e6)
+    run.ndrpdr = replace(found, ndr=between)
+    assert f"NDR 5.00 to {mpps(found.ndr.upper_pps)} (not settled)" in found_by(run)
