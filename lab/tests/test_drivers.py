@@ -64,6 +64,21 @@ def test_quiverd_is_started_asked_and_stopped(fakes: Path, tmp_path: Path) -> No
     assert children() == before
 
 
+def test_polls_that_found_nothing_are_no_packets_clocks(fakes: Path, tmp_path: Path) -> None:
+    forwarder = Quiver(plan_of(tmp_path).forwarder, LocalMachine(tmp_path))
+    forwarder.start()
+    try:
+        forwarder.clear_counters()
+        clocks = {node.node: node.clocks_per_packet for node in forwarder.nodes()}
+        assert clocks["memif-input"] == pytest.approx(38.2)
+        assert clocks["ip4-lookup"] == pytest.approx(16.4)
+        forwarder.forget_stalls()
+        again = {node.node: node.clocks_per_packet for node in forwarder.nodes()}
+        assert again == pytest.approx(clocks)
+    finally:
+        forwarder.stop()
+
+
 def test_quiverd_that_ends_while_starting_is_quoted(
     fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

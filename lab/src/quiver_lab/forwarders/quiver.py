@@ -90,6 +90,14 @@ class _Runtime(_Reply):
     threads: tuple[_Thread, ...]
 
 
+class _Worker(_Reply):
+    idle_clocks: int = 0
+
+
+class _Workers(_Reply):
+    workers: tuple[_Worker, ...]
+
+
 class _Drop(_Reply):
     node: str
     reason: str
@@ -109,6 +117,7 @@ class Quiver:
         self._binary = binary
         self._process: Running | None = None
         self._api: JsonRpc | None = None
+        self._idle_before = 0
         self.version = ""
 
     def start(self) -> None:
@@ -170,8 +179,21 @@ class Quiver:
 
     def clear_counters(self) -> None:
         """`clear runtime` and `clear errors`."""
-        self.cli("clear runtime")
+        self._clear_runtime()
         self.cli("clear errors")
+
+    def _clear_runtime(self) -> None:
+        self.cli("clear runtime")
+        self._idle_before = self._idle_clocks()
+
+    def _idle_clocks(self) -> int:
+        """Of all workers since their start: what polls cost that found nothing. Builds before they were
+        counted have none."""
+        try:
+            reply = self.cli("show workers json")
+        except RpcError:
+            return 0
+        return sum(one.idle_clocks for one in _understood(_Workers, "show workers json", reply).workers)
 
     def node_rate(self, name: str) -> float:
         """Packets a second through a node since the last clear, by the router's own clock, all threads
@@ -186,7 +208,7 @@ class Quiver:
 
     def forget_stalls(self) -> None:
         """`clear runtime`."""
-        self.cli("clear runtime")
+        self._clear_runtime()
 
     def stalls(self) -> Stalls:
         """Passes of its workers that took so long that they did not run all the time: a class of passes
@@ -216,7 +238,9 @@ class Quiver:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def nodes(self) -> list[NodeClocks]:
-        """`show runtime`, nodes that had packets, summed over threads, dearest first."""
+        """`show runtime`, nodes that had packets, summed over threads, dearest first. Without the clocks of
+        polls that found nothing: most of them come before and after a trial, and no packet costs them."""
+        idle = self._idle_clocks() - self._idle_before
         runtime = _understood(_Runtime, "show runtime json", self.cli("show runtime json"))
         calls: dict[str, int] = defaultdict(int)
         vectors: dict[str, int] = defaultdict(int)
@@ -227,6 +251,10 @@ class Quiver:
                     calls[node.name] += node.calls
                     vectors[node.name] += node.vectors
                     clocks[node.name] += (node.clocks_per_packet or 0.0) * node.vectors
+        if calls:
+            # Every pass begins with a poll: no other node is called so often.
+            polled = max(calls, key=lambda name: calls[name])
+            clocks[polled] = max(0.0, clocks[polled] - idle)
         rows = [
             NodeClocks(name, calls[name], n, clocks[name] / n, n / calls[name] if calls[name] else 0.0)
             for name, n in vectors.items()
