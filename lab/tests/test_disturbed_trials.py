@@ -86,6 +86,20 @@ def test_the_generator_makes_up_for_its_own_stalls_within_what_the_forwarder_has
     assert at_once.harm(trial(8e6), stalls, None, 9e6) == bridge.harm(trial(8e6), None, stalls)
 
 
+def test_a_generator_that_stood_still_for_too_long_to_make_up_for_it_did_not_send_all() -> None:
+    bridge = Bridge(16_384)
+    often = Stalls(200, 0.4, 0.002)
+    # It has 0.6 s left, and an eighth of that is all that it can send more.
+    assert bridge.harm(trial(1e6), often, None, proven_pps=2e6).lost_share == pytest.approx(
+        0.325 * 1e6 / 8_000_000
+    )
+    bearable = Stalls(50, 0.1, 0.002)
+    assert bridge.harm(trial(1e6), bearable, None, proven_pps=2e6).lost_share == 0.0
+    assert bridge.harm(trial("max"), often, None) == Harm(0.0, 0.4)
+    seen = watch(Stalling(Stalls()))
+    assert seen.end(trial(1e6, stalls=often), TrialRequest(1.0, 1e6), NDR_PDR).disturbs == NDR_PDR
+
+
 @pytest.mark.parametrize(
     ("harm", "load", "changed"),
     [

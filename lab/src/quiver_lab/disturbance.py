@@ -41,7 +41,8 @@ class Harm:
     """What stalls did to a trial at most."""
 
     lost_share: float = 0.0
-    """Of its frames: those that came while a core stood still and the rings were full."""
+    """Of its frames: those that came while a core stood still and the rings were full, and those for which
+    the generator had no time."""
     away_share: float = 0.0
     """Of its time, in which a core stood still."""
 
@@ -137,6 +138,13 @@ class Bridge:
             stalls.beyond_s(covered_s) * above_pps * makes_up, self.lost_by_forwarder(load_pps, stalls)
         )
 
+    def unsent(self, trial: Trial, stalls: Stalls) -> float:
+        """Frames for which the generator has no time left: it stood still for longer than it can make up."""
+        if self.make_up is None or trial.load == "max":
+            return 0.0
+        made_up_s = self.make_up * max(0.0, trial.duration_s - stalls.total_s)
+        return max(0.0, stalls.total_s - made_up_s) * trial.load
+
     def harm(
         self, trial: Trial, generator: Stalls | None, forwarder: Stalls | None, proven_pps: float = 0.0
     ) -> Harm:
@@ -149,7 +157,7 @@ class Bridge:
         if forwarder is not None:
             lost += self.lost_by_forwarder(trial.load, forwarder)
         if generator is not None:
-            lost += self.lost_by_generator(trial.load, generator, proven_pps)
+            lost += self.lost_by_generator(trial.load, generator, proven_pps) + self.unsent(trial, generator)
         return Harm(min(1.0, lost / trial.intended), away)
 
 
