@@ -21,10 +21,48 @@ pub const BUCKETS_MAX: usize = 256;
 /// Paths of one group at most.
 pub const PATHS_MAX: usize = 64;
 
-/// A group, by its place in the table; what a leaf of a prefix match holds.
+/// A group, by its place in the table, or one hop that is said by the number itself; what a leaf of a prefix match
+/// holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(transparent)]
 pub struct GroupId(pub u32);
+
+/// The bit of a number that is no place in the table, but says the hop itself. A leaf has room for 30.
+const STRAIGHT: u32 = 1 << 29;
+/// How many bits of such a number are the hop's index; those above them, up to the mark, are its node.
+const STRAIGHT_INDEX_BITS: u32 = 18;
+
+impl GroupId {
+    /// The number that says `hop` itself, which then needs no place in the table and is not looked up there: for what
+    /// leads to the same node for as long as it is there, as routes to local SIDs and into policies do. `None` where
+    /// the hop has no room in a number.
+    pub const fn straight(hop: Hop) -> Option<GroupId> {
+        let node = hop.next.0 as u32;
+        if hop.index >> STRAIGHT_INDEX_BITS != 0 || node >= STRAIGHT >> STRAIGHT_INDEX_BITS {
+            return None;
+        }
+        Some(GroupId(STRAIGHT | node << STRAIGHT_INDEX_BITS | hop.index))
+    }
+
+    /// Does the number say the hop itself?
+    #[inline(always)]
+    pub const fn is_straight(self) -> bool {
+        self.0 & STRAIGHT != 0
+    }
+
+    /// Its place in the table, if it has one.
+    pub fn place(self) -> Option<u32> {
+        (!self.is_straight()).then_some(self.0)
+    }
+
+    /// The hop that a straight number says.
+    #[inline(always)]
+    const fn hop(self) -> Hop {
+        let next =
+            NodeId((self.0 >> STRAIGHT_INDEX_BITS) as u16 & ((STRAIGHT >> STRAIGHT_INDEX_BITS) - 1) as u16);
+        Hop { next, index: self.0 & ((1 << STRAIGHT_INDEX_BITS) - 1) }
+    }
+}
 
 /// Where a packet goes next, and the index (adjacency, table, …) that the node there needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,13 +125,18 @@ impl Groups {
     /// The group's word.
     #[inline(always)]
     pub fn word(&self, group: GroupId) -> GroupWord {
+        if group.is_straight() {
+            return GroupWord::single(group.hop());
+        }
         GroupWord(self.words.get(group.0 as usize).load(Ordering::Acquire))
     }
 
     /// Ask for a group's word ahead of its use.
     #[inline(always)]
     pub fn prefetch(&self, group: GroupId) {
-        prefetch(self.words.get(group.0 as usize));
+        if !group.is_straight() {
+            prefetch(self.words.get(group.0 as usize));
+        }
     }
 
     /// The hop of `word` for a flow. The low bits of the hash choose the bucket.
@@ -236,6 +279,9 @@ impl GroupSlots {
 
     /// Take `group` out of use; no route may hold it any more.
     pub fn retire(&mut self, group: GroupId) {
+        if group.is_straight() {
+            return;
+        }
         self.retire_buckets(self.table.word(group));
         self.groups.retire(group.0, 1);
     }
@@ -329,6 +375,23 @@ mod tests {
         let group = groups.add(&[(hop(5), 1)]).expect("room");
         assert!(groups.table().word(group).is_single());
         assert_eq!(groups.table().resolve(group, 0xdead_beef), hop(5));
+    }
+
+    #[test]
+    fn a_number_that_is_a_hop_says_it_without_a_place() {
+        let groups = GroupSlots::new(&Epochs::new(0)).expect("memory");
+        for hop in
+            [(0, 0), (7, 5), (2047, (1 << 18) - 1)].map(|(next, index)| Hop { next: NodeId(next), index })
+        {
+            let group = GroupId::straight(hop).expect("room");
+            assert!(group.is_straight() && group.0 >> 30 == 0, "{group:?} fits into a leaf");
+            assert!(groups.table().word(group).is_single());
+            assert_eq!(groups.table().resolve(group, 0xdead_beef), hop);
+        }
+        assert_eq!(groups.len(), 0);
+        let wide = [Hop { next: NodeId(2048), index: 0 }, Hop { next: NodeId(1), index: 1 << 18 }];
+        assert_eq!(wide.map(GroupId::straight), [None; 2]);
+        assert!(!GroupId(GROUPS_MAX as u32 - 1).is_straight());
     }
 
     #[test]

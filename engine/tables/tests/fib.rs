@@ -428,3 +428,42 @@ fn all_that_was_made_is_given_back() {
     assert_eq!((before.2.entries, before.2.nodes), (after.2.entries, after.2.nodes));
     assert_eq!((before.3.entries, before.3.nodes), (after.3.entries, after.3.nodes));
 }
+
+#[test]
+fn a_route_to_a_feature_says_its_hop_without_a_group_and_moves_with_what_replaces_it() {
+    let mut fib = router();
+    let (node, other) = (NodeId(200), NodeId(201));
+    let to = |next, index| Path::new(Target::Feature(Hop { next, index }));
+    let group = |fib: &Fib, address: &str| match ip(address) {
+        IpAddr::V4(address) => fib.ip4_tables().table(0).lookup(address.to_bits()),
+        IpAddr::V6(address) => fib.ip6_tables().table(0).lookup(address.to_bits()),
+    };
+    let (sid, same) = (prefix("2001:db8:5::1/128"), prefix("198.51.100.0/24"));
+    let found = fib.group_views().count();
+    fib.replace_route(0, sid, Source::Feature, &[to(node, 77)]).expect("room");
+    assert!(group(&fib, "2001:db8:5::1").is_straight());
+    assert_eq!(hop(&fib, "2001:db8:5::1"), Hop { next: node, index: 77 });
+    assert_eq!(fib.group_views().count(), found + 1);
+    // Another list with this hop, another family's, has a group; both are right.
+    fib.replace_route(0, same, Source::Feature, &[to(node, 77)]).expect("room");
+    assert!(!group(&fib, "198.51.100.9").is_straight());
+    assert_eq!(hop(&fib, "198.51.100.9"), Hop { next: node, index: 77 });
+    // A hop that has no room in a number, and two paths.
+    fib.replace_route(0, sid, Source::Feature, &[to(node, 1 << 20)]).expect("room");
+    assert_eq!(hop(&fib, "2001:db8:5::1"), Hop { next: node, index: 1 << 20 });
+    fib.replace_route(0, sid, Source::Feature, &[to(node, 1), to(other, 2)]).expect("room");
+    assert_eq!(hops(&fib, "2001:db8:5::1").len(), 2);
+    // What is recursive through it, and its end.
+    fib.replace_route(0, sid, Source::Feature, &[to(other, 78)]).expect("room");
+    assert_eq!(hop(&fib, "2001:db8:5::1"), Hop { next: other, index: 78 });
+    let through = prefix("2001:db8:6::/48");
+    fib.replace_route(0, through, Source::Static, &[Path::via(ip("2001:db8:5::1"), None)]).expect("room");
+    assert_eq!(hop(&fib, "2001:db8:6::1"), Hop { next: other, index: 78 });
+    fib.replace_route(0, sid, Source::Feature, &[to(node, 79)]).expect("room");
+    assert_eq!(hop(&fib, "2001:db8:6::1"), Hop { next: node, index: 79 });
+    for (prefix, source) in [(through, Source::Static), (sid, Source::Feature), (same, Source::Feature)] {
+        fib.remove_route(0, prefix, source).expect("it is there");
+    }
+    assert_eq!(next(&fib, "2001:db8:5::1"), NODES.ip6.drop);
+    assert_eq!(fib.group_views().count(), found);
+}

@@ -120,13 +120,10 @@ impl<H: Stages, L: LookUp, T: Tail> Pass<'_, H, L, T> {
         let place = WithLookUp::<H, L, T>::LOOK_UP;
         let (look_up, answers) = ((&*look_up, self.look_up), (keys, &found[..count]));
         let left = exits.marks.word(block);
+        let ahead = |packet: &Packet| tail.ahead(packet);
         let left = match T::ALIKE {
-            true => packets
-                .judge_all(look_up, self.tally, (ids, place), answers, left, |packet| tail.ahead(packet)),
-            false => (
-                packets.judge(look_up, self.tally, (ids, place), answers, left, |packet| tail.ahead(packet)),
-                false,
-            ),
+            true => packets.judge_all(look_up, self.tally, (ids, place), answers, left, ahead),
+            false => (packets.judge(look_up, self.tally, (ids, place), answers, left, ahead), false),
         };
         let (left, bytes) = packets.finish((tail, self.tail), self.tally, (ids, place + 1), left);
         exits.marks.set_word(block, left);

@@ -468,7 +468,8 @@ impl Fib {
         let hops = resolver.hops(&key, None);
         let dependencies = resolver.dependencies;
         let fields = self.flow_fields(payload, key.table);
-        let group = match self.groups.add_by(fields, &hops) {
+        let straight = self.lists.straight(&key);
+        let group = match straight.map_or_else(|| self.groups.add_by(fields, &hops), Ok) {
             Ok(group) => group,
             Err(error) => {
                 dependencies.adjacencies.iter().for_each(|key| self.adjacencies.drop_unused(*key));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quiver_core::InterfaceId;
 
 use super::adjacencies::AdjacencyKey;
-use super::path::{Family, Path};
+use super::path::{Family, Path, Target};
 use crate::next_hop_group::{GroupId, Hop};
 use crate::prefix::{Address, Prefix};
 
@@ -58,7 +58,10 @@ fn named(key: &ListKey) -> impl Iterator<Item = InterfaceId> {
 #[derive(Default)]
 pub(super) struct PathLists {
     by_key: HashMap<Arc<ListKey>, GroupId>,
+    /// Those that have a place in the table of groups, by it.
     lists: Vec<Option<PathList>>,
+    /// Those whose group is their only hop.
+    straight: BTreeMap<GroupId, PathList>,
     tracked: BTreeMap<Tracked, BTreeSet<GroupId>>,
     by_interface: HashMap<InterfaceId, BTreeSet<GroupId>>,
     /// Lists by the interfaces that their paths name.
@@ -73,22 +76,52 @@ impl PathLists {
     }
 
     pub fn get(&self, group: GroupId) -> Option<&PathList> {
-        self.lists.get(group.0 as usize)?.as_ref()
+        match group.is_straight() {
+            true => self.straight.get(&group),
+            false => self.lists.get(group.0 as usize)?.as_ref(),
+        }
     }
 
     pub fn get_mut(&mut self, group: GroupId) -> Option<&mut PathList> {
-        self.lists.get_mut(group.0 as usize)?.as_mut()
+        match group.is_straight() {
+            true => self.straight.get_mut(&group),
+            false => self.lists.get_mut(group.0 as usize)?.as_mut(),
+        }
     }
 
     pub fn add(&mut self, group: GroupId, key: Arc<ListKey>, hops: Vec<(Hop, u32)>) {
-        let place = group.0 as usize;
-        if self.lists.len() <= place {
-            self.lists.resize_with(place + 1, || None);
-        }
         self.by_key.insert(key.clone(), group);
         self.naming.extend(named(&key).map(|interface| (interface, group)));
-        self.lists[place] = Some(PathList { key, routes: 0, hops, dependencies: Dependencies::default() });
+        let list = PathList { key, routes: 0, hops, dependencies: Dependencies::default() };
+        if group.is_straight() {
+            self.straight.insert(group, list);
+        } else {
+            let place = group.0 as usize;
+            if self.lists.len() <= place {
+                self.lists.resize_with(place + 1, || None);
+            }
+            self.lists[place] = Some(list);
+        }
         self.orphans.push(group); // until a route takes it
+    }
+
+    fn take(&mut self, group: GroupId) -> Option<PathList> {
+        match group.is_straight() {
+            true => self.straight.remove(&group),
+            false => self.lists.get_mut(group.0 as usize)?.take(),
+        }
+    }
+
+    /// The group of a list, if that need not be a place in the table: its one path leads to a feature's node, which
+    /// never becomes another one. A default route's is always one of its own, and so is that of a second list with the
+    /// same hop.
+    pub fn straight(&self, key: &ListKey) -> Option<GroupId> {
+        match key.paths[..] {
+            [Path { target: Target::Feature(hop), .. }] if !key.of_default => {
+                GroupId::straight(hop).filter(|group| self.get(*group).is_none())
+            }
+            _ => None,
+        }
     }
 
     /// `count` routes more hold the list.
@@ -112,7 +145,7 @@ impl PathLists {
     pub fn take_orphan(&mut self) -> Option<(GroupId, PathList)> {
         while let Some(group) = self.orphans.pop() {
             if self.get(group).is_some_and(|list| list.routes == 0)
-                && let Some(list) = self.lists[group.0 as usize].take()
+                && let Some(list) = self.take(group)
             {
                 self.by_key.remove(&list.key);
                 named(&list.key).for_each(|interface| {
@@ -206,6 +239,7 @@ impl PathLists {
     /// All lists, by group.
     pub fn iter(&self) -> impl Iterator<Item = (GroupId, &PathList)> {
         let lists = self.lists.iter().enumerate();
-        lists.filter_map(|(index, list)| list.as_ref().map(|list| (GroupId(index as u32), list)))
+        let placed = lists.filter_map(|(index, list)| Some((GroupId(index as u32), list.as_ref()?)));
+        placed.chain(self.straight.iter().map(|(group, list)| (*group, list)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::batch::{Stage, Table};
 use super::depths::{Depths, Lanes};
-use super::kernel::{Kernel, Planes, dense_place, node_place};
+use super::kernel::{Block, Dense, Kernel, Nodes, Planes};
 use super::memory::{
     KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, base_of, bitmap_of, is_leaf, place_in, skip_words,
 };
@@ -124,9 +124,9 @@ impl Table<'_> {
             unsafe {
                 let (at, slot) = (stage.entries.get(lane), stage.slots.get(lane));
                 let entry = if at >> KIND_SHIFT & 1 != 0 {
-                    self.entry(dense_place(at, slot))
+                    self.entry(Dense::place(at, slot))
                 } else {
-                    let word = (*nodes.add(node_place(at, slot) as usize)).load(Ordering::Acquire);
+                    let word = (*nodes.add(Nodes::place(at, slot) as usize)).load(Ordering::Acquire);
                     if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
                 };
                 stage.entries.set(lane, entry);
@@ -145,7 +145,7 @@ impl Table<'_> {
         // SAFETY: lanes lie below count; a masked index and a slot lie inside the entries' mapping,
         // which is as much longer.
         unsafe {
-            K::dense_places(entries, slots, count, places);
+            K::places::<Dense>(entries, slots, count, places);
             if self.asks_dense {
                 for lane in lanes {
                     prefetch(self.memory.entries.base().wrapping_add(places.get(lane) as usize));
@@ -174,7 +174,7 @@ impl Table<'_> {
         let nodes = self.memory.nodes.base().cast::<AtomicU64>();
         // SAFETY: lanes lie below count; a masked index lies inside the nodes' mapping.
         unsafe {
-            K::node_places(entries, slots, count, places);
+            K::places::<Nodes>(entries, slots, count, places);
             let word = |place: u32| (*nodes.add(place as usize)).load(Ordering::Acquire);
             if lanes.are_first(count) {
                 for lane in 0..count {

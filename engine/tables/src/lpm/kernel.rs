@@ -81,11 +81,8 @@ pub(super) trait Kernel {
     /// The byte of every address that has so many below it.
     unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>);
 
-    /// Where the entries of `slots` stand in the dense blocks that the lanes stand at.
-    unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
-
-    /// Where the words of `slots` stand, counted in words, in the nodes that the lanes stand at.
-    unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
+    /// Where what `slots` lead to stands in the blocks of kind `B` that the lanes stand at.
+    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
 
     /// Take what was `loaded` for the lanes of `mask` over into `entries`.
     unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize);
@@ -125,22 +122,38 @@ pub(super) unsafe fn byte_at<A: Address>(addresses: &[A], lane: usize, depth: us
     }
 }
 
-/// What of an entry is the number of a dense block's first entry, and of a node.
-const BASE_MASK: u32 = ENTRIES_MAX as u32 - 1;
-const NODE_MASK: u32 = NODES_MAX as u32 - 1;
-/// log2 of a node's words.
-const NODE_SHIFT: u32 = NODE_WORDS.trailing_zeros();
+/// Blocks of one kind, as look-ups reckon in them.
+pub(super) trait Block {
+    /// What of an entry is the block's number.
+    const NUMBER: u32;
+    /// log2 of the elements of one: the elements before a block are its number shifted so far up.
+    const SIZE_LOG2: u32;
+    /// log2 of the slots of an element.
+    const SLOTS_LOG2: u32;
 
-/// Where the entry of `slot` stands, in the dense block that `entry` names.
-#[inline(always)]
-pub(super) fn dense_place(entry: u32, slot: u32) -> u32 {
-    (entry & BASE_MASK) + slot
+    /// Where the element of `slot` stands, in the block that `entry` names.
+    #[inline(always)]
+    fn place(entry: u32, slot: u32) -> u32 {
+        ((entry & Self::NUMBER) << Self::SIZE_LOG2) + (slot >> Self::SLOTS_LOG2)
+    }
 }
 
-/// Where the word of `slot` stands, counted in words, in the node that `entry` names.
-#[inline(always)]
-pub(super) fn node_place(entry: u32, slot: u32) -> u32 {
-    ((entry & NODE_MASK) << NODE_SHIFT) + (slot >> WORD_BITS)
+/// Dense blocks, whose numbers are their first entries'.
+pub(super) struct Dense;
+
+impl Block for Dense {
+    const NUMBER: u32 = ENTRIES_MAX as u32 - 1;
+    const SIZE_LOG2: u32 = 0;
+    const SLOTS_LOG2: u32 = 0;
+}
+
+/// Nodes, of words.
+pub(super) struct Nodes;
+
+impl Block for Nodes {
+    const NUMBER: u32 = NODES_MAX as u32 - 1;
+    const SIZE_LOG2: u32 = NODE_WORDS.trailing_zeros();
+    const SLOTS_LOG2: u32 = WORD_BITS;
 }
 
 /// Any processor; also what the AVX2 form is compiled from.
@@ -179,18 +192,10 @@ impl Kernel for Plain {
     }
 
     #[inline(always)]
-    unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
         for lane in 0..count {
             // SAFETY: as the caller promises.
-            unsafe { places.set(lane, dense_place(entries.get(lane), slots.get(lane))) };
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
-        for lane in 0..count {
-            // SAFETY: as the caller promises.
-            unsafe { places.set(lane, node_place(entries.get(lane), slots.get(lane))) };
+            unsafe { places.set(lane, B::place(entries.get(lane), slots.get(lane))) };
         }
     }
 

@@ -118,7 +118,10 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
         }
         let hops: Vec<_> =
             route.hops.iter().map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight)).collect();
-        text += &format!("  load-balance {}:\n", route.group.0);
+        text += &match route.group.place() {
+            Some(place) => format!("  load-balance {place}:\n"),
+            None => "  straight, by no load-balance:\n".into(),
+        };
         for (words, weight) in &hops {
             text += &format!("    weight {weight}: {words}\n");
         }
@@ -127,7 +130,7 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
             "table": table,
             "source": source_word(route.source),
             "best": route.best,
-            "load-balance": route.group.0,
+            "load-balance": route.group.place(),
             "paths": route.paths.iter().map(|path| path_words(engine, fib, path)).collect::<Vec<_>>(),
             "states": states.iter().map(|(_, state)| state_words(engine, state, "")).collect::<Vec<_>>(),
             "hops": hops.iter().map(|(words, weight)| json!({"weight": weight, "hop": words})).collect::<Vec<_>>(),

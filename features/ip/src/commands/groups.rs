@@ -2,9 +2,16 @@
 
 use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::Engine;
+use quiver_tables::GroupId;
 
 use super::fib::hop_words;
 use super::{GROUP, fib};
+
+/// A group's place; none where the hop stands in the leaf itself.
+fn index(group: GroupId) -> Cell {
+    let place = group.place();
+    Cell::new(place.map_or_else(|| "straight".into(), |place| place.to_string()), place)
+}
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -27,7 +34,7 @@ pub(crate) fn register(registry: &mut Registry) {
                         .collect();
                     table
                         .row()
-                        .cell(group.group.0)
+                        .cell(index(group.group))
                         .cell(Cell::display(group.family))
                         .cell(group.routes)
                         .cell(fib.groups().word(group.group).buckets())

@@ -3,8 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use super::{BASE_MASK, GROUP, Kernel, LANES, Lane, NODE_MASK, NODE_SHIFT, Plain, Planes};
-use crate::lpm::memory::{KIND_SHIFT, Skip, WORD_BITS};
+use super::{Block, GROUP, Kernel, LANES, Lane, Plain, Planes};
+use crate::lpm::memory::{KIND_SHIFT, Skip};
 use crate::prefix::Address;
 
 /// AVX2 and POPCNT: kind bits by sign masks, eight lanes at a time; words one at a time.
@@ -33,16 +33,9 @@ impl Kernel for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
         // SAFETY: plain code.
-        unsafe { Plain::dense_places(entries, slots, count, places) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
-        // SAFETY: plain code.
-        unsafe { Plain::node_places(entries, slots, count, places) }
+        unsafe { Plain::places::<B>(entries, slots, count, places) }
     }
 
     #[inline]
@@ -204,31 +197,16 @@ impl Kernel for Avx512 {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    unsafe fn dense_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
-        let mask = _mm512_set1_epi32(BASE_MASK as i32);
+    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+        let number = _mm512_set1_epi32(B::NUMBER as i32);
+        let (up, down) = (_mm_cvtsi32_si128(B::SIZE_LOG2 as i32), _mm_cvtsi32_si128(B::SLOTS_LOG2 as i32));
         for first in (0..count).step_by(GROUP) {
             // SAFETY: as above.
             unsafe {
-                let base = _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), mask);
-                let slot = _mm512_load_si512(slots.place(first).cast());
-                _mm512_store_si512(places.place_mut(first).cast(), _mm512_add_epi32(base, slot));
-            }
-        }
-    }
-
-    #[inline]
-    #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
-    )]
-    unsafe fn node_places(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
-        let mask = _mm512_set1_epi32(NODE_MASK as i32);
-        for first in (0..count).step_by(GROUP) {
-            // SAFETY: as above.
-            unsafe {
-                let node = _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), mask);
-                let word = _mm512_srli_epi32::<WORD_BITS>(_mm512_load_si512(slots.place(first).cast()));
-                let place = _mm512_add_epi32(_mm512_slli_epi32::<NODE_SHIFT>(node), word);
-                _mm512_store_si512(places.place_mut(first).cast(), place);
+                let block = _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), number);
+                let before = _mm512_sll_epi32(block, up);
+                let within = _mm512_srl_epi32(_mm512_load_si512(slots.place(first).cast()), down);
+                _mm512_store_si512(places.place_mut(first).cast(), _mm512_add_epi32(before, within));
             }
         }
     }
