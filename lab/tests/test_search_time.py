@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 from MLRsearch import multiple_loss_ratio_search
 
-from quiver_lab.aggregate import kinds_about
+from quiver_lab.aggregate import CellRuns, kinds_about
 from quiver_lab.marks import marks, notes
 from quiver_lab.measurement import Load, Trial, drive
 from quiver_lab.progress import found_by
+from quiver_lab.report.paper_tables import paper_tables
 from quiver_lab.results import ScenarioResult
 from quiver_lab.search.mrr import maximum_receive_rate
-from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, ndr_pdr
+from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, RateInterval, ndr_pdr
 from quiver_lab.simulated import LossCurve, SimulatedForwarder
 from quiver_lab.words import mpps
 
@@ -60,6 +61,12 @@ def search(clock: Clock, time_s: float, seed: int = 1, **forwarder: object) -> N
     return drive(ndr_pdr(settings, 1e5, 1e7), Timed(simulated, clock))
 
 
+def empty_run() -> ScenarioResult:
+    return ScenarioResult(
+        name="x", title="x", question="q", scenario={}, forwarder="quiver", generator="quiver-tg", routes=1
+    )
+
+
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_ndr_that_does_not_settle_leaves_pdr_its_time(clock: Clock, seed: int) -> None:
     found = search(clock, 30.0, seed, **STALLING)
@@ -85,9 +92,7 @@ def test_a_search_that_settles_in_time_is_the_same_whatever_time_it_had(clock: C
 
 
 def test_each_of_both_figures_is_marked_by_itself_and_told_with_its_interval(clock: Clock) -> None:
-    run = ScenarioResult(
-        name="x", title="x", question="q", scenario={}, forwarder="quiver", generator="quiver-tg", routes=1
-    )
+    run = empty_run()
     run.mrr = drive(maximum_receive_rate(1, 0.1), SimulatedForwarder(LossCurve(CAPACITY)))
     run.ndrpdr = found = search(clock, 20.0, **STALLING)
     assert not found.ndr.finished
@@ -102,3 +107,39 @@ def test_each_of_both_figures_is_marked_by_itself_and_told_with_its_interval(clo
     between = replace(found.ndr, lower_pps=5e6)
     run.ndrpdr = replace(found, ndr=between)
     assert f"NDR 5.00 to {mpps(found.ndr.upper_pps)} (not settled)" in found_by(run)
+    run.ndrpdr = replace(found, ndr=replace(between, lower_pps=None, upper_pps=None))
+    assert "NDR unknown (not settled), PDR " in found_by(run)
+
+
+def test_a_forwarder_that_passes_the_highest_load_of_the_search_is_no_figure(clock: Clock) -> None:
+    """MRR was measured while the host was slow: the search looks up to little above it, and no further."""
+    simulated = SimulatedForwarder(LossCurve(CAPACITY))
+    plan = ndr_pdr(NdrPdrSettings(duration_sum_s=5.0, warmup_s=0.0), 1e5, 0.7 * CAPACITY)
+    run = empty_run()
+    run.ndrpdr = drive(plan, Timed(simulated, clock))
+    assert run.ndrpdr.pdr.finished
+    assert run.ndrpdr.pdr.upper_pps is None
+    run.marks = marks(run)
+    for metric in ("ndr", "pdr"):
+        assert kinds_about(run, metric) == ("irregular",)
+    assert f"PDR at least {mpps(0.7 * CAPACITY)} " in found_by(run)
+
+
+def test_a_run_without_a_figure_is_counted_among_those_that_were_left_out() -> None:
+    interval = RateInterval(0.0, 7e6, 7.01e6, 7e6, finished=True)
+    unknown = replace(interval, lower_pps=None, upper_pps=None, finished=False, regular=False)
+    runs = []
+    for ndr in (interval, unknown, unknown):
+        run = empty_run()
+        run.ndrpdr = NdrPdrResult(
+            ndr=ndr, pdr=interval, trials=1, trial_time_s=1.0, limited_by_generator=False
+        )
+        run.marks = marks(run)
+        runs.append(run)
+    ndr = CellRuns("x", "x", {}, tuple(runs)).series("ndr")
+    assert (ndr.runs, ndr.value) == (3, 7e6)
+    assert ndr.note == "2 of 3 left out: irregular; 2 without a figure"
+    (table,) = paper_tables([CellRuns("x", "x", {}, tuple(runs))], "ndr")
+    assert ("Runs", ("1 of 3",)) in table.rows
+    none = CellRuns("x", "x", {}, tuple(runs[1:])).series("ndr")
+    assert (none.shown, none.note) == (None, "all 2 marked irregular; 2 without a figure")

@@ -78,6 +78,8 @@ METRICS: dict[str, Metric] = {
         Metric("p99", "p99 latency at 50 % of PDR", "µs", 1e3, _p99, more_is_better=False),
     )
 }
+SEARCHED_TOGETHER = ("ndr", "pdr")
+"""By a search that may end without a figure."""
 RATES = ("pdr_finder", "pdr", "ndr", "mrr")
 """In the order in which a table prefers them: seed 001's own method first."""
 
@@ -98,6 +100,13 @@ class Series:
     metric: Metric
     kept: tuple[float, ...]
     apart: tuple[SetApart, ...]
+    open: int = 0
+    """Runs whose search ended without a figure."""
+
+    @property
+    def runs(self) -> int:
+        """All of those."""
+        return len(self.kept) + len(self.apart) + self.open
 
     @cached_property
     def summary(self) -> Summary | None:
@@ -119,13 +128,15 @@ class Series:
     @property
     def note(self) -> str:
         """What a reader must know beside the figure; nothing if all runs count."""
-        if not self.apart:
+        if len(self.kept) == self.runs:
             return ""
-        kinds = sorted({kind for one in self.apart for kind in one.kinds})
-        total = len(self.kept) + len(self.apart)
+        kinds = {kind for one in self.apart for kind in one.kinds}
+        words = ", ".join(sorted(kinds | {"irregular"} if self.open else kinds))
+        if self.open and self.runs > 1:
+            words += f"; {self.open} without a figure"
         if not self.kept:
-            return f"all {total} marked {', '.join(kinds)}" if total > 1 else ", ".join(kinds)
-        return f"{len(self.apart)} of {total} left out: {', '.join(kinds)}"
+            return f"all {self.runs} marked {words}" if self.runs > 1 else words
+        return f"{self.runs - len(self.kept)} of {self.runs} left out: {words}"
 
 
 @dataclass(frozen=True)
@@ -147,16 +158,18 @@ class CellRuns:
         wanted = METRICS[metric]
         kept: list[float] = []
         apart: list[SetApart] = []
+        without = 0
         for run in self.runs:
             value = wanted.get(run)
             if value is None:
+                without += metric in SEARCHED_TOGETHER and run.ndrpdr is not None
                 continue
             kinds = kinds_about(run, metric)
             if kinds:
                 apart.append(SetApart(run.repetition, value, kinds))
             else:
                 kept.append(value)
-        return Series(wanted, tuple(kept), tuple(apart))
+        return Series(wanted, tuple(kept), tuple(apart), without)
 
     @property
     def typical(self) -> ScenarioResult:

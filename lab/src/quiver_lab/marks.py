@@ -93,6 +93,9 @@ def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
         if not interval.finished:
             about = f"{metric.upper()}: not settled in the time of the search, its interval is wider"
             found.append(Mark(kind="irregular", about=about, metrics=[metric]))
+        elif interval.lower_pps is not None and interval.upper_pps is None:
+            about = f"{metric.upper()}: the highest load of the search passed, the answer lies above it"
+            found.append(Mark(kind="irregular", about=about, metrics=[metric]))
     if ndr is None:
         about = "NDR: no rate is known to lose nothing"
         found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
@@ -197,9 +200,10 @@ def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
                 counted[metric] = None
     if not counted:
         return []
-    titles = ", ".join(METRICS[key].title if key in METRICS else key for key in counted)
+    metrics = sorted(counted)
+    titles = ", ".join(METRICS[key].title if key in METRICS else key for key in metrics)
     about = f"trials count that the host's stalls may have decided: {titles}"
-    return [Mark(kind="host-disturbed", about=about, metrics=list(counted))]
+    return [Mark(kind="host-disturbed", about=about, metrics=metrics)]
 
 
 def _of_host(result: ScenarioResult) -> list[Mark]:

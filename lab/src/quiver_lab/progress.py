@@ -281,7 +281,10 @@ def found_by(result: ScenarioResult) -> str:
 
 def _interval(name: str, found: RateInterval) -> str:
     if found.finished:
-        return f"{name} {mpps(found.lower_pps)}"
+        at_least = "at least " if found.lower_pps is not None and found.upper_pps is None else ""
+        return f"{name} {at_least}{mpps(found.lower_pps)}"
+    if found.lower_pps is None and found.upper_pps is None:
+        return f"{name} unknown (not settled)"
     if found.lower_pps is None:
         return f"{name} below {mpps(found.upper_pps)} (not settled)"
     upper = "more" if found.upper_pps is None else mpps(found.upper_pps)

@@ -45,7 +45,10 @@ def figure_png(spec: Spec, title: str) -> bytes:
             draw(panels, [trace for trace in spec["data"] if trace["type"] == kind], outline)
         panels.finish(title)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=DPI * SCALE, facecolor="white")
+        # As large as it must be: names that stand slanted below an axis are longer than any margin.
+        figure.savefig(
+            buffer, format="png", dpi=DPI * SCALE, facecolor="white", bbox_inches="tight", pad_inches=0.15
+        )
     return buffer.getvalue()
 
 

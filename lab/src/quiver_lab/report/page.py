@@ -151,7 +151,7 @@ def _row(cell: CellRuns) -> Row:
 def _in_words(series: Series) -> tuple[str, str, str]:
     """Value, interval, note."""
     if series.shown is None:
-        return "–", "", ""
+        return "–", "", series.note
     digits = 0 if series.metric.key == "clocks" else 2
     value = f"{series.shown / series.metric.scale:.{digits}f}"
     summary = series.summary

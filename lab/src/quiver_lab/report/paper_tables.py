@@ -44,8 +44,7 @@ def _mean(series: Series) -> str:
 
 
 def _runs(series: Series) -> str:
-    total = len(series.kept) + len(series.apart)
-    return f"{len(series.kept)} of {total}" if total else "0"
+    return f"{len(series.kept)} of {series.runs}" if series.runs else "0"
 
 
 def _columns(series: Sequence[Series]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -59,7 +58,7 @@ def _columns(series: Sequence[Series]) -> tuple[tuple[str, tuple[str, ...]], ...
         ("CI95", tuple(relative(s.relative_ci95 if s else None) for s in summaries)),
         ("Runs", tuple(_runs(one) for one in series)),
     ]
-    if any(one.apart for one in series):
+    if any(one.note for one in series):
         rows.append(("Left out", tuple(one.note or "–" for one in series)))
     return tuple(rows)
 
