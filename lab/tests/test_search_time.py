@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 from MLRsearch import multiple_loss_ratio_search
 
+from conftest import SHORT_SEARCH, scenario
 from quiver_lab.aggregate import CellRuns, kinds_about
 from quiver_lab.marks import marks, notes
 from quiver_lab.measurement import Load, Trial, drive
 from quiver_lab.progress import found_by
+from quiver_lab.recording import Silent
 from quiver_lab.report.paper_tables import paper_tables
 from quiver_lab.results import ScenarioResult
+from quiver_lab.running import run_scenario
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, RateInterval, ndr_pdr
 from quiver_lab.simulated import LossCurve, SimulatedForwarder
@@ -143,3 +146,14 @@ def test_a_run_without_a_figure_is_counted_among_those_that_were_left_out() -> N
     assert ("Runs", ("1 of 3",)) in table.rows
     none = CellRuns("x", "x", {}, tuple(runs[1:])).series("ndr")
     assert (none.shown, none.note) == (None, "all 2 marked irregular; 2 without a figure")
+
+
+def test_a_forwarder_that_is_slower_when_its_rings_are_full_is_searched_far_above_that() -> None:
+    """Flat out it stands still for a third of the time, and paced its rings bridge that."""
+    slow = {"host_stalls_per_s": 30.0, "host_stall_s": 0.01, "buffer_frames": 1_000_000}
+    settings = {"kind": "simulated", "capacity_pps": CAPACITY, "generator_max_pps": 2e7, **slow}
+    run = run_scenario(scenario(forwarder=settings, search=SHORT_SEARCH | {"pdr_finder": None}), Silent())
+    assert run.mrr is not None
+    assert run.mrr.max_pps < 0.8 * CAPACITY
+    assert run.ndr_pps == pytest.approx(CAPACITY, rel=0.03)
+    assert not any("the highest load of the search passed" in mark.about for mark in run.marks)
