@@ -10,7 +10,6 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::header_rows::HEADER_BYTES_MAX;
 use quiver_tables::ip::{Ip6, flow_hash};
 use quiver_tables::{CountedLines, HeaderRow};
-use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::Rows;
@@ -19,9 +18,9 @@ use super::encaps::Hop;
 use super::inner::Inner;
 use super::keys::{self, KeyTable};
 use super::reasons::HeadendDrop;
-use super::rows::{LAST_SEGMENT, NEXT_HEADER_PLACE, SRH_PLACE, Words};
+use super::rows::{LAST_SEGMENT, SRH_PLACE, Words};
 use super::words;
-use crate::carried::{Carried, move_offload};
+use crate::carried::{Carried, SrhPlace, packet_too_big};
 
 /// The node.
 pub(super) const NODE: &str = "sr-pl-rewrite-insert";
@@ -62,12 +61,8 @@ impl Insert {
         packet: &mut Packet,
         last: Last,
     ) -> Result<(), HeadendDrop> {
-        let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
-        let (old, length) = (*header, packet.length());
-        let first = Walk::new(old.next_header(), behind).next().and_then(Result::ok);
-        let hop_by_hop = first.filter(|extension| extension.kind == IpProtocol::HOP_BY_HOP);
-        let at = Ip6Header::LEN + hop_by_hop.map_or(0, |extension| extension.bytes.len());
-        let named_at = if hop_by_hop.is_some() { Ip6Header::LEN } else { NEXT_HEADER_PLACE };
+        let old = *Ip6Header::overlay(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let place = SrhPlace::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let mut copy = [0; HEADER_BYTES_MAX];
         let mine = copy.get_mut(..row.header_len()).ok_or(HeadendDrop::NoPolicy)?;
         mine.copy_from_slice(row.header());
@@ -75,30 +70,18 @@ impl Insert {
         if let Some(place) = mine.get_mut(LAST_SEGMENT).filter(|_| last == Last::Destination) {
             place.copy_from_slice(&old.destination().octets());
         }
-        let next = *packet.bytes().get(named_at).ok_or(HeadendDrop::Truncated)?;
         let srh = mine.get_mut(SRH_PLACE..).unwrap_or_default();
         if let Some(named) = srh.first_mut() {
-            *named = next;
+            *named = place.next;
         }
         let keys = || self.keys.read(tally.pass());
         if Words(row).signs() && !keys::sign_by(keys(), old.source(), srh) {
             return Err(HeadendDrop::NoPolicy);
         }
-        if !packet.insert(at, srh) {
+        if !place.put(packet, srh, to)? {
             return Err(HeadendDrop::NoHeadroom);
         }
-        let added = srh.len();
-        let bytes = packet.bytes_mut();
-        if added > 0
-            && let Some(named) = bytes.get_mut(named_at)
-        {
-            *named = IpProtocol::ROUTING.0;
-        }
-        let header = Ip6Header::overlay_mut(bytes).ok_or(HeadendDrop::Truncated)?;
-        header.set_destination(to);
-        header.set_payload_length((length + added - Ip6Header::LEN) as u16);
-        packet.l2_bytes = 0;
-        row.count(length + added);
+        row.count(packet.length());
         Ok(())
     }
 
@@ -172,7 +155,6 @@ impl Insert {
             packet.index = request.to_index();
             return Ok(self.error);
         }
-        move_offload(packet, Ip6Header::LEN + added)?;
         self.put_anywhere(tally, row, packet, last)?;
         if fits && self.departure.is_straight(hop) {
             if hop_of == Hop::ToCount && !own {
@@ -250,12 +232,6 @@ impl Fixed {
         }
         Ok(())
     }
-}
-
-/// Too big though it is no longer than the smallest MTU: its sender hears what there is room for.
-fn packet_too_big(room: usize) -> quiver_tables::IcmpErrorRequest {
-    let kind = quiver_wire::icmp6::kind::PACKET_TOO_BIG;
-    quiver_tables::IcmpErrorRequest { kind, code: 0, detail: room as u16 }
 }
 
 impl Stage for Insert {
