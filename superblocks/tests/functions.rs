@@ -43,7 +43,7 @@ const SETUP: [&str; 29] = [
     "sr localsid address fc08::1 behavior end.as nh 10.0.1.2 oif e1 iif e2 src fc00:1::1 next fc00:9::1 next fc00:9::2",
     "sr localsid address fc08::2 behavior end.as nh fd00:1::2 oif e1 iif e3 src fc00:1::1 next fc00:9::1",
     "sr localsid address fc08::3 behavior end.ad nh 10.0.1.2 oif e1 iif e3",
-    "sr localsid address fc08::4 behavior end.am nh fd00:1::2 oif e1 iif e2",
+    "sr localsid address fc08::4 behavior end.am nh fd00:1::2 oif e1 iif e2 cache",
 ];
 
 /// Where a packet goes, and what it is there.

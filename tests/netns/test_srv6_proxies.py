@@ -284,6 +284,7 @@ BEHAVIORS = {
     "End.AD, Ethernet": ("end.ad", 2),
     "End.AM": ("end.am", 6),
     "End.AM with NAT": ("end.am nat", 6),
+    "End.AM with the caching flavour": ("end.am cache", 6),
 }
 
 
@@ -307,6 +308,35 @@ def test_a_firewall_that_knows_no_segments_stands_in_the_way(chain: Chain, case:
         assert closed.returncode != 0
         assert counted(chain.firewall(kind))[1] > before
         agree(chain, kind)
+        chain.router.check_sound()
+
+
+def packets_at(chain: Chain, sid: str) -> int:
+    """What a SID has sent on."""
+    return sum(int(row["packets"]) for row in chain.router.json(f"show sr localsids {sid}"))
+
+
+def test_what_the_firewall_sends_of_its_own_goes_along_the_kept_segments(chain: Chain) -> None:
+    """It resets connections in the server's name: such packets get the segments of the way back."""
+    need("socat")
+    here, there = INNER[6]
+    to = f"TCP:[{there}]:{CLOSED}"
+    with proxied(chain, "end.am cache", 6):
+        reject = f"""flush chain inet firewall forward
+            add rule inet firewall forward tcp dport {CLOSED} reject with tcp reset"""
+        done = chain.routing.run("nft", "-f", "-", stdin=reject, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"nftables of this kernel cannot reset connections: {done.stderr}")
+        # Both ways have a packet, whose segments are kept.
+        reach(chain.head.host, there)
+        ping_all(chain.head.host, there, "-I", here, count=2)
+        errors, before = chain.router.errors(), packets_at(chain, OWN_END)
+        source = f"bind=[{here}],connect-timeout=5"
+        closed = chain.head.host.run("socat", "-u", "OPEN:/dev/null", f"{to},{source}", check=False)
+        assert "refused" in closed.stderr, closed
+        # The one that asks for a connection goes by the SID, and the one that resets it.
+        chain.router.wait_for_error(errors, "sr-proxy-am", "kept-segments")
+        assert packets_at(chain, OWN_END) > before
         chain.router.check_sound()
 
 

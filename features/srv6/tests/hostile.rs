@@ -40,7 +40,7 @@ const SIDS: [(&str, &str); 42] = [
     ("fc00:0:1::24", "end.ad nh 2001:db8:5::2 oif e5 iif e5"),
     ("fc00:0:1::25", "end.ad oif e6 iif e6"),
     ("fc00:0:1::26", "end.am nh 2001:db8:7::2 oif e7 iif e7"),
-    ("fc00:0:1::27", "end.am nh 2001:db8:8::2 oif e8 iif e8 nat"),
+    ("fc00:0:1::27", "end.am nh 2001:db8:8::2 oif e8 iif e8 nat cache"),
     ("fcbb:bbbb:1::/48", "un psp usd"),
     ("fcbb:bbbb:1:f001::/64", "ua e2 2001:db8:2::2 c-sid 32"),
     ("fcbb:bbbb:3::/48", "ut 10"),

@@ -39,7 +39,7 @@ fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
     let lines = [
         STATIC,
         "sr localsid address fc00:0:1::6 behavior end.ad nh 2001:db8:2::2 oif e2 iif e3",
-        "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 nat",
+        "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 nat cache",
         "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced hop-limit 9 \
          bypass",
     ];
@@ -171,7 +171,7 @@ proptest! {
         for line in [
             STATIC,
             "sr localsid address fc00:0:1::6 behavior end.ad nh 2001:db8:2::2 oif e2 iif e3",
-            "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2",
+            "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 cache",
             "sr localsid address fc00:0:1::b behavior end.ad oif e4 iif e5",
         ] {
             router.cli(line);

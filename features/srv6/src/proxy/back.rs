@@ -21,8 +21,9 @@ pub(super) enum Around {
     /// End.AD: those of the last packet to the SID go in front.
     Kept(Box<Kept>),
     /// End.AM: their active segment becomes their destination again. With `nat`, the destination that the function
-    /// gave them becomes the last segment.
-    Masked { nat: bool },
+    /// gave them becomes the last segment. Packets without segments get those that are `kept` of the last packet to the
+    /// SID, if they are to be kept.
+    Masked { nat: bool, kept: Option<Box<Kept>> },
 }
 
 /// The return interface of a SID.

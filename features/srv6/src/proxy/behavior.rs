@@ -40,7 +40,7 @@ enum Proxying {
     /// End.AD.
     Dynamic,
     /// End.AM.
-    Masquerading { nat: bool },
+    Masquerading { nat: bool, keeps: bool },
 }
 
 /// The control side.
@@ -103,7 +103,9 @@ impl Proxy {
                 .remedy("at most 11, or 12 with `reduced`")
             })?),
             Proxying::Dynamic => Around::Kept(Box::new(Kept::new())),
-            Proxying::Masquerading { nat } => Around::Masked { nat: *nat },
+            Proxying::Masquerading { nat, keeps } => {
+                Around::Masked { nat: *nat, kept: keeps.then(|| Box::new(Kept::new())) }
+            }
         })
     }
 
@@ -139,8 +141,11 @@ impl Behavior for Proxy {
                     let _ = write!(words, " hop-limit {}", path.hop_limit);
                 }
             }
-            Proxying::Masquerading { nat: true } => words += " nat",
-            Proxying::Dynamic | Proxying::Masquerading { nat: false } => {}
+            Proxying::Masquerading { nat, keeps } => {
+                words += if *nat { " nat" } else { "" };
+                words += if *keeps { " cache" } else { "" };
+            }
+            Proxying::Dynamic => {}
         }
         words + if self.bypass { " bypass" } else { "" }
     }
@@ -159,7 +164,9 @@ impl Behavior for Proxy {
             self.to.release(engine);
             return Err(refused);
         }
+        let keeps = matches!(self.proxying, Proxying::Masquerading { keeps: true, .. });
         let words = if self.bypass { with_bypass(parts.words()) } else { parts.words() };
+        let words = if keeps { masquerade::that_keeps(words) } else { words };
         Ok(Held { node, words })
     }
 
@@ -210,7 +217,7 @@ fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Beh
         let what = "a masqueraded packet is IPv6, and so is its next hop";
         return Err(args.refuse("function", what).remedy("give an IPv6 address"));
     }
-    make(engine, args, Proxying::Masquerading { nat: args.has("nat") })
+    make(engine, args, Proxying::Masquerading { nat: args.has("nat"), keeps: args.has("cache") })
 }
 
 /// What the command knows.
@@ -249,9 +256,16 @@ pub(super) const KINDS: [Kind; 3] = [
     },
     Kind {
         name: "end.am",
-        syntax: "nh <function:ip> oif <oif:interface> iif <iif:interface> [nat]",
+        syntax: "nh <function:ip> oif <oif:interface> iif <iif:interface> {[nat] [cache]}",
         help: "IPv6 packets to a function that knows no segments, as if they went to their last segment",
-        words: &[("nat", "the destination that the function gives a packet becomes its last segment")],
+        words: &[
+            ("nat", "the destination that the function gives a packet becomes its last segment"),
+            (
+                "cache",
+                "packets that the function sends of its own go along the segments of the last packet to the SID; \
+                 until one has come, they die",
+            ),
+        ],
         example: "end.am nh 2001:db8::2 oif e0 iif e1",
         make: make_masquerading,
     },

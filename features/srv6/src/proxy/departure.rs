@@ -97,7 +97,13 @@ impl Departure {
     /// The way for a flow.
     #[inline(always)]
     pub fn hop(&self, ready: Ready, hash: u32) -> Result<Hop, ProxyDrop> {
-        let hop = self.tables.groups.resolve(ready.group?, hash);
+        self.hop_of(ready.group?, hash)
+    }
+
+    /// The way for a flow, of those of a group.
+    #[inline(always)]
+    pub fn hop_of(&self, group: GroupId, hash: u32) -> Result<Hop, ProxyDrop> {
+        let hop = self.tables.groups.resolve(group, hash);
         if hop.next == self.drop { Err(ProxyDrop::NoRoute) } else { Ok(hop) }
     }
 

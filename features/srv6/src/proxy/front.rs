@@ -38,6 +38,14 @@ impl Front {
         blocks.get(blocks.len() - self.length..).unwrap_or_default()
     }
 
+    /// The header, to be changed.
+    pub fn header_mut(&mut self) -> &mut [u8] {
+        let end = self.length.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+        let blocks = self.blocks.as_flattened_mut().get_mut(..end).unwrap_or_default();
+        let at = blocks.len() - self.length;
+        blocks.get_mut(at..).unwrap_or_default()
+    }
+
     /// The next segment.
     pub fn destination(&self) -> Option<u128> {
         Ip6Header::overlay(self.header()).map(Ip6Header::destination_bits)

@@ -21,6 +21,13 @@ pub(super) const FRONT_WORDS: usize = 6;
 pub(super) const WORD_BYTES: usize = size_of::<u64>();
 /// As it lies in a packet.
 pub(super) type Word = [u8; WORD_BYTES];
+
+/// The first word of an SRH in which one segment less is left.
+#[inline(always)]
+pub(super) fn stepped([next, length, kind, left, rest @ ..]: Word) -> Word {
+    let [last, flags, high, low] = rest;
+    [next, length, kind, left.wrapping_sub(1), last, flags, high, low]
+}
 /// How often a reader tries to get one version whole.
 const TRIES: usize = 8;
 

@@ -1,5 +1,5 @@
 //! `sr-localsid-am` (End.AM): an IPv6 packet with segments left goes to a function as if its last segment were its
-//! destination (draft-ietf-spring-sr-service-programming §6.4).
+//! destination (draft-ietf-spring-sr-service-programming §6.4). With the caching flavour (§6.4.3) its SRH is kept.
 
 use std::sync::Arc;
 
@@ -7,12 +7,15 @@ use quiver_core::node::NodeSpec;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
+use quiver_tables::counted_lines::LINE_WORDS;
 use quiver_tables::ip::{Ip6, choose};
-use quiver_wire::srh::segment;
+use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
 
+use super::back::{Around, Back, Backs, Coming};
+use super::kept::{Keeping, WORD_BYTES, WORDS, Word, stepped};
 use crate::endpoint::closer::Matter;
-use crate::endpoint::line::Line;
+use crate::endpoint::line::{Line, with_bypass};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::segments;
 use crate::endpoint::ways::Ways;
@@ -23,6 +26,37 @@ pub(crate) const NODE: &str = "sr-localsid-am";
 /// `sr-localsid-am`, a packet's part of it.
 pub struct Masquerade {
     ways: Ways,
+    backs: Backs,
+}
+
+/// The words of a SID that keeps segments: nothing goes past its function, so what says that elsewhere says this.
+pub(super) fn that_keeps(words: [u64; LINE_WORDS]) -> [u64; LINE_WORDS] {
+    with_bypass(words)
+}
+
+#[inline(always)]
+fn keeps(line: Line<'_>) -> bool {
+    line.bypasses()
+}
+
+/// Words of the IPv6 header, which is not kept.
+const HEADER_WORDS: usize = Ip6Header::LEN / WORD_BYTES;
+/// Words of an SRH with the last segment, which each packet has of its own.
+const LAST_WORDS: usize = SEGMENT_BYTES / WORD_BYTES;
+
+/// An SRH as it is to be kept: with a segment less, and without what each packet has of its own, what is inside and the
+/// last segment. So packets of all flows along one path keep the same.
+fn to_keep(srh: &[u8]) -> Option<([Word; WORDS], usize)> {
+    let bytes = srh.get(..SrhHeader::overlay(srh)?.len_bytes())?;
+    let (words, _) = bytes.as_chunks();
+    let mut all = [Word::default(); WORDS];
+    let own = all.get_mut(HEADER_WORDS..)?.get_mut(..words.len())?;
+    own.copy_from_slice(words);
+    let (first, rest) = own.split_first_mut()?;
+    *first = stepped(*first);
+    first[0] = 0;
+    rest.get_mut(..LAST_WORDS)?.fill(Word::default());
+    Some((all, HEADER_WORDS + words.len()))
 }
 
 /// The last segment of the SRH that stands `at` bytes from the IPv6 header.
@@ -32,6 +66,22 @@ fn last_segment(packet: &Packet, at: usize) -> u128 {
 }
 
 impl Masquerade {
+    /// Keep the SRH at `at`, as it came.
+    fn keep(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &Packet) -> Result<(), LocalSidDrop> {
+        let back = self.backs.read(InterfaceId(line.more()), Coming::Ip6, tally.pass());
+        let Some(Back { around: Around::Masked { kept: Some(kept), .. }, .. }) = back else {
+            return Err(LocalSidDrop::NotConfigured);
+        };
+        let srh = packet.bytes().get(at..).unwrap_or_default();
+        let (words, count) = to_keep(srh).ok_or(LocalSidDrop::TooLongToKeep)?;
+        let split = words.get(..count).and_then(<[Word]>::split_first_chunk);
+        let (front, rest) = split.ok_or(LocalSidDrop::TooLongToKeep)?;
+        match kept.keep(*front, rest) {
+            Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
+            Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
@@ -46,6 +96,9 @@ impl Masquerade {
                 let last = last_segment(packet, srh.at);
                 if !segments::is_plain_segment(last) {
                     return Err(LocalSidDrop::NextSegment.into());
+                }
+                if keeps(line) {
+                    self.keep(tally, line, srh.at, packet)?;
                 }
                 self.ways.advance(line, srh, last, packet);
                 Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
@@ -74,6 +127,9 @@ impl Stage for Masquerade {
             return self.closer(tally, packet);
         }
         let line = Line(self.ways.lines.line(packet.index));
+        if keeps(line) && self.keep(tally, line, Ip6Header::LEN, packet).is_err() {
+            return self.closer(tally, packet);
+        }
         self.ways.good(line.0, packet.length());
         segments::advance(packet, Ip6Header::LEN, last);
         Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
@@ -81,10 +137,36 @@ impl Stage for Masquerade {
 }
 
 /// The declaration.
-pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
-    let lines = lines.clone();
+pub(super) fn spec(lines: &Arc<CountedLines>, backs: &Backs) -> NodeSpec {
+    let (lines, backs) = (lines.clone(), backs.clone());
     NodeSpec::stage("End.AM: packets to a function as if they went to their last segment", move |wiring| {
-        Masquerade { ways: Ways::new(wiring, &lines) }
+        Masquerade { ways: Ways::new(wiring, &lines), backs: backs.clone() }
     })
     .describe(crate::endpoint::words::record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_packet_has_of_its_own_is_not_kept() {
+        let mut srh = vec![17, 4, 4, 2, 1, 0, 0, 77];
+        srh.extend([[1; 16], [2; 16]].concat());
+        let kept = |srh: &[u8]| to_keep(srh).map(|(words, count)| words[..count].concat());
+        let expected = [vec![0; 40], vec![0, 4, 4, 1, 1, 0, 0, 77], vec![0; 16], vec![2; 16]].concat();
+        assert_eq!(kept(&srh), Some(expected.clone()));
+        (srh[0], srh[9]) = (6, 9);
+        assert_eq!(kept(&srh), Some(expected));
+        srh[15 + 16] = 9;
+        assert_eq!(kept(&srh).map(|kept| kept[71]), Some(9), "another path");
+        assert_eq!(kept(&srh[..39]), None, "shorter than it says");
+        assert_eq!(kept(&[17, 0, 4, 0, 0, 0, 0, 0]), None, "no segments");
+        let count = ((WORDS - HEADER_WORDS - 1) / LAST_WORDS) as u8;
+        for (count, fits) in [(count, true), (count + 1, false)] {
+            let mut srh = vec![0, 2 * count, 4, 1, count - 1, 0, 0, 0];
+            srh.resize(8 + 16 * usize::from(count), 0);
+            assert_eq!(kept(&srh).is_some(), fits, "{count}");
+        }
+    }
 }

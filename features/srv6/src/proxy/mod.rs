@@ -17,6 +17,7 @@ mod proxies;
 mod reasons;
 mod to_function;
 mod unmask;
+mod without_segments;
 mod words;
 
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     let graph = &mut registry.graph;
     graph.node(to_function::spec::<false>(lines, &backs));
     graph.node(to_function::spec::<true>(lines, &backs));
-    graph.node(masquerade::spec(lines));
+    graph.node(masquerade::spec(lines, &backs));
     graph.node(from_function::spec::<Ip4>(arc4, &backs));
     graph.node(from_function::spec::<Ip6>(arc6, &backs));
     graph.node(from_function_l2::spec(&backs));

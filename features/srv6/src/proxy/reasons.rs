@@ -38,6 +38,8 @@ quiver_core::reasons! {
         /// RFC 4291 §2.5.6.
         LinkLocalSource = "link-local-source", "packets with a link-local source to another link; senders hear of it";
         /// The function's own.
+        FromKept = info "kept-segments", "packets that the function itself sends along the segments of the last packet to the SID";
+        /// The function's own.
         PassedBy = info "passed-by", "packets of the function itself: to the router, to the link, or without segments";
     }
 }

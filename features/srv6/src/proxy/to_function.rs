@@ -13,7 +13,7 @@ use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Backs, Coming};
-use super::kept::{FRONT_WORDS, Keeping, Kept, WORD_BYTES, WORDS, Word};
+use super::kept::{FRONT_WORDS, Keeping, Kept, WORD_BYTES, WORDS, Word, stepped};
 use crate::endpoint::closer::{self, Matter, Upper};
 use crate::endpoint::exposed::{self, take_off};
 use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
@@ -63,13 +63,6 @@ fn inside(packet: &Packet) -> Inside {
         protocol: srh.next_header(),
         at: Ip6Header::LEN + srh.len_bytes(),
     })
-}
-
-/// The first word of an SRH in which one segment less is left.
-#[inline(always)]
-fn stepped([next, length, kind, left, rest @ ..]: Word) -> Word {
-    let [last, flags, high, low] = rest;
-    [next, length, kind, left.wrapping_sub(1), last, flags, high, low]
 }
 
 /// Keep headers among which the SRH does not stand right behind the IPv6 header, whose first word and destination

@@ -1,5 +1,5 @@
 //! `sr-proxy-am`: the active segment becomes the destination again of packets that come back from a function behind an
-//! End.AM SID (draft-ietf-spring-sr-service-programming §6.4).
+//! End.AM SID (draft-ietf-spring-sr-service-programming §6.4); what has no segments may get kept ones.
 
 use std::sync::Arc;
 
@@ -8,12 +8,16 @@ use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_tables::ip::Ip6;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Back, Backs, Coming};
+use super::departure::Departure;
+use super::inner::Inner;
 use super::reasons::{Bad, ProxyDrop};
+use super::without_segments;
 use crate::endpoint::asked::{self, Asked};
 use crate::endpoint::closer;
 use crate::endpoint::reasons::parameter_problem;
@@ -30,6 +34,8 @@ const SEGMENTS_LEFT_PLACE: usize = 3;
 pub struct Unmask {
     ways: Ways,
     backs: Backs,
+    /// For packets without segments.
+    departure: Departure,
     worker: WorkerId,
     arc: ArcId,
     lookup: NodeId,
@@ -85,22 +91,32 @@ impl Unmask {
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
         let back = self.backs.read(packet.rx, Coming::Ip6, tally.pass()).ok_or(ProxyDrop::NotConfigured)?;
-        let Around::Masked { nat } = back.around else { return Err(ProxyDrop::NotConfigured) };
-        let Some(at) = srh_of(packet) else {
-            tally.count(ProxyDrop::PassedBy, 1);
-            return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
-        };
-        let bad = match unmask(packet, at, nat) {
-            Ok(to) => {
-                self.good(back, packet);
+        let Around::Masked { nat, kept } = &back.around else { return Err(ProxyDrop::NotConfigured) };
+        let bytes = packet.length();
+        let outcome = match (srh_of(packet), kept) {
+            (Some(at), _) => unmask(packet, at, *nat).map(|to| {
                 packet.hash = 0;
-                return Ok(self.ways.six(self.ways.tables.ip6.table(back.table).lookup(to), packet));
+                self.ways.six(self.ways.tables.ip6.table(back.table).lookup(to), packet)
+            }),
+            (None, Some(kept)) if !self.stays(tally, packet) => {
+                without_segments::send(&self.departure, &self.ways, back, kept, packet)
+                    .inspect(|_| tally.count(ProxyDrop::FromKept, 1))
+            }
+            (None, _) => {
+                tally.count(ProxyDrop::PassedBy, 1);
+                return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
+            }
+        };
+        let bad = match outcome {
+            Ok(next) => {
+                self.good(back, bytes);
+                return Ok(next);
             }
             Err(bad) => bad,
         };
         let counts = back.counts.of(self.worker);
         counts[2].add(1);
-        counts[3].add(packet.length() as u64);
+        counts[3].add(bytes as u64);
         match bad {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
@@ -111,12 +127,18 @@ impl Unmask {
         }
     }
 
-    /// One more has come back.
+    /// Is it for the router itself, or for the link?
+    fn stays(&self, tally: Tally<'_>, packet: &Packet) -> bool {
+        let own = self.ways.tables.interfaces.addresses(packet.rx, tally.pass());
+        Ip6::stays(own, packet.bytes())
+    }
+
+    /// One more has come back, of so many bytes.
     #[inline(always)]
-    fn good(&self, back: &Back, packet: &Packet) {
+    fn good(&self, back: &Back, bytes: usize) {
         let counts = back.counts.of(self.worker);
         counts[0].add(1);
-        counts[1].add(packet.length() as u64);
+        counts[1].add(bytes as u64);
     }
 }
 
@@ -133,7 +155,7 @@ impl LookUp for Unmask {
 
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Masked {
         match self.backs.read(rx, Coming::Ip6, cx.pass)? {
-            Back { around: Around::Masked { nat }, table, .. } => Some((*table, *nat)),
+            Back { around: Around::Masked { nat, .. }, table, .. } => Some((*table, *nat)),
             _ => None,
         }
     }
@@ -165,7 +187,7 @@ impl LookUp for Unmask {
             return self.closer(tally, packet);
         }
         if let Some(back) = self.backs.read(packet.rx, Coming::Ip6, tally.pass()) {
-            self.good(back, packet);
+            self.good(back, packet.length());
         }
         packet.hash = 0;
         Ok(self.ways.six(found, packet))
@@ -180,6 +202,7 @@ pub(super) fn spec(arc: ArcId, lines: &Arc<CountedLines>, backs: &Backs) -> Node
         move |wiring| Unmask {
             ways: Ways::new(wiring, &lines),
             backs: backs.clone(),
+            departure: Departure::new(wiring, &backs, Coming::Ip6),
             worker: wiring.worker,
             arc,
             lookup: wiring.node("ip6-lookup"),
