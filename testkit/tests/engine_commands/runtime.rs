@@ -37,7 +37,10 @@ fn show_runtime_has_the_columns_that_operators_know() {
     assert_eq!(row("e1-tx")[6], "3.00");
     assert!(row("toy-forward")[5].contains('e'));
     assert!(!text.contains("toy-watch"));
-    assert!(router.cli("show runtime verbose").contains("toy-watch"));
+    let verbose = router.cli("show runtime verbose");
+    assert!(verbose.contains("toy-watch"));
+    let row = verbose.lines().find(|line| line.starts_with("toy-forward")).expect("a node");
+    assert!(verbose.contains("Vectors/Call  In superblocks\n") && row.ends_with("   0"), "{verbose}");
     assert_eq!(router.cli("show run summary").lines().count(), 3);
     assert!(router.cli("show runtime max").contains("Max Node Clocks"));
 }

@@ -36,7 +36,10 @@ pub(super) fn register(registry: &mut Registry) {
                  node that had none. The maxima of max are since the start.",
             )
             .word("max", "the dearest call of each node instead")
-            .word("what", "only the heads, or also nodes that did nothing")
+            .word(
+                "what",
+                "only the heads, or also nodes that did nothing, and how many calls of each were in superblocks",
+            )
             .example("show runtime")
             .example("show runtime max verbose")
             .run(show),
@@ -206,7 +209,10 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         if what != "summary" {
             let shown: Vec<&Line> =
                 thread.lines.iter().filter(|line| what == "verbose" || !line.is_idle()).collect();
-            if args.has("max") { write_maxima(&shown, &mut text) } else { write_lines(&shown, &mut text) }
+            match args.has("max") {
+                true => write_maxima(&shown, &mut text),
+                false => write_lines(&shown, what == "verbose", &mut text),
+            }
         }
         if what == "verbose" {
             let LoopTotals { passes, sleeps, no_frame, events_lost, .. } = thread.loops;
@@ -264,29 +270,32 @@ fn width_of(lines: &[&Line]) -> usize {
     lines.iter().map(|line| line.name.len() + 1).fold(NAME_WIDTH, usize::max)
 }
 
-fn write_lines(lines: &[&Line], text: &mut String) {
+/// With `verbose` also how many calls of each node were part of a superblock.
+fn write_lines(lines: &[&Line], verbose: bool, text: &mut String) {
     let width = width_of(lines);
     let _ = writeln!(
         text,
-        "{}{}{:>14}{:>16}{:>16}{:>16}{:>16}",
+        "{}{}{:>14}{:>16}{:>16}{:>16}{:>16}{}",
         centre("Name", width),
         centre("State", 14),
         "Calls",
         "Vectors",
         "Suspends",
         "Clocks",
-        "Vectors/Call"
+        "Vectors/Call",
+        if verbose { format!("{:>16}", "In superblocks") } else { String::new() }
     );
     for line in lines {
-        let NodeTotals { calls, vectors, .. } = line.totals;
+        let NodeTotals { calls, vectors, fused, .. } = line.totals;
         let _ = writeln!(
             text,
-            "{:<width$}{}{calls:>14}{vectors:>16}{:>16}{:>16}{:>16}",
+            "{:<width$}{}{calls:>14}{vectors:>16}{:>16}{:>16}{:>16}{}",
             line.name,
             centre(line.state, 14),
             0,
             format!("{:.2e}", line.clocks()),
-            two_digits(ratio(vectors, calls))
+            two_digits(ratio(vectors, calls)),
+            if verbose { format!("{fused:>16}") } else { String::new() }
         );
     }
 }
