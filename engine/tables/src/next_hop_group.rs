@@ -34,7 +34,7 @@ const STRAIGHT_INDEX_BITS: u32 = 18;
 
 impl GroupId {
     /// The number that says `hop` itself, which then needs no place in the table and is not looked up there: for what
-    /// leads to the same node for as long as it is there, as routes to local SIDs and into policies do. `None` where
+    /// leads to the same node for as long as it is there, as routes to local SIDs do. `None` where
     /// the hop has no room in a number.
     pub const fn straight(hop: Hop) -> Option<GroupId> {
         let node = hop.next.0 as u32;
