@@ -9,7 +9,7 @@ use super::memory::{
 };
 use crate::prefix::Address;
 
-/// More runs than this in a node make it a dense block.
+/// More runs than this in a node make it a dense block; so does a dense block below it.
 const NODE_RUNS_MAX: u32 = 64;
 /// No more runs than this in a dense block make it a node again.
 const DENSE_RUNS_MIN: u32 = 32;
@@ -119,7 +119,7 @@ impl<A: Address> Painter<'_, A> {
         let mut slots = self.expand(entry, first, slot_bits);
         self.paint_slots(&mut slots, first, slot_bits, pieces);
         if let Entry::Dense(base) = entry_of(entry) {
-            if count_runs(&slots) > DENSE_RUNS_MIN {
+            if count_runs(&slots) > DENSE_RUNS_MIN || lead_to_dense(&slots) {
                 for (slot, value) in slots.iter().enumerate() {
                     self.memory.entries.get(base as usize + slot).store(*value, Ordering::Release);
                 }
@@ -177,7 +177,7 @@ impl<A: Address> Painter<'_, A> {
         if let Some(entry) = self.build_sparse(slots, runs, first, slot_bits) {
             return entry;
         }
-        if runs > NODE_RUNS_MAX {
+        if runs > NODE_RUNS_MAX || lead_to_dense(slots) {
             let base = self.slots.entries.take(NODE_SLOTS).expect(ROOM);
             for (slot, value) in slots.iter().enumerate() {
                 self.memory.entries.get(base as usize + slot).store(*value, Ordering::Relaxed);
@@ -229,22 +229,35 @@ impl<A: Address> Painter<'_, A> {
         let words = self.memory.nodes.get(index as usize);
         let runs: u32 =
             words.iter().map(|word| bitmap_of(word.load(Ordering::Relaxed)).count_ones().max(1)).sum();
-        if runs > SPARSE_RUNS_MAX && runs <= NODE_RUNS_MAX {
+        let few = runs <= SPARSE_RUNS_MAX;
+        if !few && runs <= NODE_RUNS_MAX && !words.iter().any(|word| self.leads_to_dense(word)) {
             return entry;
         }
         let slots = self.node_slots(index, slot_bits);
         let exact = count_runs(&slots);
-        let better = if runs <= SPARSE_RUNS_MAX {
-            self.build_sparse(&slots, exact, first, slot_bits)
-        } else if exact > NODE_RUNS_MAX {
-            Some(self.build(&slots, first, slot_bits))
-        } else {
-            None
+        let sparse = if few { self.build_sparse(&slots, exact, first, slot_bits) } else { None };
+        let better = match sparse {
+            None if exact > NODE_RUNS_MAX || lead_to_dense(&slots) => {
+                Some(self.build(&slots, first, slot_bits))
+            }
+            sparse => sparse,
         };
         if better.is_some() {
             self.retire_node(index);
         }
         better.unwrap_or(entry)
+    }
+
+    /// Does a slot of this word lead to a dense block?
+    fn leads_to_dense(&self, word: &AtomicU64) -> bool {
+        let word = word.load(Ordering::Relaxed);
+        match bitmap_of(word).count_ones() as usize {
+            0 => is_dense(base_of(word)),
+            runs => {
+                let entries = self.memory.entries.slice(base_of(word) as usize, runs);
+                entries.iter().any(|entry| is_dense(entry.load(Ordering::Relaxed)))
+            }
+        }
     }
 
     /// Retire a node and its runs, but not what its slots lead to.
@@ -387,6 +400,16 @@ fn run_bitmap(slots: &[u32; WORD_SLOTS]) -> u32 {
 
 fn count_runs(slots: &[u32; NODE_SLOTS]) -> u32 {
     1 + slots.windows(2).map(|pair| u32::from(pair[0] != pair[1])).sum::<u32>()
+}
+
+fn is_dense(entry: u32) -> bool {
+    matches!(entry_of(entry), Entry::Dense(_))
+}
+
+/// Does one of the slots lead to a dense block? What goes down there should be fast here too: one load in place of two
+/// that wait for each other, for memory that is at most as much again.
+fn lead_to_dense(slots: &[u32; NODE_SLOTS]) -> bool {
+    slots.iter().any(|slot| is_dense(*slot))
 }
 
 /// The aligned power of two of equal slots that differs from all others, which are one and the
