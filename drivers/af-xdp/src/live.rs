@@ -34,8 +34,8 @@ const FRAME_NS: u64 = 120;
 const SLEEP_NS_MIN: u64 = 3_000;
 /// See [`SLEEP_NS_MIN`].
 const SLEEP_NS_MAX: u64 = 40_000;
-/// Sleeps for one vector at most; what is left then goes later.
-const SLEEPS_MAX: usize = 400;
+/// Sleeps for one vector at most, a millisecond in all; what is left then goes later.
+const SLEEPS_MAX: usize = 32;
 /// No core yet.
 const NOWHERE: i32 = -1;
 /// The loopback interface's number in any namespace.
@@ -215,12 +215,16 @@ impl LiveTx {
     fn hand_over(&self, produced: u64, frames: usize) {
         self.position(ring::PRODUCED).store(produced, Ordering::Release);
         let mut ns = (frames as u64 * FRAME_NS).clamp(SLEEP_NS_MIN, SLEEP_NS_MAX);
+        let mut more_ns = SLEEP_NS_MIN;
         for _ in 0..SLEEPS_MAX {
             sleep(ns);
             if self.position(ring::CONSUMED).load(Ordering::Acquire) == produced {
                 break;
             }
-            ns = SLEEP_NS_MIN;
+            // Where setting a timer takes microseconds, as in some virtual machines, a short sleep is over before the
+            // core is given away: then only a longer one lets the thread work.
+            ns = more_ns;
+            more_ns = (2 * more_ns).min(SLEEP_NS_MAX);
         }
     }
 }
