@@ -174,7 +174,7 @@ def test_a_forwarder_that_is_not_there_is_a_cell_that_says_so(
         for kind in kinds
     ]
     assert [run.status for run in runs] == ["absent"] * 3
-    assert runs[0].error == "not installed here: dpdk-testpmd is not installed (apt-get install dpdk)"
+    assert runs[0].error == "not installed here: dpdk-testpmd is not installed (apt-get install dpdk-dev)"
     assert not any(run.marks for run in runs)
     results = Results.model_validate(
         {"title": "x", "host": HOST, "scenarios": runs, "planned": [planned(run.cell) for run in runs]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from peers.processes import wait_until
+from peers.processes import need, wait_until
 from peers.router import Router
 from peers.testpmd import Port, Testpmd
 
@@ -108,6 +108,7 @@ def test_frames_cross_between_two_memif_interfaces_and_each_is_accounted_for(
 
 @both_roles
 def test_one_testpmd_sends_and_another_receives(router: Router, socket: Path, role: str, own: str) -> None:
+    need("dpdk-testpmd")  # nothing is left behind in the router where it is missing
     # testpmd listens once per socket and process.
     other = socket.with_name("other.sock")
     router.configure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_sender_whose_fragments_stay_alone_is_told(small: Network, family: int
     icmp = "ICMP()" if family == 4 else "ICMPv6EchoRequest()"
     with Capture(left.host, DEVICE, what) as seen:
         left.host.run(
-            "/usr/bin/python3",
+            sys.executable,
             "-c",
             f"from scapy.all import *; send({layer}/{icmp}/Raw(b'x' * 64), verbose=0)",
         )

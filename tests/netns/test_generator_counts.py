@@ -17,7 +17,7 @@ from scapy.utils import PcapNgReader
 from peers.capture import Capture, lines_of
 from peers.namespace import Namespace, veth
 from peers.network import namespaces
-from peers.processes import Process, parse_json, run
+from peers.processes import Process, need, parse_json, run
 from peers.router import Router, binary
 
 #: Slow enough for a ring of 1,024 frames on a busy machine.
@@ -73,6 +73,7 @@ def profile(folder: Path) -> dict[str, Any]:
 
 def frames(file: Path) -> list[bytes]:
     """What scapy finds in a capture; tshark must find as many, in the order of time."""
+    need("tshark")
     with PcapNgReader(str(file)) as reader:
         found = [bytes(packet) for packet in reader]
     times = run("tshark", "-r", str(file), "-T", "fields", "-e", "frame.time_epoch").stdout.split()

@@ -15,7 +15,7 @@ from quiver_lab.machines import Machine, Running
 from quiver_lab.processes import ProcessError
 
 PROGRAM = "dpdk-testpmd"
-PACKAGE = "dpdk"
+PACKAGE = "dpdk-dev"
 PROMPT = "testpmd> "
 COMMAND_TIMEOUT_S = 30.0
 MEMORY_MIB = 256
