@@ -407,7 +407,7 @@ fn is_dense(entry: u32) -> bool {
 }
 
 /// Does one of the slots lead to a dense block? What goes down there should be fast here too: one load in place of two
-/// that wait for each other, for memory that is at most as much again.
+/// that wait for each other, for a kilobyte a level.
 fn lead_to_dense(slots: &[u32; NODE_SLOTS]) -> bool {
     slots.iter().any(|slot| is_dense(*slot))
 }
