@@ -11,6 +11,8 @@ use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, IpProtocol, checksum, icmp4, icmp6};
 
+use crate::endpoint::segments::NEXT_HEADER_PLACE;
+
 /// Beyond the scope of the source address (RFC 4443 §3.1).
 pub(crate) const BEYOND_SCOPE: IcmpErrorRequest = IcmpErrorRequest {
     kind: icmp6::kind::DESTINATION_UNREACHABLE,
@@ -19,8 +21,6 @@ pub(crate) const BEYOND_SCOPE: IcmpErrorRequest = IcmpErrorRequest {
 };
 /// The smallest MTU that IPv4 hosts are told of, in bytes (RFC 791: what every link carries).
 const IP4_MTU_MIN: usize = 68;
-/// Where an IPv6 header names what is behind it.
-const NEXT_HEADER_PLACE: usize = 6;
 /// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
 const SPREAD: u32 = 0x9e37_79b1;
 

@@ -70,10 +70,11 @@ impl Line<'_> {
         self.0.word(2) as u32
     }
 
-    /// Of a proxy: do packets of another kind than the function takes go past it?
+    /// Of a proxy: at End.AS and End.AD, do packets of another kind than the function takes go past it; at End.AM, are
+    /// segments kept?
     #[inline(always)]
-    pub fn bypasses(self) -> bool {
-        self.0.word(BYPASS_PLACE) != 0
+    pub fn is_marked(self) -> bool {
+        self.0.word(MARK_PLACE) != 0
     }
 
     /// Lengths of a compressed SID.
@@ -84,14 +85,13 @@ impl Line<'_> {
     }
 }
 
-/// The word that the parts leave free, where the structure of a compressed SID stands, or what a proxy does with
-/// packets of another kind.
+/// The word that the parts leave free, where the structure of a compressed SID stands, or a proxy's mark.
 const STRUCTURE_PLACE: usize = 3;
-const BYPASS_PLACE: usize = STRUCTURE_PLACE;
+const MARK_PLACE: usize = STRUCTURE_PLACE;
 
-/// The words of a proxy past which packets go that its function does not take.
-pub(crate) fn with_bypass(mut words: [u64; LINE_WORDS]) -> [u64; LINE_WORDS] {
-    words[BYPASS_PLACE] = 1;
+/// The words of a proxy that has the mark.
+pub(crate) fn with_mark(mut words: [u64; LINE_WORDS]) -> [u64; LINE_WORDS] {
+    words[MARK_PLACE] = 1;
     words
 }
 

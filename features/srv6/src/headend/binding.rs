@@ -82,15 +82,9 @@ impl Ends {
 }
 
 /// What a policy does with packets to its binding SID.
-pub trait AtBinding: Send + 'static {
+pub trait AtBinding: Stage {
     /// The node.
     const NODE: &'static str;
-
-    /// Ask for the list's row.
-    fn ahead(&self, packet: &Packet);
-
-    /// Ask for the way to its first segment.
-    fn soon(&self, packet: &Packet);
 
     /// Send on a packet about which nothing is unusual; with others happens what `otherwise` says.
     fn put(
@@ -165,16 +159,6 @@ impl AtBinding for Encaps<Ip6> {
     const NODE: &'static str = ENCAPS;
 
     #[inline(always)]
-    fn ahead(&self, packet: &Packet) {
-        Stage::ahead(self, packet);
-    }
-
-    #[inline(always)]
-    fn soon(&self, packet: &Packet) {
-        Stage::soon(self, packet);
-    }
-
-    #[inline(always)]
     fn put(
         &self,
         packet: &mut Packet,
@@ -206,16 +190,6 @@ impl AtBinding for Encaps<Ip6> {
 
 impl AtBinding for Insert {
     const NODE: &'static str = INSERT;
-
-    #[inline(always)]
-    fn ahead(&self, packet: &Packet) {
-        Stage::ahead(self, packet);
-    }
-
-    #[inline(always)]
-    fn soon(&self, packet: &Packet) {
-        Stage::soon(self, packet);
-    }
 
     #[inline(always)]
     fn put(

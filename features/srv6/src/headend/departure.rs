@@ -13,9 +13,10 @@ use quiver_tables::{Adjacency, CountedLines, FragmentRequest, HeaderRow, Hop, Wo
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::reasons::HeadendDrop;
-use super::rows::{NEXT_HEADER_PLACE, SRH_PLACE, Words};
+use super::rows::{SRH_PLACE, Words};
 use super::way_out::WayOut;
 use crate::carried::flow_label;
+use crate::endpoint::segments::NEXT_HEADER_PLACE;
 
 /// The longest payload of an IPv6 packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;

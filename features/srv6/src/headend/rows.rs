@@ -9,9 +9,9 @@ use quiver_tables::{GroupId, HeaderRow, HeaderRows};
 use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol, WireError};
 
-/// Where the fixed IPv6 header names what follows.
-pub(super) const NEXT_HEADER_PLACE: usize = 6;
-/// Where the SRH behind it begins, and names what follows.
+use crate::endpoint::segments::NEXT_HEADER_PLACE;
+
+/// Where the SRH behind the IPv6 header begins, and names what follows.
 pub(super) const SRH_PLACE: usize = Ip6Header::LEN;
 /// Where the last segment of the path stands.
 pub(super) const LAST_SEGMENT: std::ops::Range<usize> =

@@ -17,7 +17,7 @@ use super::proxies::{self, Taking};
 use super::{masquerade, to_function};
 use crate::endpoint::adjacent::Adjacent;
 use crate::endpoint::inside::ETHERNET;
-use crate::endpoint::line::{Parts, with_bypass};
+use crate::endpoint::line::{Parts, with_mark};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986 §5.1).
@@ -165,8 +165,7 @@ impl Behavior for Proxy {
             return Err(refused);
         }
         let keeps = matches!(self.proxying, Proxying::Masquerading { keeps: true, .. });
-        let words = if self.bypass { with_bypass(parts.words()) } else { parts.words() };
-        let words = if keeps { masquerade::that_keeps(words) } else { words };
+        let words = if self.bypass | keeps { with_mark(parts.words()) } else { parts.words() };
         Ok(Held { node, words })
     }
 

@@ -7,7 +7,6 @@ use quiver_core::node::NodeSpec;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
-use quiver_tables::counted_lines::LINE_WORDS;
 use quiver_tables::ip::{Ip6, choose};
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
@@ -15,7 +14,7 @@ use quiver_wire::{Header, Ip6Header};
 use super::back::{Around, Back, Backs, Coming};
 use super::kept::{Keeping, WORD_BYTES, WORDS, Word, stepped};
 use crate::endpoint::closer::Matter;
-use crate::endpoint::line::{Line, with_bypass};
+use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::segments;
 use crate::endpoint::ways::Ways;
@@ -29,14 +28,9 @@ pub struct Masquerade {
     backs: Backs,
 }
 
-/// The words of a SID that keeps segments: nothing goes past its function, so what says that elsewhere says this.
-pub(super) fn that_keeps(words: [u64; LINE_WORDS]) -> [u64; LINE_WORDS] {
-    with_bypass(words)
-}
-
 #[inline(always)]
 fn keeps(line: Line<'_>) -> bool {
-    line.bypasses()
+    line.is_marked()
 }
 
 /// Words of the IPv6 header, which is not kept.

@@ -192,7 +192,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             };
         };
         if !upper.is_inner(wanted(line)) {
-            if !line.bypasses() {
+            if !line.is_marked() {
                 return Err(LocalSidDrop::InnerKind.into());
             }
             tally.count(LocalSidDrop::Bypassed, 1);
