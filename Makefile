@@ -16,7 +16,7 @@ test: packages python ## every level of test
 	$(PYTHON) tests/levels.py
 
 stress: build python ## changes of configuration under load, for longer: no packet may be lost (ROUNDS=8 each)
-	$(PYTHON) -m pytest -q -rs tests/stress --long --rounds $(or $(ROUNDS),8) --budget 3600
+	$(PYTHON) -m pytest -q -rs tests/stress --timeout 0 --long --rounds $(or $(ROUNDS),8) --budget 3600
 
 bench: ## clocks per packet of the graph, beside a bare loop; writes out/bench/results.json
 	$(CARGO) build --release -p quiver-bench

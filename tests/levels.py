@@ -41,11 +41,23 @@ class Count:
         return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
 
 
+#: A program of tests that is not over after so many seconds hangs; pytest knows its own limit.
+PROGRAM_SECONDS_MAX = 900
+#: What cargo runs such programs by.
+CARGO_RUNNER = (
+    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
+    f"timeout --foreground --kill-after 10 {PROGRAM_SECONDS_MAX}",
+)
+
 CARGO_BINARY = re.compile(r"^ +(?:Running|Doc-tests) (?P<what>.*?)(?: \((?P<path>.*)\))?$")
 CARGO_RESULT = re.compile(
     r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored.* finished in (.*)$"
 )
 CARGO_SKIP = re.compile(r"^skipped: ")
+#: A program of tests that did not come to its result; 101 is that of one with failures.
+CARGO_BROKEN = re.compile(r"^ +process didn't exit successfully: .*\((?!exit status: 101)(.*)\)$")
+#: How `timeout` says that it ended a program: 128 + 9 where it had to kill it.
+TIMED_OUT = ("exit status: 124", "exit status: 137")
 
 
 class Reader(Protocol):
@@ -73,6 +85,9 @@ class Cargo:
             count = Count(int(match[1]), int(match[2]), int(match[3]))
             shown = f"  {self.binary:32} {count.passed:4} passed, {count.failed} failed in {match[4]}\n"
             return count, shown if count != Count() else ""
+        if match := CARGO_BROKEN.match(line):
+            why = f"not over after {PROGRAM_SECONDS_MAX} s" if match[1] in TIMED_OUT else match[1]
+            return Count(failed=1), f"  {self.binary:32} broke off: {why}\n"
         if CARGO_SKIP.match(line):
             return Count(passed=-1, skipped=1), f"  {line}"
         if line in ("failures:\n", "successes:\n"):
@@ -117,6 +132,7 @@ LEVELS = [
         "unit, property, golden",
         ["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
         Cargo,
+        (CARGO_RUNNER,),
     ),
     Level(
         "model",
@@ -132,7 +148,12 @@ LEVELS = [
             "model",
         ],
         Cargo,
-        (("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom"), ("LOOM_MAX_PREEMPTIONS", "3")),
+        (
+            CARGO_RUNNER,
+            ("RUSTFLAGS", "--cfg loom"),
+            ("CARGO_TARGET_DIR", "target/loom"),
+            ("LOOM_MAX_PREEMPTIONS", "3"),
+        ),
     ),
     Level("lab", [str(PYTHON), "-m", "pytest", "-rfEs"], Pytest, directory="lab"),
     Level(

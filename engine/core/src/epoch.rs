@@ -175,6 +175,13 @@ impl Reader {
     }
 }
 
+/// A worker that is gone, by whatever way, holds nothing published.
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.sleep();
+    }
+}
+
 /// Proof that a worker is inside a pass. References to published data are lent for as long.
 #[derive(Clone, Copy)]
 pub struct Pass<'p>(std::marker::PhantomData<&'p Reader>);
@@ -280,6 +287,10 @@ mod tests {
         a.quiescent();
         assert!(!epochs.has_passed(stamp));
         b.sleep();
+        assert!(epochs.has_passed(stamp));
+        let stamp = epochs.stamp();
+        assert!(!epochs.has_passed(stamp));
+        drop(a);
         assert!(epochs.has_passed(stamp));
     }
 

@@ -328,6 +328,23 @@ fn a_full_table_refuses_by_name_and_goes_on() {
 /// A worker that does not end its pass: what waits for it is bounded, then inserts are refused, and
 /// all is well when it comes back.
 #[test]
+fn a_key_that_comes_and_goes_while_a_worker_stalls_is_told_to_wait() {
+    let epochs = Epochs::new(1);
+    let mut worker = epochs.reader(0);
+    worker.wake();
+    let mut subject = Short::new(&epochs, 10_000, Seed::random());
+    let refused = (0..1000).find_map(|n| {
+        let refused = subject.insert(7, n).err();
+        refused.is_none().then(|| assert_eq!(subject.remove(7), Some(n)));
+        refused
+    });
+    let refused = refused.expect("all slots of the key wait for the worker");
+    assert!(matches!(refused, ExactError::Waiting { .. }), "{refused}");
+    worker.quiescent();
+    assert_eq!(subject.insert(7, 3).expect("room"), None);
+}
+
+#[test]
 fn a_worker_that_stalls_cannot_make_a_table_take_all_memory() {
     let epochs = Epochs::new(1);
     let mut worker = epochs.reader(0);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use quiver_core::cpu::Variant;
 use quiver_core::epoch::{Epochs, Reader};
 use quiver_tables::exact::{
-    Limits, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed, ShortTable, ShortWriter,
+    ExactError, Limits, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed, ShortTable,
+    ShortWriter,
 };
 use quiver_tables::synthetic::Random;
 
@@ -26,6 +27,12 @@ const FLICKERS: u64 = 500;
 /// A value says whose it is and which.
 fn value(key: u64, version: u64) -> u64 {
     key << 20 | version & 0xf_ffff
+}
+
+/// On a busy machine a reader may be away for long: then, and only then, an entry is refused for now.
+fn wait_for_readers(refused: &ExactError) {
+    assert!(matches!(refused, ExactError::Waiting { .. }), "{refused}");
+    std::thread::yield_now();
 }
 
 trait Ask: Send {
@@ -62,7 +69,10 @@ impl Write for ShortWriter<u64> {
         self.table()
     }
     fn insert(&mut self, key: u64, version: u64) {
-        self.insert(key, value(key, version)).expect("room");
+        while let Err(error) = self.insert(key, value(key, version)) {
+            wait_for_readers(&error);
+            self.collect();
+        }
     }
     fn remove(&mut self, key: u64) {
         self.remove(key).expect("it was in");
@@ -119,10 +129,20 @@ impl Write for Long {
     }
     fn insert(&mut self, key: u64, version: u64) {
         let [a, b, c] = words(key);
-        let index = self.objects.take([a, b, c, 0, 0, 0, 0, value(key, version)]).expect("room");
-        if let Some(old) = self.table.insert(index).expect("room") {
-            self.objects.retire(old);
-        }
+        let object = [a, b, c, 0, 0, 0, 0, value(key, version)];
+        let index = loop {
+            match self.objects.take(object) {
+                Ok(index) => break index,
+                Err(error) => wait_for_readers(&error),
+            }
+        };
+        let old = loop {
+            match self.table.insert(index) {
+                Ok(old) => break old,
+                Err(error) => wait_for_readers(&error),
+            }
+        };
+        old.into_iter().for_each(|old| self.objects.retire(old));
     }
     fn remove(&mut self, key: u64) {
         let index = self.table.remove(&words(key)).expect("it was in");
@@ -194,6 +214,7 @@ fn stress<W: Write>(rounds: u64) {
     let mut flickers = vec![false; FLICKERS as usize];
     let mut version = 0;
     std::thread::scope(|scope| {
+        scopeguard::defer! { progress.done.store(true, Ordering::SeqCst) }
         let watchers: Vec<_> = (0..2)
             .map(|n| {
                 let (table, reader, progress) = (writer.reader(), epochs.reader(n), &progress);

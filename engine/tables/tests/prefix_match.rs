@@ -216,6 +216,7 @@ fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>
         let mut reader = epochs.reader(0);
         reader.wake();
         let (history, started, finished, done) = (&history, &started, &finished, &done);
+        scopeguard::defer! { done.store(true, Ordering::SeqCst) }
         let space = &space;
         let watcher = scope.spawn(move || {
             let lpm = space.table(table);

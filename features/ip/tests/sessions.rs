@@ -57,9 +57,8 @@ fn answers_while(router: &mut Router, folder: &Folder, line: &str, more: isize) 
     let mut on_the_way = 0;
     std::thread::scope(|threads| {
         let load = threads.spawn(|| {
-            let answer = say(&socket, line);
-            is_over.store(true, Ordering::SeqCst);
-            answer
+            scopeguard::defer! { is_over.store(true, Ordering::SeqCst) }
+            say(&socket, line)
         });
         let other = threads.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {

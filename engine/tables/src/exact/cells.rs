@@ -100,6 +100,11 @@ impl ShortBucket {
         self.words.iter().map(|word| u32::from(word.load(Ordering::Relaxed) & STATE != 0)).sum()
     }
 
+    /// Does a slot wait?
+    pub(super) fn has_waiting(&self) -> bool {
+        self.words.iter().any(|word| word.load(Ordering::Relaxed) & STATE == WAITING)
+    }
+
     fn set_word(&self, slot: usize, word: u64) {
         let count = self.words[slot].load(Ordering::Relaxed) & OVERFLOW;
         self.words[slot].store(word | count, Ordering::Release);

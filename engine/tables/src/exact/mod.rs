@@ -63,14 +63,14 @@ pub enum ExactError {
         /// Entries that it holds.
         entries: usize,
     },
-    /// Memory that was given up is not free yet.
+    /// Room that was given up is not free yet.
     #[error(
-        "the {what} cannot grow: {waiting} of its segments wait for a worker that does not end its pass; see show workers"
+        "the {what} has no room now: {waiting} of its slots and segments wait for a worker that does not end its pass; see show workers"
     )]
     Waiting {
         /// The table.
         what: &'static str,
-        /// Segments that wait.
+        /// Slots and segments that wait.
         waiting: usize,
     },
     /// No memory.

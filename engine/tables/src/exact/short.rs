@@ -233,7 +233,7 @@ pub struct ShortWriter<V: Value> {
     grower: Grower<ShortBucket>,
     seed: Seed,
     /// Slots whose value may still be read: bucket × 4 + slot.
-    waiting: Limbo<u64>,
+    waiting_slots: Limbo<u64>,
     value: PhantomData<V>,
 }
 
@@ -241,7 +241,7 @@ impl<V: Value> ShortWriter<V> {
     /// An empty table, hashed with `seed`.
     pub fn new(epochs: &Arc<Epochs>, limits: Limits, seed: Seed) -> Result<Self, MemoryError> {
         let grower = Grower::new(epochs, limits)?;
-        Ok(ShortWriter { grower, seed, waiting: Limbo::default(), value: PhantomData })
+        Ok(ShortWriter { grower, seed, waiting_slots: Limbo::default(), value: PhantomData })
     }
 
     /// What workers look up in.
@@ -261,9 +261,12 @@ impl<V: Value> ShortWriter<V> {
 
     /// What it holds and takes.
     pub fn usage(&self) -> ExactUse {
-        let (segments, waiting) = self.grower.segments();
-        let waiting = waiting + self.waiting.len();
-        ExactUse { entries: self.len(), segments, waiting, resident_bytes: self.grower.resident_bytes() }
+        ExactUse {
+            entries: self.len(),
+            segments: self.grower.segments().0,
+            waiting: self.waiting(),
+            resident_bytes: self.grower.resident_bytes(),
+        }
     }
 
     /// The value of `key`.
@@ -296,8 +299,25 @@ impl<V: Value> ShortWriter<V> {
                 self.grower.count_in(base);
                 return Ok(None);
             }
-            self.split(base)?;
+            match self.split(base) {
+                // A key that comes and goes within one pass fills its buckets alone.
+                Err(ExactError::Crowded { what, .. }) if self.is_waiting_for_room(base, mixed) => {
+                    return Err(ExactError::Waiting { what, waiting: self.waiting() });
+                }
+                split => split?,
+            }
         }
+    }
+
+    /// Will a slot in the buckets of `mixed` be free when workers have ended their passes?
+    fn is_waiting_for_room(&self, base: u32, mixed: u64) -> bool {
+        let bucket = |probe| self.grower.shared.bucket(place::<ShortBucket>(base, mixed, probe));
+        (0..PROBES).any(|probe| bucket(probe).has_waiting())
+    }
+
+    /// Slots and segments that wait.
+    fn waiting(&self) -> usize {
+        self.grower.segments().1 + self.waiting_slots.len()
     }
 
     /// Take `key` out. Its value comes back.
@@ -308,12 +328,12 @@ impl<V: Value> ShortWriter<V> {
         let bucket = self.grower.shared.bucket(at);
         let (word, value) = bucket.entry(slot)?;
         bucket.retire(slot);
-        self.waiting.push(u64::from(at) * SHORT_SLOTS as u64 + slot as u64);
+        self.waiting_slots.push(u64::from(at) * SHORT_SLOTS as u64 + slot as u64);
         for probe in 0..short_probe(word) {
             self.grower.shared.bucket(place::<ShortBucket>(base, mixed, probe)).unpass();
         }
         let left = self.grower.count_out(base);
-        if self.waiting.unsealed() >= WAITING_UNSEALED_MAX {
+        if self.waiting_slots.unsealed() >= WAITING_UNSEALED_MAX {
             self.collect();
         }
         if left.is_multiple_of(MERGE_EVERY) {
@@ -347,7 +367,7 @@ impl<V: Value> ShortWriter<V> {
 
     /// Use again what no worker sees any more, and give memory back. To be called now and then.
     pub fn collect(&mut self) {
-        self.grower.collect(&mut self.waiting, |segments, waiting| {
+        self.grower.collect(&mut self.waiting_slots, |segments, waiting| {
             let slots = SHORT_SLOTS as u64;
             segments.bucket((waiting / slots) as u32).release((waiting % slots) as usize);
         });
