@@ -343,6 +343,131 @@ fn crowded_ip6_blocks_equal_a_linear_scan_while_they_fill_and_empty() {
     assert_eq!((usage.entries, usage.nodes, usage.skips, usage.waiting), (0, 0, 0, 0));
 }
 
+/// As `check`, by a trie of another's making, of so many prefixes that a linear scan takes too long.
+fn check_by<A: Address>(
+    writer: &LpmWriter<A>,
+    table: u32,
+    oracle: &prefix_trie::PrefixMap<(A, u8), u32>,
+    addresses: impl Iterator<Item = A>,
+) where
+    (A, u8): prefix_trie::Prefix,
+{
+    let lpm = writer.space().table(table);
+    let addresses: Vec<A> = addresses.collect();
+    let host = A::BITS as u8;
+    let answer = |address: &A| oracle.get_lpm(&(*address, host)).map_or(MISS, |(_, group)| GroupId(*group));
+    let expected: Vec<_> = addresses.iter().map(answer).collect();
+    for variant in Variant::available() {
+        let mut groups = vec![GroupId(0); addresses.len()];
+        lpm.lookup_slice(variant, &addresses, &mut groups);
+        for ((address, group), expected) in addresses.iter().zip(&groups).zip(&expected) {
+            assert_eq!(group, expected, "{variant:?}, {:?}", address.ip());
+        }
+    }
+    for (address, expected) in addresses.iter().zip(&expected) {
+        assert_eq!(lpm.lookup(*address), *expected, "{:?}", address.ip());
+    }
+}
+
+/// Neighbouring hosts, so many that they stand in wide blocks, with shorter prefixes over, between and beside them
+/// that come and go.
+fn hosts_in_wide_blocks<A: Address>(table: u32, first: A, beside: A, count: u64)
+where
+    (A, u8): prefix_trie::Prefix,
+{
+    let epochs = Epochs::new(0);
+    let mut writer = LpmWriter::<A>::new(&epochs, MISS).expect("memory");
+    let mut oracle = prefix_trie::PrefixMap::<(A, u8), u32>::new();
+    let mut random = Random::new(11);
+    let bits = A::BITS as u8;
+    let host = |n: u64| Prefix::new(first + A::from_halves(0, n), bits);
+    let mut hosts: Vec<_> = (0..count).map(host).collect();
+    random.shuffle(&mut hosts);
+    let others: Vec<_> = [
+        (first, bits - 20),
+        (first, bits - 10),
+        (first + A::from_halves(0, 5 << 8), bits - 8),
+        (first + A::from_halves(0, 9 << 8 | 16), bits - 4),
+        (first, bits - 17),
+        (first + A::from_halves(0, 1 << 12), bits - 12),
+        (beside, bits),
+        (beside, bits - 9),
+        (first, bits - 24),
+    ]
+    .map(|(address, len)| Prefix::new(address, len))
+    .into();
+    let mut most = 0;
+    let steps = 12;
+    for round in 0..3 * steps {
+        let some = hosts.len() / steps;
+        let part = &hosts[round % steps * some..][..some];
+        for prefix in part {
+            let key = (prefix.first(), prefix.len());
+            if round / steps == 1 && random.below(8) > 0 || round / steps == 2 {
+                writer.remove(table, *prefix).expect("room");
+                oracle.remove(&key);
+            } else {
+                let group = 1 + random.below(60) as u32;
+                writer.insert(table, *prefix, route(group)).expect("room");
+                oracle.insert(key, group);
+            }
+        }
+        for other in &others {
+            let key = (other.first(), other.len());
+            if oracle.contains_key(&key) && random.below(2) == 0 || round == 3 * steps - 1 {
+                writer.remove(table, *other).expect("room");
+                oracle.remove(&key);
+            } else if round < 2 * steps {
+                writer.insert(table, *other, route(100 + round as u32)).expect("room");
+                oracle.insert(key, 100 + round as u32);
+            }
+        }
+        most = most.max(writer.usage().wide);
+        let near = (0..count + 600).step_by(7).map(|n| first + A::from_halves(0, n));
+        let edges = others
+            .iter()
+            .flat_map(|other| [other.first(), other.last(), other.first() - A::ONE, other.last() + A::ONE]);
+        check_by(&writer, table, &oracle, near.chain(edges).chain([A::ZERO, A::MAX]));
+        writer.collect();
+    }
+    assert!(most as u64 >= count, "{most} entries stood in wide blocks");
+    for prefix in hosts.iter().chain(&others) {
+        writer.remove(table, *prefix).expect("room");
+    }
+    writer.collect();
+    let usage = writer.usage();
+    assert_eq!(
+        (usage.entries, usage.nodes, usage.skips, usage.wide, usage.waiting),
+        (0, 0, 0, 0, 0),
+        "all came back"
+    );
+}
+
+#[test]
+fn very_many_ip6_hosts_equal_prefix_trie_while_wide_blocks_come_and_go() {
+    let first = 0x2001_0db8u128 << 96;
+    hosts_in_wide_blocks(0, first, first + (5 << 16), 40_000);
+    hosts_in_wide_blocks(3, first + (3 << 16), first + (9 << 16), 140_000);
+}
+
+#[test]
+fn very_many_ip4_hosts_equal_prefix_trie_while_wide_blocks_come_and_go() {
+    // A big root leaves too few bits below it.
+    hosts_in_wide_blocks(3, 0x0a01_0000u32, 0x0a05_0000, 14_000);
+}
+
+#[test]
+fn an_ip6_reader_sees_only_old_or_new_answers_while_wide_blocks_come_and_go() {
+    let first = 0x2001_0db8u128 << 96;
+    let mut random = Random::new(2);
+    let lens = [100, 104, 108, 110, 112, 114, 116, 118, 120, 121, 124, 128];
+    let prefixes =
+        (0..120).map(|n| Prefix::new(first | 1 | random.bits() as u128 & 0x3_ffff, lens[n % lens.len()]));
+    // Between what is asked, hosts in as many blocks as make a wide one.
+    let crowd = (0..10_000u128).map(|n| Prefix::new(first + 4 * n + 2, 128));
+    watch(3, prefixes.collect(), crowd.collect(), 12_000);
+}
+
 #[test]
 fn a_generated_internet_equals_prefix_trie_before_and_after_half_of_it_left() {
     let epochs = Epochs::new(0);

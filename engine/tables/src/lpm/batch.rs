@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::depths::Lanes;
 use super::kernel::{GROUP, Kernel, LANES, Lane};
-use super::memory::{TrieMemory, WORD_BITS};
+use super::memory::{TrieMemory, WORD_BITS, base_of, bitmap_of, place_in};
 use crate::memory::prefetch;
 use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
@@ -235,6 +235,13 @@ impl Table<'_> {
         // SAFETY: lanes below count are set before they are read; words of the root lie in it, as the
         // caller promises; places come from words.
         unsafe {
+            if K::agree_above(addresses, self.slot_bits) {
+                // As where all traffic is for one's own network, or for the SIDs of one locator.
+                let entry = self.at_root(addresses[0]);
+                (0..count).for_each(|lane| stage.entries.set(lane, entry));
+                self.finish::<A, K>(addresses, groups, stage);
+                return;
+            }
             for (lane, address) in addresses.iter().enumerate() {
                 let slot = address.top() >> (self.slot_bits - (A::BITS - 32));
                 stage
@@ -249,6 +256,33 @@ impl Table<'_> {
                 }
                 K::merge(&mut stage.entries, &stage.loaded, far, count);
             }
+            self.finish::<A, K>(addresses, groups, stage);
+        }
+    }
+
+    /// What the root says of `address`.
+    ///
+    /// # Safety
+    /// As for [`lookup`](Self::lookup).
+    #[inline(always)]
+    unsafe fn at_root<A: Address>(&self, address: A) -> u32 {
+        let slot = address.top() >> (self.slot_bits - (A::BITS - 32));
+        // SAFETY: words of the root lie in it, as the caller promises; the place comes from a word.
+        unsafe {
+            let word = (*self.word(address)).load(Ordering::Acquire);
+            if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
+        }
+    }
+
+    /// From what the root says to the answers.
+    ///
+    /// # Safety
+    /// As for [`lookup_lanes`](Self::lookup_lanes); all lanes' entries are set.
+    #[inline(always)]
+    unsafe fn finish<A: Address, K: Kernel>(&self, addresses: &[A], groups: &mut [u32], stage: &mut Stage) {
+        let count = addresses.len();
+        // SAFETY: as the caller promises.
+        unsafe {
             let planes = K::planes(&stage.entries, count);
             if planes != [0; 2] {
                 self.descend::<A, K>(addresses, planes, stage);

@@ -1,13 +1,14 @@
 //! From what the root says down to the leaves: all lanes of a batch a level at a time.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::batch::{Stage, Table};
 use super::depths::{Depths, Lanes};
 use super::kernel::{Block, Dense, Kernel, Nodes, Planes};
 use super::memory::{
-    KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, base_of, bitmap_of, is_leaf, place_in, skip_words,
+    KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, WIDE, base_of, bitmap_of, is_leaf, is_wide_skip, place_in,
+    skip_words,
 };
 use crate::memory::prefetch;
 use crate::prefix::Address;
@@ -93,8 +94,13 @@ impl Table<'_> {
             if K::are_all(&stage.entries, first, lanes.0, addresses.len()) {
                 // As in a table of one route, or where all routes lie in one prefix.
                 let skip = self.skip::<A>(first);
-                K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
-                return depths.skip_all::<K>((skip.shift / NODE_BITS) as u8, lanes, others);
+                let agree = K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
+                let mut bottom = skip.shift;
+                if is_wide_skip(first) {
+                    self.pass_wide::<A, K>(&skip, Lanes(lanes.0 & agree), addresses, stage);
+                    bottom = skip.bottom();
+                }
+                return depths.skip_all::<K>((bottom / NODE_BITS) as u8, lanes, others);
             }
             if self.asks_skips {
                 for lane in lanes {
@@ -103,13 +109,89 @@ impl Table<'_> {
                 }
             }
             depths.part::<K>();
-            for lane in lanes {
+            let wide = lanes.0 & K::having(&stage.entries, WIDE, addresses.len());
+            if wide != 0 {
+                self.pass_few_wide::<A>(Lanes(wide), addresses, depths, stage);
+            }
+            for lane in Lanes(lanes.0 & !wide) {
                 let skip = self.skip::<A>(stage.entries.get(lane));
                 let hit = (*addresses.get_unchecked(lane) ^ skip.key) >> skip.shift == A::ZERO;
                 stage.entries.set(lane, if hit { skip.hit } else { skip.miss });
                 *depths.each.get_unchecked_mut(lane) = (skip.shift / NODE_BITS) as u8;
             }
         }
+    }
+
+    /// Let `lanes`, which agree with the key of `skip`, go down its wide block.
+    ///
+    /// # Safety
+    /// As for [`descend`](Self::descend).
+    #[inline(always)]
+    unsafe fn pass_wide<A: Address, K: Kernel>(
+        &self,
+        skip: &Skip<A>,
+        lanes: Lanes,
+        addresses: &[A],
+        stage: &mut Stage,
+    ) {
+        let (base, count) = (skip.wide_base(), addresses.len());
+        let Stage { slots, entries, .. } = stage;
+        // SAFETY: lanes lie below count; a masked base with a masked offset lies inside the wide blocks' mapping,
+        // which is as much longer.
+        unsafe {
+            K::numbers_at(addresses, (skip.bottom() / NODE_BITS) as usize, skip.offset_mask(), slots);
+            let place = |lane| base + slots.get(lane) as usize;
+            if self.asks_dense {
+                for lane in lanes {
+                    prefetch(self.memory.wide.base().wrapping_add(place(lane)));
+                }
+            }
+            if lanes.are_first(count) {
+                for lane in 0..count {
+                    entries.set(lane, self.wide_entry(place(lane)));
+                }
+            } else {
+                for lane in lanes {
+                    entries.set(lane, self.wide_entry(place(lane)));
+                }
+            }
+        }
+    }
+
+    /// Let `lanes` go past their skips and down their wide blocks, each for itself.
+    ///
+    /// # Safety
+    /// As for [`descend`](Self::descend).
+    #[inline(never)]
+    unsafe fn pass_few_wide<A: Address>(
+        &self,
+        lanes: Lanes,
+        addresses: &[A],
+        depths: &mut Depths,
+        stage: &mut Stage,
+    ) {
+        for lane in lanes {
+            // SAFETY: lanes lie below count; the place is a masked base with a masked offset.
+            unsafe {
+                let (address, skip) =
+                    (*addresses.get_unchecked(lane), self.skip::<A>(stage.entries.get(lane)));
+                let found = self.wide_entry(skip.wide_place(address));
+                let hit = (address ^ skip.key) >> skip.shift == A::ZERO;
+                stage.entries.set(lane, if hit { found } else { skip.miss });
+                *depths.each.get_unchecked_mut(lane) = (skip.bottom() / NODE_BITS) as u8;
+            }
+        }
+    }
+
+    /// The entry at `place` of the wide blocks.
+    ///
+    /// # Safety
+    /// The place is a masked base with a masked offset.
+    #[inline(always)]
+    unsafe fn wide_entry(&self, place: usize) -> u32 {
+        let place: *const AtomicU32 = self.memory.wide.base().wrapping_add(place);
+        // SAFETY: as the caller promises, inside the mapping.
+        unsafe { (*place).load(Ordering::Acquire) }
     }
 
     /// Let `lanes`, so few that each is better taken by itself, go down a level.

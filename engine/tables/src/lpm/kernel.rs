@@ -81,11 +81,17 @@ pub(super) trait Kernel {
     /// The byte of every address that has so many below it.
     unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>);
 
+    /// The number that stands in the four bytes above the lowest `depth` ones of every address, as far as `mask` goes.
+    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>);
+
     /// Where what `slots` lead to stands in the blocks of kind `B` that the lanes stand at.
     unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
 
     /// Take what was `loaded` for the lanes of `mask` over into `entries`.
     unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize);
+
+    /// The lanes whose entries have one of these `bits`.
+    unsafe fn having(entries: &Lane<u32>, bits: u32, count: usize) -> u64;
 
     /// The kind bits of `entries`.
     unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes;
@@ -93,11 +99,19 @@ pub(super) trait Kernel {
     /// Is the entry of every lane in `mask` this `entry`?
     unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool;
 
-    /// Let every lane in `mask` go past `skip`.
-    unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>);
+    /// Let every lane in `mask` go past `skip`; those that agree with its key come back, and others with them.
+    unsafe fn skip_all<A: Address>(
+        addresses: &[A],
+        skip: &Skip<A>,
+        mask: u64,
+        entries: &mut Lane<u32>,
+    ) -> u64;
 
     /// Write `value` for every lane in `mask`.
     unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64);
+
+    /// Do all addresses agree with the first one above their lowest `bits`? Most often the first few say that they do not.
+    unsafe fn agree_above<A: Address>(addresses: &[A], bits: u32) -> bool;
 
     /// The lanes that have this `address`. There may be any number of addresses up to [`LANES`].
     unsafe fn alike<A: Address>(addresses: &[A], address: A) -> u64;
@@ -192,6 +206,14 @@ impl Kernel for Plain {
     }
 
     #[inline(always)]
+    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>) {
+        for (lane, address) in addresses.iter().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe { slots.set(lane, (*address >> (depth as u32 * 8)).low() as u32 & mask) };
+        }
+    }
+
+    #[inline(always)]
     unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
         for lane in 0..count {
             // SAFETY: as the caller promises.
@@ -208,6 +230,12 @@ impl Kernel for Plain {
                 entries.set(lane, entry);
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn having(entries: &Lane<u32>, bits: u32, count: usize) -> u64 {
+        // SAFETY: as the caller promises.
+        (0..count).fold(0, |mask, lane| mask | u64::from(unsafe { entries.get(lane) } & bits != 0) << lane)
     }
 
     #[inline(always)]
@@ -235,17 +263,26 @@ impl Kernel for Plain {
     }
 
     #[inline(always)]
-    unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>) {
+    unsafe fn skip_all<A: Address>(
+        addresses: &[A],
+        skip: &Skip<A>,
+        mask: u64,
+        entries: &mut Lane<u32>,
+    ) -> u64 {
         let bits = A::MAX << skip.shift;
         let key = skip.key & bits;
+        let mut agree = 0;
         for (lane, address) in addresses.iter().enumerate() {
-            let way = if *address & bits == key { skip.hit } else { skip.miss };
+            let agrees = *address & bits == key;
+            agree |= u64::from(agrees) << lane;
+            let way = if agrees { skip.hit } else { skip.miss };
             // SAFETY: as the caller promises.
             unsafe {
                 let entry = if mask >> lane & 1 != 0 { way } else { entries.get(lane) };
                 entries.set(lane, entry);
             }
         }
+        agree
     }
 
     #[inline(always)]
@@ -253,6 +290,17 @@ impl Kernel for Plain {
         for (lane, byte) in bytes.iter_mut().enumerate() {
             *byte = if mask >> lane & 1 != 0 { value } else { *byte };
         }
+    }
+
+    #[inline(always)]
+    unsafe fn agree_above<A: Address>(addresses: &[A], bits: u32) -> bool {
+        let first = addresses[0];
+        let agree = |some: &[A]| {
+            let differs = some.iter().fold(A::ZERO, |all, address| all | (*address ^ first));
+            differs >> bits == A::ZERO
+        };
+        let (some, rest) = addresses.split_at(addresses.len().min(4));
+        agree(some) && agree(rest)
     }
 
     #[inline(always)]

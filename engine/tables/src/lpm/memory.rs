@@ -16,6 +16,8 @@ pub const ENTRIES_MAX: usize = 1 << 28;
 pub const NODES_MAX: usize = 1 << 24;
 /// Skips of all tries of a family (256 or 512 MB of address space).
 pub const SKIPS_MAX: usize = 1 << 24;
+/// Entries of all wide blocks of a family (2 GB of address space).
+pub const WIDE_ENTRIES_MAX: usize = 1 << 29;
 /// Small roots (16 KB), one for each table that is not empty: of IPv6, one for the link-local addresses of each
 /// interface, and as many again.
 pub(crate) const ROOTS_MAX: usize = 2 * INTERFACES_MAX;
@@ -39,6 +41,13 @@ pub(crate) const BIG_ROOT_BITS: u32 = 24;
 /// Words of a big root.
 pub(crate) const BIG_ROOT_WORDS: usize = 1 << (BIG_ROOT_BITS - WORD_BITS);
 
+/// log2 of the entries of the smallest wide block: they are handed out in units of so many.
+pub(crate) const WIDE_UNIT_BITS: u32 = 13;
+/// log2 of the entries of the largest: 64 MB.
+pub(crate) const WIDE_BITS_MAX: u32 = 24;
+/// Units of wide blocks.
+const WIDE_LENGTHS: &[u16] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
+
 /// Run lengths that are handed out; a run takes the next longer one.
 const RUN_LENGTHS: &[u16] = &[2, 3, 4, 6, 8, 12, 16, 24, 32, 256];
 
@@ -47,6 +56,8 @@ pub(crate) const KIND_SHIFT: u32 = 30;
 const SKIP: u32 = 1 << KIND_SHIFT;
 const NODE: u32 = 2 << KIND_SHIFT;
 const DENSE: u32 = 3 << KIND_SHIFT;
+/// Of a skip's entry: its hit is a wide block.
+pub(crate) const WIDE: u32 = 1 << (KIND_SHIFT - 1);
 /// Largest index that an entry can carry.
 pub(crate) const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -57,6 +68,8 @@ pub(crate) enum Entry {
     Leaf(u32),
     /// A skip, by its index.
     Skip(u32),
+    /// A skip to a wide block, by its index.
+    Wide(u32),
     /// A node, by its index.
     Node(u32),
     /// A dense block, by the index of its first entry.
@@ -68,11 +81,24 @@ pub(crate) fn is_leaf(entry: u32) -> bool {
     entry < SKIP
 }
 
+/// Does a skip's entry say that it leads to a wide block?
+#[inline(always)]
+pub(crate) fn is_wide_skip(entry: u32) -> bool {
+    entry & WIDE != 0
+}
+
+/// Is this a dense block, or a wide one?
+#[inline(always)]
+pub(crate) fn is_dense(entry: u32) -> bool {
+    entry >= DENSE || entry.wrapping_sub(SKIP | WIDE) < WIDE
+}
+
 #[inline(always)]
 pub(crate) fn entry_of(entry: u32) -> Entry {
     let index = entry & INDEX_MASK;
     match entry >> KIND_SHIFT {
         0 => Entry::Leaf(index),
+        1 if index & WIDE != 0 => Entry::Wide(index & !WIDE),
         1 => Entry::Skip(index),
         2 => Entry::Node(index),
         _ => Entry::Dense(index),
@@ -84,6 +110,7 @@ impl Entry {
         match self {
             Entry::Leaf(group) => group,
             Entry::Skip(index) => SKIP | index,
+            Entry::Wide(index) => SKIP | WIDE | index,
             Entry::Node(index) => NODE | index,
             Entry::Dense(base) => DENSE | base,
         }
@@ -124,14 +151,20 @@ pub(crate) fn place_in(word: u64, slot: u32) -> u32 {
 }
 
 /// A skip: addresses that agree with `key` above `shift` go on with `hit`, others end at `miss`, a
-/// leaf. In memory: both ways in one word, the shift in the next, then the key.
+/// leaf. With a width, `hit` names the first of 2^`width` entries, one for each value of as many bits below
+/// the shift (as the entry of a skip would, so that who takes it for one goes wrong and no further). In memory: both ways in one word, shift and width in the next, then the key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Skip<A> {
     pub key: A,
     pub shift: u32,
+    /// 0, or [`WIDE_BITS_MAX`] at most.
+    pub width: u32,
     pub hit: u32,
     pub miss: u32,
 }
+
+/// Where the width stands, above the shift.
+const WIDTH_SHIFT: u32 = 8;
 
 /// Words of 64 bits that a skip takes.
 pub(crate) const fn skip_words<A: Address>() -> usize {
@@ -149,16 +182,52 @@ impl<A: Address> Skip<A> {
         } else {
             A::from_halves(words[3].load(Ordering::Relaxed), words[2].load(Ordering::Relaxed))
         };
-        Skip { key, shift: second as u32 & (A::BITS - 1), hit: ways as u32, miss: (ways >> 32) as u32 }
+        Skip {
+            key,
+            shift: second as u32 & (A::BITS - 1),
+            width: (second as u32 >> WIDTH_SHIFT & 31).min(WIDE_BITS_MAX),
+            hit: ways as u32,
+            miss: (ways >> 32) as u32,
+        }
+    }
+
+    /// Address bits of what a hit leads to.
+    #[inline(always)]
+    pub(crate) fn bottom(&self) -> u32 {
+        self.shift.saturating_sub(self.width)
+    }
+
+    /// What of an address, above the bottom, counts in a wide block.
+    #[inline(always)]
+    pub(crate) fn offset_mask(&self) -> u32 {
+        (1 << self.width) - 1
+    }
+
+    /// The hit for a wide block whose first entry stands there.
+    pub(crate) fn wide_hit(base: usize) -> u32 {
+        Entry::Wide((base >> WIDE_UNIT_BITS) as u32).code()
+    }
+
+    /// Where the first entry of a wide block stands.
+    #[inline(always)]
+    pub(crate) fn wide_base(&self) -> usize {
+        (self.hit as usize & ((WIDE_ENTRIES_MAX >> WIDE_UNIT_BITS) - 1)) << WIDE_UNIT_BITS
+    }
+
+    /// Where the entry for `address`, which agrees with the key, stands in a wide block.
+    #[inline(always)]
+    pub(crate) fn wide_place(&self, address: A) -> usize {
+        self.wide_base() + ((address >> self.bottom()).low() as u32 & self.offset_mask()) as usize
     }
 
     pub(crate) fn store(self, words: &[AtomicU64]) {
         let (high, low) = self.key.halves();
+        let depth = u64::from(self.shift | self.width << WIDTH_SHIFT);
         words[0].store(u64::from(self.hit) | u64::from(self.miss) << 32, Ordering::Relaxed);
         if A::BITS == 32 {
-            words[1].store(u64::from(self.shift) | low << 32, Ordering::Relaxed);
+            words[1].store(depth | low << 32, Ordering::Relaxed);
         } else {
-            words[1].store(u64::from(self.shift), Ordering::Relaxed);
+            words[1].store(depth, Ordering::Relaxed);
             words[2].store(low, Ordering::Relaxed);
             words[3].store(high, Ordering::Relaxed);
         }
@@ -171,6 +240,8 @@ pub(crate) struct TrieMemory {
     pub nodes: Reserved<[AtomicU64; NODE_WORDS]>,
     /// Skips, one after the other.
     pub skips: Reserved<AtomicU64>,
+    /// Wide blocks.
+    pub wide: Reserved<AtomicU32>,
     /// Small roots, one after the other. The first stays empty and serves all empty tables.
     pub roots: Reserved<AtomicU64>,
 }
@@ -184,6 +255,8 @@ pub struct TrieUse {
     pub nodes: usize,
     /// Skips in use.
     pub skips: usize,
+    /// Entries of wide blocks in use.
+    pub wide: usize,
     /// Small roots in use.
     pub roots: usize,
     /// Things that wait for workers to finish a pass.
@@ -197,7 +270,53 @@ pub(crate) struct TrieSlots {
     pub entries: Slots,
     pub nodes: Slots,
     pub skips: Slots,
+    pub wide: WideSlots,
     pub roots: Slots,
+}
+
+/// Who hands out wide blocks, by the place of their first entry.
+pub(crate) struct WideSlots {
+    units: Slots,
+    /// How many of a block's parts of 256 entries are rich, by its first unit.
+    rich: Vec<u32>,
+}
+
+impl WideSlots {
+    fn new() -> WideSlots {
+        let (unit, largest) = (1 << WIDE_UNIT_BITS, 1 << (WIDE_BITS_MAX - WIDE_UNIT_BITS));
+        WideSlots {
+            units: Slots::new(WIDE_LENGTHS, WIDE_ENTRIES_MAX / unit, largest, largest),
+            rich: Vec::new(),
+        }
+    }
+
+    fn units(width: u32) -> usize {
+        1 << (width - WIDE_UNIT_BITS)
+    }
+
+    /// The first of 2^`width` entries, if there is room.
+    pub(crate) fn take(&mut self, width: u32) -> Option<usize> {
+        Some((self.units.take(Self::units(width))? as usize) << WIDE_UNIT_BITS)
+    }
+
+    /// Take the block from `base` on out of use.
+    pub(crate) fn retire(&mut self, base: usize, width: u32) {
+        self.units.retire((base >> WIDE_UNIT_BITS) as u32, Self::units(width));
+    }
+
+    /// How many parts of the block from `base` on are rich.
+    pub(crate) fn rich(&mut self, base: usize) -> &mut u32 {
+        let unit = base >> WIDE_UNIT_BITS;
+        if self.rich.len() <= unit {
+            self.rich.resize(unit + 1, 0);
+        }
+        &mut self.rich[unit]
+    }
+
+    /// Entries in use.
+    pub(crate) fn used(&self) -> usize {
+        self.units.used() << WIDE_UNIT_BITS
+    }
 }
 
 impl TrieMemory {
@@ -207,12 +326,19 @@ impl TrieMemory {
             entries: Reserved::new("prefix match entries", ENTRIES_MAX + NODE_SLOTS, Pages::Huge)?,
             nodes: Reserved::new("prefix match nodes", NODES_MAX, Pages::Huge)?,
             skips: Reserved::new("prefix match skips", SKIPS_MAX * skip_words::<A>(), Pages::Huge)?,
+            // A late reader may go past the end of a block.
+            wide: Reserved::new(
+                "prefix match wide blocks",
+                WIDE_ENTRIES_MAX + (1 << WIDE_BITS_MAX),
+                Pages::Huge,
+            )?,
             roots: Reserved::new("prefix match roots", ROOTS_MAX * SMALL_ROOT_WORDS, Pages::Small)?,
         };
         let mut slots = TrieSlots {
             entries: Slots::new(RUN_LENGTHS, ENTRIES_MAX, 3072, 3072 * 512),
             nodes: Slots::new(&[1], NODES_MAX, 256, 1 << 15),
             skips: Slots::new(&[1], SKIPS_MAX, 512, 1 << 17),
+            wide: WideSlots::new(),
             roots: Slots::new(
                 &[SMALL_ROOT_WORDS as u16],
                 ROOTS_MAX * SMALL_ROOT_WORDS,
@@ -241,6 +367,8 @@ impl TrieSlots {
         self.entries.reclaim(epochs, |range| memory.entries.release(range));
         self.nodes.reclaim(epochs, |range| memory.nodes.release(range));
         self.skips.reclaim(epochs, |range| memory.skips.release(skip(range)));
+        let entries = |units: Range<usize>| units.start << WIDE_UNIT_BITS..units.end << WIDE_UNIT_BITS;
+        self.wide.units.reclaim(epochs, |range| memory.wide.release(entries(range)));
         self.roots.reclaim(epochs, |range| memory.roots.release(range));
     }
 
@@ -249,11 +377,16 @@ impl TrieSlots {
             entries: self.entries.used(),
             nodes: self.nodes.used(),
             skips: self.skips.used(),
+            wide: self.wide.used(),
             roots: self.roots.used() / SMALL_ROOT_WORDS - 1,
-            waiting: self.entries.waiting() + self.nodes.waiting() + self.skips.waiting(),
+            waiting: self.entries.waiting()
+                + self.nodes.waiting()
+                + self.skips.waiting()
+                + self.wide.units.waiting(),
             resident_bytes: memory.entries.resident_bytes()
                 + memory.nodes.resident_bytes()
                 + memory.skips.resident_bytes()
+                + memory.wide.resident_bytes()
                 + memory.roots.resident_bytes(),
         }
     }

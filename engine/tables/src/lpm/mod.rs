@@ -6,7 +6,8 @@
 //! them. A **root** is an array of words for the first 16 or 24 bits of the address; a **node** is
 //! eight words, one cache line, for the next 8 bits. An entry is a leaf (a next-hop group), a node, a
 //! **dense** block (256 entries without bitmaps, where there are too many runs) or a
-//! **skip** (one prefix compared whole, in place of levels with a single way down).
+//! **skip** (one prefix compared whole, in place of levels with a single way down). A skip may lead to a
+//! **wide** block (2^13 to 2^24 entries, in place of levels that are dense all over).
 //!
 //! Workers look up in lanes (`batch`, `descent`), by one of three kernels (`kernel`).
 //!
@@ -25,6 +26,7 @@ mod model;
 mod paint;
 mod reader;
 mod reshape;
+mod wide;
 mod writer;
 
 pub use memory::{ENTRIES_MAX, NODES_MAX, SKIPS_MAX, TrieUse};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{
     Entry, NODE_BITS, NODE_SLOTS, NODE_WORDS, Skip, TrieMemory, TrieSlots, WORD_BITS, WORD_SLOTS, base_of,
-    bitmap_of, entry_of, inline_word, is_leaf, run_word,
+    bitmap_of, entry_of, inline_word, is_dense, is_leaf, run_word,
 };
 use crate::prefix::Address;
 
@@ -31,7 +31,7 @@ pub(crate) struct Painter<'a, A> {
     pub family: PhantomData<A>,
 }
 
-const ROOM: &str = "room was checked before painting";
+pub(super) const ROOM: &str = "room was checked before painting";
 
 impl<A: Address> Painter<'_, A> {
     /// Paint ascending, disjoint `pieces` on `words`, which cover the block from `first` on; each
@@ -67,7 +67,7 @@ impl<A: Address> Painter<'_, A> {
     }
 
     /// Paint on decoded slots of a block from `first` on.
-    fn paint_slots(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
+    pub fn paint_slots(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
         let ones = (A::ONE << slot_bits) - A::ONE;
         let block_last = first + (A::MAX >> (A::BITS - slot_bits - slots.len().trailing_zeros()));
         let (mut next, mut from) = (0, first);
@@ -116,10 +116,19 @@ impl<A: Address> Painter<'_, A> {
             self.paint_words(words, first, slot_bits, pieces);
             return self.settle_node(entry, first, slot_bits);
         }
+        if let Entry::Wide(index) = entry_of(entry)
+            && let Some(entry) = self.paint_wide(index, bits, pieces)
+        {
+            return entry;
+        }
         let mut slots = self.expand(entry, first, slot_bits);
         self.paint_slots(&mut slots, first, slot_bits, pieces);
         if let Entry::Dense(base) = entry_of(entry) {
-            if count_runs(&slots) > DENSE_RUNS_MIN || lead_to_dense(&slots) {
+            if let Some(wide) = self.build_wide(&slots, first, slot_bits) {
+                self.slots.entries.retire(base, NODE_SLOTS);
+                return wide;
+            }
+            if stays_dense(&slots) {
                 for (slot, value) in slots.iter().enumerate() {
                     self.memory.entries.get(base as usize + slot).store(*value, Ordering::Release);
                 }
@@ -130,15 +139,16 @@ impl<A: Address> Painter<'_, A> {
         self.build(&slots, first, slot_bits)
     }
 
-    /// The 256 slots of a block that is no node. A skip that is used up is retired.
+    /// The 256 slots of a block. A skip that is used up is retired.
     fn expand(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
         match entry_of(entry) {
             Entry::Leaf(_) => [entry; NODE_SLOTS],
             Entry::Dense(base) => std::array::from_fn(|slot| {
                 self.memory.entries.get(base as usize + slot).load(Ordering::Relaxed)
             }),
+            Entry::Wide(index) => self.expand_wide(index, first, slot_bits),
             Entry::Skip(index) => {
-                let skip = Skip::<A>::load(self.memory.skip::<A>(index));
+                let skip = self.skip(index);
                 let mut slots = [skip.miss; NODE_SLOTS];
                 let slot = ((skip.key - first) >> slot_bits).low();
                 if skip.shift < slot_bits {
@@ -153,11 +163,13 @@ impl<A: Address> Painter<'_, A> {
         }
     }
 
-    /// As `expand`, for a block that is taken apart: a dense block is retired as well.
+    /// As `expand`, for a block that is taken apart: a node or a dense block is retired as well.
     pub fn unfold(&mut self, entry: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
         let slots = self.expand(entry, first, slot_bits);
-        if let Entry::Dense(base) = entry_of(entry) {
-            self.slots.entries.retire(base, NODE_SLOTS);
+        match entry_of(entry) {
+            Entry::Dense(base) => self.slots.entries.retire(base, NODE_SLOTS),
+            Entry::Node(index) => self.retire_node(index),
+            _ => {}
         }
         slots
     }
@@ -175,6 +187,9 @@ impl<A: Address> Painter<'_, A> {
     pub fn build(&mut self, slots: &[u32; NODE_SLOTS], first: A, slot_bits: u32) -> u32 {
         let runs = count_runs(slots);
         if let Some(entry) = self.build_sparse(slots, runs, first, slot_bits) {
+            return entry;
+        }
+        if let Some(entry) = self.build_wide(slots, first, slot_bits) {
             return entry;
         }
         if runs > NODE_RUNS_MAX || lead_to_dense(slots) {
@@ -211,12 +226,18 @@ impl<A: Address> Painter<'_, A> {
         let miss = if start == 0 { slots[NODE_SLOTS - 1] } else { slots[0] };
         let hit = slots[start];
         let key = first + (A::from_halves(0, start as u64) << slot_bits);
-        if let Entry::Skip(index) = entry_of(hit)
-            && Skip::<A>::load(self.memory.skip::<A>(index)).miss == miss
-        {
-            return Some(hit);
+        if let Entry::Skip(index) | Entry::Wide(index) = entry_of(hit) {
+            let skip = self.skip(index);
+            if skip.miss == miss {
+                return Some(hit);
+            }
+            if skip.width != 0 && skip.shift == slot_bits {
+                // A wide block that is the whole slot never misses there: it takes this miss.
+                self.slots.skips.retire(index, 1);
+                return Some(self.publish_wide(Skip { miss, ..skip }));
+            }
         }
-        let skip = Skip { key, shift: slot_bits + len.trailing_zeros(), hit, miss };
+        let skip = Skip { key, shift: slot_bits + len.trailing_zeros(), width: 0, hit, miss };
         let index = self.slots.skips.take(1).expect(ROOM);
         skip.store(self.memory.skip::<A>(index));
         Some(Entry::Skip(index).code())
@@ -280,10 +301,10 @@ impl<A: Address> Painter<'_, A> {
         match entry_of(entry) {
             Entry::Leaf(_) => {}
             Entry::Skip(index) => {
-                let hit = Skip::<A>::load(self.memory.skip::<A>(index)).hit;
-                self.retire_tree(hit);
+                self.retire_tree(self.skip(index).hit);
                 self.slots.skips.retire(index, 1);
             }
+            Entry::Wide(index) => self.retire_wide_tree(index),
             Entry::Node(index) => {
                 let words = self.memory.nodes.get(index as usize);
                 words.iter().for_each(|word| self.retire_word(word.load(Ordering::Relaxed)));
@@ -325,8 +346,10 @@ impl<A: Address> Painter<'_, A> {
     pub fn decode(&self, word: u64, slot_bits: u32) -> [u32; WORD_SLOTS] {
         let bitmap = bitmap_of(word);
         if bitmap == 0 {
-            let Entry::Skip(index) = entry_of(base_of(word)) else { return [base_of(word); WORD_SLOTS] };
-            let skip = Skip::<A>::load(self.memory.skip::<A>(index));
+            let (Entry::Skip(index) | Entry::Wide(index)) = entry_of(base_of(word)) else {
+                return [base_of(word); WORD_SLOTS];
+            };
+            let skip = self.skip(index);
             let mut slots = [skip.miss; WORD_SLOTS];
             slots[(skip.key >> slot_bits).low() % WORD_SLOTS] = base_of(word);
             return slots;
@@ -354,8 +377,8 @@ impl<A: Address> Painter<'_, A> {
         // A lone slot among equal ones starts the first run or the second.
         let starts = [0, (bitmap & !1).trailing_zeros() as usize];
         let slot = starts.into_iter().find(|slot| !is_leaf(slots[*slot]))?;
-        let Entry::Skip(index) = entry_of(slots[slot]) else { return None };
-        let miss = Skip::<A>::load(self.memory.skip::<A>(index)).miss;
+        let (Entry::Skip(index) | Entry::Wide(index)) = entry_of(slots[slot]) else { return None };
+        let miss = self.skip(index).miss;
         let others = slots.iter().enumerate().all(|(other, entry)| other == slot || *entry == miss);
         others.then_some(slots[slot])
     }
@@ -402,14 +425,15 @@ fn count_runs(slots: &[u32; NODE_SLOTS]) -> u32 {
     1 + slots.windows(2).map(|pair| u32::from(pair[0] != pair[1])).sum::<u32>()
 }
 
-fn is_dense(entry: u32) -> bool {
-    matches!(entry_of(entry), Entry::Dense(_))
-}
-
 /// Does one of the slots lead to a dense block? What goes down there should be fast here too: one load in place of two
 /// that wait for each other, for a kilobyte a level.
 fn lead_to_dense(slots: &[u32; NODE_SLOTS]) -> bool {
     slots.iter().any(|slot| is_dense(*slot))
+}
+
+/// Is this worth a dense block, once it is one?
+pub(super) fn stays_dense(slots: &[u32; NODE_SLOTS]) -> bool {
+    count_runs(slots) > DENSE_RUNS_MIN || lead_to_dense(slots)
 }
 
 /// The aligned power of two of equal slots that differs from all others, which are one and the

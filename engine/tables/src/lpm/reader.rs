@@ -13,7 +13,7 @@ use super::kernel::{Avx2, Avx512};
 use super::kernel::{Kernel, LANES, Plain};
 use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
-    bitmap_of, entry_of, is_leaf, place_in,
+    bitmap_of, entry_of, is_leaf, is_wide_skip, place_in,
 };
 use crate::memory::{Reserved, prefetch};
 use crate::next_hop_group::GroupId;
@@ -297,12 +297,16 @@ impl<A: Address> Lpm<A> {
     /// meet more levels than there are; it ends at a miss.
     #[inline(always)]
     fn step(&self, entry: u32, bits: u32, address: A) -> (u32, u32) {
-        if let Entry::Skip(index) = entry_of(entry) {
+        if let Entry::Skip(index) | Entry::Wide(index) = entry_of(entry) {
             let skip = Skip::<A>::load(self.memory.skip::<A>(index));
             if skip.shift >= bits + WORD_BITS {
                 return (0, 0); // only a late reader meets this
             }
             let hit = (address ^ skip.key) >> skip.shift == A::ZERO;
+            if is_wide_skip(entry) && hit {
+                let place = self.memory.wide.get(skip.wide_place(address));
+                return (place.load(Ordering::Acquire), skip.bottom());
+            }
             return (if hit { skip.hit } else { skip.miss }, skip.shift);
         }
         let Some(bits) = bits.checked_sub(NODE_BITS) else { return (0, 0) };

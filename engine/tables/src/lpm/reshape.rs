@@ -25,7 +25,7 @@ impl<A: Address> Painter<'_, A> {
                 }
                 self.slots.nodes.retire(node, 1);
             }
-            Entry::Dense(_) | Entry::Skip(_) => {
+            Entry::Dense(_) | Entry::Skip(_) | Entry::Wide(_) => {
                 let slots = self.unfold(entry, first, slot_bits);
                 for (word, part) in words.iter().zip(slots.chunks_exact(WORD_SLOTS)) {
                     word.store(0, Ordering::Relaxed);

@@ -205,10 +205,12 @@ impl<A: Address> LpmWriter<A> {
     /// Is there room for the worst that painting `edges` ends of ranges can need?
     fn check_room(&mut self, edges: usize) -> Result<(), LpmError> {
         let levels = (A::BITS / 8) as usize;
+        // Wide blocks may be taken apart.
+        let (wide, parts) = (self.slots.wide.used(), self.slots.wide.used() / NODE_SLOTS);
         let need = [
-            ("entries", edges * levels * (NODE_SLOTS + WORD_SLOTS) + 16 * 3072),
-            ("nodes", edges * levels + 256),
-            ("skips", edges * levels + 512),
+            ("entries", edges * levels * (NODE_SLOTS + WORD_SLOTS) + 16 * 3072 + wide),
+            ("nodes", edges * levels + 256 + parts),
+            ("skips", edges * levels + 512 + parts),
         ];
         let have =
             |slots: &TrieSlots| [slots.entries.headroom(), slots.nodes.headroom(), slots.skips.headroom()];

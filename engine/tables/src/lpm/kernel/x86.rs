@@ -33,6 +33,13 @@ impl Kernel for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>) {
+        // SAFETY: plain code.
+        unsafe { Plain::numbers_at(addresses, depth, mask, slots) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
         // SAFETY: plain code.
         unsafe { Plain::places::<B>(entries, slots, count, places) }
@@ -52,6 +59,13 @@ impl Kernel for Avx2 {
                 _mm256_store_si256(to, _mm256_blendv_epi8(_mm256_load_si256(to), from, chosen));
             }
         }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn having(entries: &Lane<u32>, bits: u32, count: usize) -> u64 {
+        // SAFETY: plain code.
+        unsafe { Plain::having(entries, bits, count) }
     }
 
     #[inline]
@@ -86,7 +100,12 @@ impl Kernel for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>) {
+    unsafe fn skip_all<A: Address>(
+        addresses: &[A],
+        skip: &Skip<A>,
+        mask: u64,
+        entries: &mut Lane<u32>,
+    ) -> u64 {
         // SAFETY: plain code.
         unsafe { Plain::skip_all(addresses, skip, mask, entries) }
     }
@@ -96,6 +115,13 @@ impl Kernel for Avx2 {
     unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64) {
         // SAFETY: plain code.
         unsafe { Plain::set_bytes(bytes, value, mask) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn agree_above<A: Address>(addresses: &[A], bits: u32) -> bool {
+        // SAFETY: plain code.
+        unsafe { Plain::agree_above(addresses, bits) }
     }
 
     #[inline]
@@ -164,22 +190,34 @@ impl Kernel for Avx512 {
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
     unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>) {
+        // SAFETY: compiled for the same.
+        unsafe { Self::numbers_at(addresses, depth, 255, slots) }
+    }
+
+    #[inline]
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>) {
         let depth = depth as u32;
-        // Of four addresses in a register, the byte goes to the first number of each, to the second, and so on:
-        // all other places become 0.
+        // Of four addresses in a register, the bytes go to the first number of each, to the second, and so on:
+        // all other places become 0. Past the top they begin again below, which the mask takes away.
+        let bytes = 0x0302_0100 + (depth & 15) * 0x0101_0101;
         let from = |to: u32| {
             let [first, second, third, fourth] =
-                [0, 1, 2, 3].map(|at| (0x8080_8000 | if at == to { depth } else { 0x80 }) as i32);
+                [0, 1, 2, 3].map(|at| (if at == to { bytes & 0x0f0f_0f0f } else { 0x8080_8080 }) as i32);
             _mm512_broadcast_i32x4(_mm_setr_epi32(first, second, third, fourth))
         };
         let (from, shift) = ([from(0), from(1), from(2), from(3)], _mm_cvtsi32_si128(depth as i32 * 8));
-        let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        let (order, mask) = (
+            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+            _mm512_set1_epi32(mask as i32),
+        );
         for (first, sixteen) in addresses.chunks_exact(GROUP).enumerate() {
             let place = sixteen.as_ptr().cast::<__m512i>();
-            let bytes = if A::BITS == 32 {
+            let numbers = if A::BITS == 32 {
                 // SAFETY: sixteen addresses of 4 bytes.
-                let lanes = _mm512_srl_epi32(unsafe { _mm512_loadu_si512(place) }, shift);
-                _mm512_and_si512(lanes, _mm512_set1_epi32(255))
+                _mm512_srl_epi32(unsafe { _mm512_loadu_si512(place) }, shift)
             } else {
                 // SAFETY: sixteen addresses of 16 bytes, low half first: four to a register.
                 let four =
@@ -188,8 +226,9 @@ impl Kernel for Avx512 {
                     _mm512_or_si512(_mm512_or_si512(four(0), four(1)), _mm512_or_si512(four(2), four(3)));
                 _mm512_permutexvar_epi32(order, all)
             };
+            let numbers = _mm512_and_si512(numbers, mask);
             // SAFETY: sixteen lanes from a multiple of sixteen below LANES, in an array of LANES.
-            unsafe { _mm512_store_si512(slots.place_mut(first * GROUP).cast(), bytes) };
+            unsafe { _mm512_store_si512(slots.place_mut(first * GROUP).cast(), numbers) };
         }
     }
 
@@ -230,6 +269,20 @@ impl Kernel for Avx512 {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
+    unsafe fn having(entries: &Lane<u32>, bits: u32, count: usize) -> u64 {
+        let (bits, mut mask) = (_mm512_set1_epi32(bits as i32), 0);
+        for first in (0..count).step_by(GROUP) {
+            // SAFETY: as above.
+            let lanes = unsafe { _mm512_load_si512(entries.place(first).cast()) };
+            mask |= u64::from(_mm512_test_epi32_mask(lanes, bits)) << first;
+        }
+        mask
+    }
+
+    #[inline]
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+    )]
     unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
         let mut planes = [0; 2];
         for first in (0..count).step_by(GROUP) {
@@ -261,7 +314,12 @@ impl Kernel for Avx512 {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    unsafe fn skip_all<A: Address>(addresses: &[A], skip: &Skip<A>, mask: u64, entries: &mut Lane<u32>) {
+    unsafe fn skip_all<A: Address>(
+        addresses: &[A],
+        skip: &Skip<A>,
+        mask: u64,
+        entries: &mut Lane<u32>,
+    ) -> u64 {
         let bits = A::MAX << skip.shift;
         let (bits_high, bits_low) = bits.halves();
         let (key_high, key_low) = (skip.key & bits).halves();
@@ -270,6 +328,7 @@ impl Kernel for Avx512 {
         let (wide_bits, wide_key) = (pair(bits_high, bits_low), pair(key_high, key_low));
         let (narrow_bits, narrow_key) =
             (_mm512_set1_epi32(bits_low as i32), _mm512_set1_epi32(key_low as i32));
+        let mut agree = 0;
         for (first, sixteen) in addresses.chunks_exact(GROUP).enumerate() {
             let (first, place) = (first * GROUP, sixteen.as_ptr().cast::<__m512i>());
             let mut off = 0u32;
@@ -291,7 +350,9 @@ impl Kernel for Avx512 {
             let ways = _mm512_mask_mov_epi32(hit, off as u16, miss);
             // SAFETY: as above.
             unsafe { _mm512_mask_store_epi32(entries.place_mut(first).cast(), (mask >> first) as u16, ways) };
+            agree |= u64::from(!off & 0xffff) << first;
         }
+        agree
     }
 
     #[inline]
@@ -303,6 +364,33 @@ impl Kernel for Avx512 {
         unsafe {
             _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, _mm512_set1_epi8(value as i8));
         }
+    }
+
+    #[inline]
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    unsafe fn agree_above<A: Address>(addresses: &[A], bits: u32) -> bool {
+        let pair = |address: A| {
+            let (high, low) = address.halves();
+            if A::BITS == 32 {
+                _mm512_set1_epi32(low as i32)
+            } else {
+                _mm512_broadcast_i32x4(_mm_set_epi64x(high as i64, low as i64))
+            }
+        };
+        let (first, above) = (pair(addresses[0]), pair(A::MAX << bits));
+        addresses.chunks_exact(GROUP).all(|sixteen| {
+            let mut differs = _mm512_setzero_si512();
+            let place = sixteen.as_ptr().cast::<__m512i>();
+            for at in 0..size_of_val(sixteen) / 64 {
+                // SAFETY: inside the sixteen addresses.
+                let lanes = unsafe { _mm512_loadu_si512(place.add(at)) };
+                // differs | (lanes ^ first)
+                differs = _mm512_ternarylogic_epi64::<0xf6>(differs, lanes, first);
+            }
+            _mm512_test_epi64_mask(differs, above) == 0
+        })
     }
 
     #[inline]
