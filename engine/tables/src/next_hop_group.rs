@@ -2,7 +2,7 @@
 //! share a group, so that one store moves all of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use quiver_core::NodeId;
 use quiver_core::cpu::prefetch;
@@ -119,6 +119,8 @@ impl GroupWord {
 pub struct Groups {
     words: Reserved<AtomicU64>,
     buckets: Reserved<AtomicU64>,
+    /// Are there so many that their words do not stay at hand?
+    many: AtomicBool,
 }
 
 impl Groups {
@@ -136,6 +138,14 @@ impl Groups {
     pub fn prefetch(&self, group: GroupId) {
         if !group.is_straight() {
             prefetch(self.words.get(group.0 as usize));
+        }
+    }
+
+    /// Ask for the words of what was found ahead of their use, where there are many and they differ.
+    #[inline(always)]
+    pub fn prefetch_found(&self, found: &[GroupId]) {
+        if self.many.load(Ordering::Relaxed) && found.first() != found.last() {
+            found.iter().for_each(|group| self.prefetch(*group));
         }
     }
 
@@ -173,6 +183,9 @@ impl Groups {
     }
 }
 
+/// From so many groups on (32 KB of words), workers ask for words ahead of their use.
+const MANY: usize = 4_096;
+
 /// Why a group could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
@@ -200,6 +213,7 @@ impl GroupSlots {
         let table = Groups {
             words: Reserved::new("next-hop groups", GROUPS_MAX, Pages::Small)?,
             buckets: Reserved::new("next-hop buckets", BUCKETS_TOTAL_MAX, Pages::Small)?,
+            many: AtomicBool::new(false),
         };
         Ok(GroupSlots {
             table: Arc::new(table),
@@ -231,6 +245,7 @@ impl GroupSlots {
             return Err(GroupError::Full);
         };
         self.table.words.get(index as usize).store(word.0, Ordering::Release);
+        self.table.many.store(self.groups.used() >= MANY, Ordering::Relaxed);
         Ok(GroupId(index))
     }
 

@@ -34,11 +34,13 @@ impl LookUp for Ip4Lookup {
     #[inline(always)]
     fn find(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
         self.tables.ip4.table(table).lookup_slice(variant, keys, found);
+        self.tables.groups.prefetch_found(found);
     }
 
     #[inline(always)]
     fn find_alike(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
         self.tables.ip4.table(table).lookup_alike(variant, keys, found);
+        self.tables.groups.prefetch_found(found);
     }
 
     #[inline(always)]
