@@ -4,24 +4,27 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{LookUp, Stage, Tally};
+use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
 
 use super::step::{Compression, Flavor, Step, take};
-use crate::endpoint::asked::{self, Asked, Asks};
+use crate::endpoint::asked::Asked;
 use crate::endpoint::line::Line;
+use crate::endpoint::looks_up::{Asks, LooksUp};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::ways::{Good, Ways};
-use crate::endpoint::{CrossConnect, Endpoint, words};
+use crate::endpoint::{CrossConnect, NextSegment, words};
 use crate::local_sids::Flavors;
 
-/// End and End.T: ask for the next destination.
-pub struct Compressed<F> {
-    plain: Endpoint,
+/// End and End.T.
+pub type Compressed<F> = LooksUp<NextDestination<F>>;
+
+/// Asks for the next destination.
+pub struct NextDestination<F> {
+    plain: NextSegment,
     flavor: PhantomData<F>,
 }
 
@@ -46,34 +49,8 @@ fn ends<F: Flavor>(line: Line<'_>, packet: &Packet) -> bool {
     line.flavors().has(Flavors::USD) && F::closer(line, packet) == Ok(None)
 }
 
-/// Packets that are not plain.
-#[cold]
-#[inline(never)]
-fn closer<F: Flavor>(
-    plain: &Endpoint,
-    tally: Tally<'_>,
-    packet: &mut Packet,
-) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (plain.line(packet.index), packet.length());
-    let outcome = closer_still::<F>(plain, tally, line, packet);
-    plain.ways.settle(tally, line.0, outcome, bytes, packet)
-}
-
-fn closer_still<F: Flavor>(
-    plain: &Endpoint,
-    tally: Tally<'_>,
-    line: Line<'_>,
-    packet: &mut Packet,
-) -> Result<NodeId, Bad> {
-    let Some(step) = F::closer(line, packet)? else {
-        return plain.closer_still(tally, line, packet);
-    };
-    go(tally, &plain.ways, line, step, packet);
-    let group = plain.ways.tables.ip6.table(line.six()).lookup(step.to);
-    Ok(plain.ways.six(group, packet))
-}
-
-impl<F: Flavor> Asks for Compressed<F> {
+impl<F: Flavor> Asks for NextDestination<F> {
+    const NODE: &'static str = F::NODE;
     /// What the step needs, and which table is asked.
     type Sid = (Compression, u32);
 
@@ -105,72 +82,42 @@ impl<F: Flavor> Asks for Compressed<F> {
         take(sid, step, packet);
         Asked::six(six, step.to)
     }
-}
-
-impl<F: Flavor> LookUp for Compressed<F> {
-    const NAME: &'static str = F::NODE;
-    type Reason = LocalSidDrop;
-    type Key = Asked;
-    type Found = GroupId;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn ahead(&self, packet: &Packet) {
-        self.plain.ways.lines.prefetch(packet.index);
+    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
+        self.plain.ways.on(asked, found, packet)
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        asked::key(self, packet)
-    }
-
-    #[inline(always)]
-    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
-        asked::keys(self, packets, keys);
-    }
-
-    #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
-        asked::find(&self.plain.ways.tables, variant, keys, found);
-    }
-
-    #[inline(always)]
-    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         self.plain.ways.six_all(found, packets)
     }
 
-    #[inline(always)]
-    fn settle(
-        &self,
-        tally: Tally<'_>,
-        (): (),
-        asked: Asked,
-        found: GroupId,
-        packet: &mut Packet,
-    ) -> Result<NodeId, LocalSidDrop> {
-        if asked.is_nothing() {
-            return closer::<F>(&self.plain, tally, packet);
-        }
-        Ok(self.plain.ways.on(asked, found, packet))
+    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let plain = &self.plain;
+        let Some(step) = F::closer(line, packet)? else {
+            return plain.closer(tally, line, packet);
+        };
+        go(tally, &plain.ways, line, step, packet);
+        let group = plain.ways.tables.ip6.table(line.six()).lookup(step.to);
+        Ok(plain.ways.six(group, packet))
     }
 }
 
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer_cross<F: Flavor>(
+fn closer<F: Flavor>(
     plain: &CrossConnect,
     tally: Tally<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
     let (line, bytes) = (Line(plain.ways.lines.line(packet.index)), packet.length());
-    let outcome = closer_cross_still::<F>(plain, tally, line, packet);
+    let outcome = closer_still::<F>(plain, tally, line, packet);
     plain.ways.settle(tally, line.0, outcome, bytes, packet)
 }
 
-fn closer_cross_still<F: Flavor>(
+fn closer_still<F: Flavor>(
     plain: &CrossConnect,
     tally: Tally<'_>,
     line: Line<'_>,
@@ -202,7 +149,7 @@ impl<F: Flavor> Stage for CompressedCross<F> {
         let sid = Compression::of(line);
         let Some(step) = F::plain(sid, packet) else {
             let inner = if ends::<F>(line, packet) { self.plain.inner(line, packet) } else { None };
-            return inner.map_or_else(|| closer_cross::<F>(&self.plain, tally, packet), Ok);
+            return inner.map_or_else(|| closer::<F>(&self.plain, tally, packet), Ok);
         };
         self.plain.ways.good(line.0, packet.length());
         take(sid, step, packet);
@@ -214,8 +161,8 @@ impl<F: Flavor> Stage for CompressedCross<F> {
 pub(crate) fn spec<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up(F::HELP, move |wiring| {
-        let plain = Endpoint::new(wiring, &lines);
-        Compressed::<F> { plain, flavor: PhantomData }
+        let plain = NextSegment::new(wiring, &lines);
+        LooksUp(NextDestination::<F> { plain, flavor: PhantomData })
     })
     .describe(words::record)
 }

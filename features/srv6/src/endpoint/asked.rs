@@ -7,8 +7,6 @@ use quiver_tables::ip::{self, Ip4, Ip6, IpTables, choose};
 use quiver_tables::{GroupId, Hop};
 
 use super::exposed::Inner;
-use super::line::Line;
-use super::ways::{Good, Ways};
 
 /// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
 #[derive(Clone, Copy, Default)]
@@ -93,42 +91,6 @@ impl Asked {
             false => choose::<Ip6>(&tables.groups, found, packet),
         }
     }
-}
-
-/// A node whose packets ask for addresses, each by its SID.
-pub(crate) trait Asks {
-    /// What it reads of a SID's line.
-    type Sid: Copy;
-
-    /// What all nodes of SIDs have.
-    fn ways(&self) -> &Ways;
-
-    /// Read a line.
-    fn sid(&self, line: Line<'_>) -> Self::Sid;
-
-    /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be looked at closer.
-    fn asked(&self, line: Line<'_>, sid: Self::Sid, good: &mut Good, packet: &mut Packet) -> Asked;
-}
-
-/// What is asked for one packet.
-#[inline(always)]
-pub(crate) fn key<A: Asks>(node: &A, packet: &mut Packet) -> Asked {
-    let (line, mut good) = (Line(node.ways().lines.line(packet.index)), Good::default());
-    let asked = node.asked(line, node.sid(line), &mut good, packet);
-    good.count(line.0);
-    asked
-}
-
-/// What is asked for packets to one SID.
-#[inline(always)]
-pub(crate) fn keys<A: Asks>(node: &A, packets: &mut [Packet], keys: &mut [Asked]) {
-    let Some(first) = packets.first() else { return };
-    let (line, mut good) = (Line(node.ways().lines.line(first.index)), Good::default());
-    let sid = node.sid(line);
-    for (packet, key) in packets.iter_mut().zip(keys) {
-        *key = node.asked(line, sid, &mut good, packet);
-    }
-    good.count(line.0);
 }
 
 /// Look all up.

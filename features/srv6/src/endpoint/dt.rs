@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
-use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
-use quiver_core::stage::{LookUp, Tally};
-use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_core::stage::Tally;
+use quiver_core::{Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{NOT_ENABLED, take_hop};
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::asked::{self, Asked, Asks};
+use super::asked::{self, Asked};
 use super::exposed;
 use super::line::{Line, Parts};
-use super::reasons::{Bad, LocalSidDrop};
+use super::looks_up::{Asks, LooksUp};
+use super::reasons::Bad;
 use super::tables_held::TablesHeld;
 use super::ways::{Good, Ways};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
@@ -57,18 +57,21 @@ impl Behavior for EndDt {
     }
 }
 
-/// `sr-localsid-dt`: asks for the inner destination.
-pub struct DecapsulateLookUp {
+/// `sr-localsid-dt`.
+pub type DecapsulateLookUp = LooksUp<InnerDestination>;
+
+/// Asks for the inner destination.
+pub struct InnerDestination {
     ways: Ways,
     /// The nodes by which packets leave the router straight.
     leaving: [NodeId; 2],
 }
 
-impl DecapsulateLookUp {
+impl InnerDestination {
     /// The inner packet goes on. If it does not leave straight, the router itself may have to answer its sender, who
     /// is behind the table: then it came in by an interface of that table.
     #[inline(always)]
-    fn on(&self, next: NodeId, family: Family, table: u32, packet: &mut Packet) -> NodeId {
+    fn go(&self, next: NodeId, family: Family, table: u32, packet: &mut Packet) -> NodeId {
         if !self.leaving.contains(&next) {
             self.say_by(family, table, packet);
         }
@@ -84,34 +87,11 @@ impl DecapsulateLookUp {
             packet.rx = speaker;
         }
     }
-
-    #[cold]
-    #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
-
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let (upper, bytes) = (self.ways.last(tally, packet)?, packet.length());
-        if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
-            self.ways.expose4(upper.at, packet)?;
-            self.ways.good(line.0, bytes);
-            let next = self.ways.look_up4(line.four(), packet);
-            return Ok(self.on(next, Family::Ip4, line.four(), packet));
-        }
-        if upper.is_inner(IpProtocol::IPV6) && line.six() != NOT_ENABLED {
-            self.ways.expose6(upper.at, packet)?;
-            self.ways.good(line.0, bytes);
-            let next = self.ways.look_up6(line.six(), packet);
-            return Ok(self.on(next, Family::Ip6, line.six(), packet));
-        }
-        self.ways.upper(tally, line, upper, packet)
-    }
 }
 
-impl Asks for DecapsulateLookUp {
+impl Asks for InnerDestination {
+    const NODE: &'static str = NODE;
+    const SORTS: bool = true;
     /// The tables of the two families.
     type Sid = (u32, u32);
 
@@ -133,58 +113,34 @@ impl Asks for DecapsulateLookUp {
         good.add(bytes);
         Asked::inside(inner, four, six)
     }
-}
-
-impl LookUp for DecapsulateLookUp {
-    const NAME: &'static str = NODE;
-    const SORTS: bool = true;
-    type Reason = LocalSidDrop;
-    type Key = Asked;
-    type Found = GroupId;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
+        let next = asked.choose(&self.ways.tables, found, packet);
+        self.go(next, asked.family(), asked.table(), packet)
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        asked::key(self, packet)
-    }
-
-    #[inline(always)]
-    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
-        asked::keys(self, packets, keys);
-    }
-
-    #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
-        asked::find(&self.ways.tables, variant, keys, found);
-    }
-
-    #[inline(always)]
-    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         let hop = asked::one_hop(&self.ways.tables, found).filter(|hop| self.leaving.contains(&hop.next))?;
         Some(take_hop(hop, packets))
     }
 
-    #[inline(always)]
-    fn settle(
-        &self,
-        tally: Tally<'_>,
-        (): (),
-        asked: Asked,
-        found: GroupId,
-        packet: &mut Packet,
-    ) -> Result<NodeId, LocalSidDrop> {
-        if asked.is_nothing() {
-            return self.closer(tally, packet);
+    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (upper, bytes) = (self.ways.last(tally, packet)?, packet.length());
+        if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
+            self.ways.expose4(upper.at, packet)?;
+            self.ways.good(line.0, bytes);
+            let next = self.ways.look_up4(line.four(), packet);
+            return Ok(self.go(next, Family::Ip4, line.four(), packet));
         }
-        let next = asked.choose(&self.ways.tables, found, packet);
-        Ok(self.on(next, asked.family(), asked.table(), packet))
+        if upper.is_inner(IpProtocol::IPV6) && line.six() != NOT_ENABLED {
+            self.ways.expose6(upper.at, packet)?;
+            self.ways.good(line.0, bytes);
+            let next = self.ways.look_up6(line.six(), packet);
+            return Ok(self.go(next, Family::Ip6, line.six(), packet));
+        }
+        self.ways.upper(tally, line, upper, packet)
     }
 }
 
@@ -196,7 +152,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
             wiring.node(name);
         }
         let leaving = [wiring.node("ip4-rewrite"), wiring.node("ip6-rewrite")];
-        DecapsulateLookUp { ways: Ways::new(wiring, &lines), leaving }
+        LooksUp(InnerDestination { ways: Ways::new(wiring, &lines), leaving })
     })
     .describe(super::words::record)
 }

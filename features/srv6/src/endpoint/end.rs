@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
-use quiver_core::cpu::Variant;
 use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::stage::{LookUp, Tally};
-use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_core::stage::Tally;
+use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::asked::{self, Asked, Asks};
+use super::asked::Asked;
 use super::closer::Matter;
 use super::exposed;
 use super::line::{Line, Parts};
-use super::reasons::{Bad, LocalSidDrop};
+use super::looks_up::{Asks, LooksUp};
+use super::reasons::Bad;
 use super::segments;
 use super::tables_held::TablesHeld;
 use super::ways::{Good, Ways};
@@ -62,19 +62,17 @@ impl Behavior for End {
     }
 }
 
-/// `sr-localsid`: asks for the next segment.
-pub struct Endpoint {
+/// `sr-localsid`.
+pub type Endpoint = LooksUp<NextSegment>;
+
+/// Asks for the next segment.
+pub struct NextSegment {
     pub(crate) ways: Ways,
 }
 
-impl Endpoint {
-    pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Endpoint {
-        Endpoint { ways: Ways::new(wiring, lines) }
-    }
-
-    #[inline(always)]
-    pub(crate) fn line(&self, index: u32) -> Line<'_> {
-        Line(self.ways.lines.line(index))
+impl NextSegment {
+    pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> NextSegment {
+        NextSegment { ways: Ways::new(wiring, lines) }
     }
 
     /// What is asked for the inner packet, which alone is left, if nothing is unusual about either; else nothing, and
@@ -89,46 +87,10 @@ impl Endpoint {
         self.ways.good(line.0, bytes);
         Asked::inside(inner, line.four(), line.six()).inner()
     }
-
-    /// Packets that are not plain.
-    #[cold]
-    #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.line(packet.index), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
-    }
-
-    /// What becomes of a packet that is not plain.
-    pub(crate) fn closer_still(
-        &self,
-        tally: Tally<'_>,
-        line: Line<'_>,
-        packet: &mut Packet,
-    ) -> Result<NodeId, Bad> {
-        let (flavors, bytes) = (line.flavors(), packet.length());
-        match self.ways.matter(tally, packet)? {
-            Matter::Segments { srh, next } => {
-                self.ways.advance(line, srh, next, packet);
-                let group = self.ways.tables.ip6.table(line.six()).lookup(next);
-                Ok(self.ways.six(group, packet))
-            }
-            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
-                self.ways.expose6(upper.at, packet)?;
-                self.ways.good(line.0, bytes);
-                Ok(self.ways.look_up6(line.six(), packet))
-            }
-            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
-                self.ways.expose4(upper.at, packet)?;
-                self.ways.good(line.0, bytes);
-                Ok(self.ways.look_up4(line.four(), packet))
-            }
-            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
-        }
-    }
 }
 
-impl Asks for Endpoint {
+impl Asks for NextSegment {
+    const NODE: &'static str = NODE;
     /// Does it pop, and which table is asked?
     type Sid = (bool, u32);
 
@@ -152,63 +114,47 @@ impl Asks for Endpoint {
         good.add(bytes);
         Asked::six(six, segment)
     }
-}
-
-impl LookUp for Endpoint {
-    const NAME: &'static str = NODE;
-    type Reason = LocalSidDrop;
-    type Key = Asked;
-    type Found = GroupId;
-    type Common = ();
-
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
+        self.ways.on(asked, found, packet)
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        asked::key(self, packet)
-    }
-
-    #[inline(always)]
-    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
-        asked::keys(self, packets, keys);
-    }
-
-    #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
-        asked::find(&self.ways.tables, variant, keys, found);
-    }
-
-    #[inline(always)]
-    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         self.ways.six_all(found, packets)
     }
 
-    #[inline(always)]
-    fn settle(
-        &self,
-        tally: Tally<'_>,
-        (): (),
-        asked: Asked,
-        found: GroupId,
-        packet: &mut Packet,
-    ) -> Result<NodeId, LocalSidDrop> {
-        if asked.is_nothing() {
-            return self.closer(tally, packet);
+    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (flavors, bytes) = (line.flavors(), packet.length());
+        match self.ways.matter(tally, packet)? {
+            Matter::Segments { srh, next } => {
+                self.ways.advance(line, srh, next, packet);
+                let group = self.ways.tables.ip6.table(line.six()).lookup(next);
+                Ok(self.ways.six(group, packet))
+            }
+            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
+                self.ways.expose6(upper.at, packet)?;
+                self.ways.good(line.0, bytes);
+                Ok(self.ways.look_up6(line.six(), packet))
+            }
+            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
+                self.ways.expose4(upper.at, packet)?;
+                self.ways.good(line.0, bytes);
+                Ok(self.ways.look_up4(line.four(), packet))
+            }
+            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
         }
-        Ok(self.ways.on(asked, found, packet))
     }
 }
 
 /// The declaration of the node.
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
-    NodeSpec::look_up("End, End.T: to the next segment", move |wiring| Endpoint::new(wiring, &lines))
-        .describe(super::words::record)
+    NodeSpec::look_up("End, End.T: to the next segment", move |wiring| {
+        LooksUp(NextSegment::new(wiring, &lines))
+    })
+    .describe(super::words::record)
 }
 
 /// Of a command's words.

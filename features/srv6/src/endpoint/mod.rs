@@ -14,6 +14,7 @@ pub(crate) mod end_x;
 pub(crate) mod exposed;
 pub(crate) mod inside;
 pub(crate) mod line;
+pub(crate) mod looks_up;
 pub(crate) mod oam;
 pub(crate) mod reasons;
 pub(crate) mod segments;
@@ -35,7 +36,7 @@ pub use dt::DecapsulateLookUp;
 pub use dt2::DecapsulateToBridge;
 pub use dx::DecapsulateCross;
 pub use dx2::DecapsulateFrame;
-pub use end::Endpoint;
+pub use end::{Endpoint, NextSegment};
 pub use end_x::CrossConnect;
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
