@@ -5,9 +5,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::depths::Lanes;
+use super::depths::{Depths, Lanes};
 use super::kernel::{GROUP, Kernel, LANES, Lane};
-use super::memory::{TrieMemory, WORD_BITS, base_of, bitmap_of, place_in};
+use super::memory::{NODE_BITS, TrieMemory, WORD_BITS, base_of, bitmap_of, is_skip, place_in};
 use crate::memory::prefetch;
 use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
@@ -128,8 +128,8 @@ impl Table<'_> {
         }
     }
 
-    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is asked once. Where few
-    /// are like the first, or too many differ, the lanes go down each for itself.
+    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is asked once. Where none of the next
+    /// few is like the first, few of all are, or too many differ, the lanes go down each for itself.
     ///
     /// # Safety
     /// As for [`lookup`](Self::lookup).
@@ -141,6 +141,13 @@ impl Table<'_> {
         one: impl Fn(A) -> GroupId,
     ) {
         let all = u64::MAX >> (LANES - addresses.len());
+        if let Some((some, _)) = addresses.split_first_chunk::<GROUP>() {
+            // SAFETY: as the caller promises.
+            if unsafe { K::alike(some, addresses[0]) } == 1 {
+                // SAFETY: as the caller promises.
+                return unsafe { self.lookup::<A, K>(addresses, groups) };
+            }
+        }
         // SAFETY: as the caller promises.
         let alike = unsafe { K::alike(addresses, addresses[0]) };
         if alike == all {
@@ -235,12 +242,15 @@ impl Table<'_> {
         // SAFETY: lanes below count are set before they are read; words of the root lie in it, as the
         // caller promises; places come from words.
         unsafe {
+            let mut depths = Depths::at((self.slot_bits / NODE_BITS) as u8);
             if K::agree_above(addresses, self.slot_bits) {
                 // As where all traffic is for one's own network, or for the SIDs of one locator.
-                let entry = self.at_root(addresses[0]);
-                (0..count).for_each(|lane| stage.entries.set(lane, entry));
-                self.finish::<A, K>(addresses, groups, stage);
-                return;
+                let (entry, all) = (self.at_root(addresses[0]), Lanes(u64::MAX >> (LANES - count)));
+                match is_skip(entry) {
+                    true => self.pass_one_skip::<A, K>(entry, (all, 0), addresses, &mut depths, stage),
+                    false => (0..count).for_each(|lane| stage.entries.set(lane, entry)),
+                }
+                return self.finish::<A, K>(addresses, groups, &mut depths, stage);
             }
             for (lane, address) in addresses.iter().enumerate() {
                 let slot = address.top() >> (self.slot_bits - (A::BITS - 32));
@@ -256,7 +266,7 @@ impl Table<'_> {
                 }
                 K::merge(&mut stage.entries, &stage.loaded, far, count);
             }
-            self.finish::<A, K>(addresses, groups, stage);
+            self.finish::<A, K>(addresses, groups, &mut depths, stage);
         }
     }
 
@@ -279,13 +289,19 @@ impl Table<'_> {
     /// # Safety
     /// As for [`lookup_lanes`](Self::lookup_lanes); all lanes' entries are set.
     #[inline(always)]
-    unsafe fn finish<A: Address, K: Kernel>(&self, addresses: &[A], groups: &mut [u32], stage: &mut Stage) {
+    unsafe fn finish<A: Address, K: Kernel>(
+        &self,
+        addresses: &[A],
+        groups: &mut [u32],
+        depths: &mut Depths,
+        stage: &mut Stage,
+    ) {
         let count = addresses.len();
         // SAFETY: as the caller promises.
         unsafe {
             let planes = K::planes(&stage.entries, count);
             if planes != [0; 2] {
-                self.descend::<A, K>(addresses, planes, stage);
+                self.descend::<A, K>(addresses, planes, depths, stage);
             }
             K::answer(&stage.entries, self.miss, groups, count);
         }

@@ -29,15 +29,15 @@ impl Table<'_> {
         &self,
         addresses: &[A],
         mut planes: Planes,
+        depths: &mut Depths,
         stage: &mut Stage,
     ) {
         let count = addresses.len();
-        let mut depths = Depths::at((self.slot_bits / NODE_BITS) as u8);
         for _ in 0..LEVELS_MAX {
             let [low, high] = planes;
             // SAFETY: as the caller promises; no lane is at or above count.
             unsafe {
-                self.pass_skips::<A, K>(Lanes(low & !high), high, addresses, &mut depths, stage);
+                self.pass_skips::<A, K>(Lanes(low & !high), high, addresses, depths, stage);
                 if high.count_ones() >= MANY {
                     depths.all_slots::<A, K>(Lanes(high), addresses, &mut stage.slots);
                     self.pass_dense::<K>(Lanes(low & high), count, stage);
@@ -93,14 +93,7 @@ impl Table<'_> {
             let first = stage.entries.get(lanes.0.trailing_zeros() as usize);
             if K::are_all(&stage.entries, first, lanes.0, addresses.len()) {
                 // As in a table of one route, or where all routes lie in one prefix.
-                let skip = self.skip::<A>(first);
-                let agree = K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
-                let mut bottom = skip.shift;
-                if is_wide_skip(first) {
-                    self.pass_wide::<A, K>(&skip, Lanes(lanes.0 & agree), addresses, stage);
-                    bottom = skip.bottom();
-                }
-                return depths.skip_all::<K>((bottom / NODE_BITS) as u8, lanes, others);
+                return self.pass_one_skip::<A, K>(first, (lanes, others), addresses, depths, stage);
             }
             if self.asks_skips {
                 for lane in lanes {
@@ -119,6 +112,32 @@ impl Table<'_> {
                 stage.entries.set(lane, if hit { skip.hit } else { skip.miss });
                 *depths.each.get_unchecked_mut(lane) = (skip.shift / NODE_BITS) as u8;
             }
+        }
+    }
+
+    /// Let `lanes` go past the skip that `entry` names, while `others` go down a level.
+    ///
+    /// # Safety
+    /// As for [`descend`](Self::descend).
+    #[inline(always)]
+    pub(super) unsafe fn pass_one_skip<A: Address, K: Kernel>(
+        &self,
+        entry: u32,
+        (lanes, others): (Lanes, u64),
+        addresses: &[A],
+        depths: &mut Depths,
+        stage: &mut Stage,
+    ) {
+        let skip = self.skip::<A>(entry);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let agree = K::skip_all(addresses, &skip, lanes.0, &mut stage.entries);
+            let mut bottom = skip.shift;
+            if is_wide_skip(entry) {
+                self.pass_wide::<A, K>(&skip, Lanes(lanes.0 & agree), addresses, stage);
+                bottom = skip.bottom();
+            }
+            depths.skip_all::<K>((bottom / NODE_BITS) as u8, lanes, others);
         }
     }
 

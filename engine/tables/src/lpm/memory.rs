@@ -81,6 +81,12 @@ pub(crate) fn is_leaf(entry: u32) -> bool {
     entry < SKIP
 }
 
+/// Is this a skip, to a wide block or not?
+#[inline(always)]
+pub(crate) fn is_skip(entry: u32) -> bool {
+    entry >> KIND_SHIFT == SKIP >> KIND_SHIFT
+}
+
 /// Does a skip's entry say that it leads to a wide block?
 #[inline(always)]
 pub(crate) fn is_wide_skip(entry: u32) -> bool {
