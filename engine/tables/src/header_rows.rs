@@ -20,7 +20,7 @@ pub const BLOCKS_MIN: usize = 3;
 pub const HEADER_BYTES_MAX: usize = BLOCKS * BLOCK_BYTES;
 /// Words of a row that are its owner's.
 pub const ROW_WORDS: usize = 3;
-/// How many rows there can be (40 MB of address space for each worker, committed as used).
+/// How many rows there can be (32 MB of address space for each worker, committed as used).
 pub const HEADER_ROWS_MAX: usize = 1 << 17;
 
 /// A header, what its owner keeps beside it, and what was counted. The header never changes while a worker can
@@ -34,12 +34,9 @@ pub struct HeaderRow {
     blocks: u16,
     /// The header, right-aligned in the first blocks.
     header: [[u8; BLOCK_BYTES]; BLOCKS],
-    /// A cache line that makes their number odd: so the first two of each row, which all packets need, fall on all
-    /// sets of a cache, and not on half of them.
-    odd: [u8; 64],
 }
 
-const _: () = assert!(size_of::<HeaderRow>() == 320);
+const _: () = assert!(size_of::<HeaderRow>() == 256);
 // SAFETY: zeroes are a row without a header; every field is a plain number or an atomic one.
 unsafe impl ZeroValid for HeaderRow {}
 
@@ -57,7 +54,6 @@ impl HeaderRow {
             length: header.len() as u16,
             blocks: blocks as u16,
             header: [[0; BLOCK_BYTES]; BLOCKS],
-            odd: [0; 64],
         };
         row.header.as_flattened_mut()[blocks * BLOCK_BYTES - header.len()..][..header.len()]
             .copy_from_slice(header);
