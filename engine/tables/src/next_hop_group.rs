@@ -245,7 +245,7 @@ impl GroupSlots {
             return Err(GroupError::Full);
         };
         self.table.words.get(index as usize).store(word.0, Ordering::Release);
-        self.table.many.store(self.groups.used() >= MANY, Ordering::Relaxed);
+        self.tell_many();
         Ok(GroupId(index))
     }
 
@@ -299,6 +299,11 @@ impl GroupSlots {
         }
         self.retire_buckets(self.table.word(group));
         self.groups.retire(group.0, 1);
+        self.tell_many();
+    }
+
+    fn tell_many(&self) {
+        self.table.many.store(self.groups.used() >= MANY, Ordering::Relaxed);
     }
 
     fn retire_buckets(&mut self, word: GroupWord) {

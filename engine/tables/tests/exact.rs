@@ -325,8 +325,6 @@ fn a_full_table_refuses_by_name_and_goes_on() {
     full::<Long<3>>();
 }
 
-/// A worker that does not end its pass: what waits for it is bounded, then inserts are refused, and
-/// all is well when it comes back.
 #[test]
 fn a_key_that_comes_and_goes_while_a_worker_stalls_is_told_to_wait() {
     let epochs = Epochs::new(1);
@@ -344,6 +342,8 @@ fn a_key_that_comes_and_goes_while_a_worker_stalls_is_told_to_wait() {
     assert_eq!(subject.insert(7, 3).expect("room"), None);
 }
 
+/// A worker that does not end its pass: what waits for it is bounded, then inserts are refused, and
+/// all is well when it comes back.
 #[test]
 fn a_worker_that_stalls_cannot_make_a_table_take_all_memory() {
     let epochs = Epochs::new(1);

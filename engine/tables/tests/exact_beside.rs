@@ -29,7 +29,7 @@ fn value(key: u64, version: u64) -> u64 {
     key << 20 | version & 0xf_ffff
 }
 
-/// On a busy machine a reader may be away for long: then, and only then, an entry is refused for now.
+/// On a busy machine a reader is away for long at times. Only then is an entry refused, until it comes back.
 fn wait_for_readers(refused: &ExactError) {
     assert!(matches!(refused, ExactError::Waiting { .. }), "{refused}");
     std::thread::yield_now();

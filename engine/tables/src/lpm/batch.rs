@@ -128,8 +128,8 @@ impl Table<'_> {
         }
     }
 
-    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is asked once. Where none of the next
-    /// few is like the first, few of all are, or too many differ, the lanes go down each for itself.
+    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is asked once. Where none of
+    /// the next few is like the first, few of all are, or too many differ, the lanes go down each for itself.
     ///
     /// # Safety
     /// As for [`lookup`](Self::lookup).
@@ -141,15 +141,17 @@ impl Table<'_> {
         one: impl Fn(A) -> GroupId,
     ) {
         let all = u64::MAX >> (LANES - addresses.len());
-        if let Some((some, _)) = addresses.split_first_chunk::<GROUP>() {
-            // SAFETY: as the caller promises.
-            if unsafe { K::alike(some, addresses[0]) } == 1 {
+        let (some, rest) = addresses.split_at(addresses.len().min(GROUP));
+        // SAFETY: as the caller promises.
+        let mut alike = unsafe { K::alike(some, addresses[0]) };
+        if !rest.is_empty() {
+            if alike == 1 {
                 // SAFETY: as the caller promises.
                 return unsafe { self.lookup::<A, K>(addresses, groups) };
             }
+            // SAFETY: as the caller promises.
+            alike |= unsafe { K::alike(rest, addresses[0]) } << GROUP;
         }
-        // SAFETY: as the caller promises.
-        let alike = unsafe { K::alike(addresses, addresses[0]) };
         if alike == all {
             return groups.fill(one(addresses[0]));
         }
@@ -278,10 +280,17 @@ impl Table<'_> {
     unsafe fn at_root<A: Address>(&self, address: A) -> u32 {
         let slot = address.top() >> (self.slot_bits - (A::BITS - 32));
         // SAFETY: words of the root lie in it, as the caller promises; the place comes from a word.
-        unsafe {
-            let word = (*self.word(address)).load(Ordering::Acquire);
-            if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
-        }
+        unsafe { self.entry_of_word((*self.word(address)).load(Ordering::Acquire), slot) }
+    }
+
+    /// What a word, which comes from a root or a node, says of a slot (its low five bits count).
+    ///
+    /// # Safety
+    /// The word was published.
+    #[inline(always)]
+    pub(super) unsafe fn entry_of_word(&self, word: u64, slot: u32) -> u32 {
+        // SAFETY: the place comes from a word.
+        unsafe { if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) } }
     }
 
     /// From what the root says to the answers.

@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::batch::{Stage, Table};
 use super::depths::{Depths, Lanes};
 use super::kernel::{Block, Dense, Kernel, Nodes, Planes};
-use super::memory::{
-    KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, WIDE, base_of, bitmap_of, is_leaf, is_wide_skip, place_in,
-    skip_words,
-};
+use super::memory::{KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, WIDE, is_leaf, is_wide_skip, skip_words};
 use crate::memory::prefetch;
 use crate::prefix::Address;
 
@@ -228,7 +225,7 @@ impl Table<'_> {
                     self.entry(Dense::place(at, slot))
                 } else {
                     let word = (*nodes.add(Nodes::place(at, slot) as usize)).load(Ordering::Acquire);
-                    if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
+                    self.entry_of_word(word, slot)
                 };
                 stage.entries.set(lane, entry);
             }

@@ -31,7 +31,7 @@ pub(crate) struct Painter<'a, A> {
     pub family: PhantomData<A>,
 }
 
-pub(super) const ROOM: &str = "room was checked before painting";
+const ROOM: &str = "room was checked before painting";
 
 impl<A: Address> Painter<'_, A> {
     /// Paint ascending, disjoint `pieces` on `words`, which cover the block from `first` on; each
@@ -234,13 +234,22 @@ impl<A: Address> Painter<'_, A> {
             if skip.width != 0 && skip.shift == slot_bits {
                 // A wide block that is the whole slot never misses there: it takes this miss.
                 self.slots.skips.retire(index, 1);
-                return Some(self.publish_wide(Skip { miss, ..skip }));
+                return Some(self.place_skip(Skip { miss, ..skip }));
             }
         }
-        let skip = Skip { key, shift: slot_bits + len.trailing_zeros(), width: 0, hit, miss };
+        Some(self.place_skip(Skip { key, shift: slot_bits + len.trailing_zeros(), width: 0, hit, miss }))
+    }
+
+    /// The skip that is there under this number.
+    pub fn skip(&self, index: u32) -> Skip<A> {
+        Skip::load(self.memory.skip::<A>(index))
+    }
+
+    /// A place for a skip, and the entry that leads to it.
+    pub fn place_skip(&mut self, skip: Skip<A>) -> u32 {
         let index = self.slots.skips.take(1).expect(ROOM);
         skip.store(self.memory.skip::<A>(index));
-        Some(Entry::Skip(index).code())
+        if skip.width == 0 { Entry::Skip(index).code() } else { Entry::Wide(index).code() }
     }
 
     /// A node that was painted on may have become simple enough for a leaf or a skip, or full
@@ -427,8 +436,9 @@ fn count_runs(slots: &[u32; NODE_SLOTS]) -> u32 {
 
 /// Does one of the slots lead to a dense block? What goes down there should be fast here too: one load in place of two
 /// that wait for each other, for a kilobyte a level.
-fn lead_to_dense(slots: &[u32; NODE_SLOTS]) -> bool {
-    slots.iter().any(|slot| is_dense(*slot))
+pub(super) fn lead_to_dense(slots: &[u32; NODE_SLOTS]) -> bool {
+    // A sum becomes vectors.
+    slots.iter().map(|slot| u32::from(is_dense(*slot))).sum::<u32>() != 0
 }
 
 /// Is this worth a dense block, once it is one?

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use super::memory::{
     Entry, NODE_BITS, NODE_SLOTS, Skip, WIDE_BITS_MAX, WIDE_UNIT_BITS, entry_of, is_dense, is_leaf,
 };
-use super::paint::{Painter, Piece, ROOM, stays_dense};
+use super::paint::{Painter, Piece, lead_to_dense, stays_dense};
 use crate::prefix::Address;
 
 /// So many rich parts are worth a wide block, ...
@@ -21,12 +21,10 @@ const PARTS_PER_RICH: u32 = 4;
 /// What has so much less than that is taken apart.
 const SLACK: u32 = 4;
 
-impl<A: Address> Painter<'_, A> {
-    /// The skip that is there under this number.
-    pub fn skip(&self, index: u32) -> Skip<A> {
-        Skip::load(self.memory.skip::<A>(index))
-    }
+/// One batch of pieces may take a wide block apart, make it again and take it apart, each time in new places.
+pub(super) const TAKEN_APART: usize = 4;
 
+impl<A: Address> Painter<'_, A> {
     fn wide_value(&self, place: usize) -> u32 {
         self.memory.wide.get(place).load(Ordering::Relaxed)
     }
@@ -55,7 +53,7 @@ impl<A: Address> Painter<'_, A> {
     /// A wide block in place of 256 slots and what they lead to, if that is rich enough: its skip's entry.
     pub fn build_wide(&mut self, slots: &[u32; NODE_SLOTS], first: A, slot_bits: u32) -> Option<u32> {
         let (mut rich, mut below) = (0, 0);
-        if slots.iter().map(|slot| u32::from(is_dense(*slot))).sum::<u32>() == 0 {
+        if !lead_to_dense(slots) {
             return None;
         }
         for slot in slots.iter().filter(|slot| is_dense(**slot)) {
@@ -65,13 +63,13 @@ impl<A: Address> Painter<'_, A> {
         if rich < RICH_MIN {
             return None;
         }
-        let (start, len, miss) = part_of_its_own(slots)?;
+        let (start, len, miss) = part_of_its_own(slots);
         let width = below + len.trailing_zeros();
         if len == 1 || width > WIDE_BITS_MAX || rich * PARTS_PER_RICH < 1 << (width - NODE_BITS) {
             return None;
         }
-        // What is taken apart again needs ordinary entries.
-        if self.slots.wide.used() + (1 << width) > self.slots.entries.headroom() / 2 {
+        // What is taken apart again needs ordinary entries, more than it leaves as a reserve.
+        if (self.slots.wide.used() + (1 << width)) * 2 * TAKEN_APART > self.slots.entries.headroom() {
             return None;
         }
         let base = self.slots.wide.take(width)?;
@@ -82,20 +80,13 @@ impl<A: Address> Painter<'_, A> {
         let parts = (base..base + (1 << width)).step_by(NODE_SLOTS);
         *self.slots.wide.rich(base) = parts.map(|part| u32::from(stays_dense(&self.wide_part(part)))).sum();
         let key = first + (A::from_halves(0, start as u64) << slot_bits);
-        Some(self.publish_wide(Skip {
+        Some(self.place_skip(Skip {
             key,
             shift: slot_bits + len.trailing_zeros(),
             width,
             hit: Skip::<A>::wide_hit(base),
             miss,
         }))
-    }
-
-    /// A new skip, to a wide block.
-    pub fn publish_wide(&mut self, skip: Skip<A>) -> u32 {
-        let index = self.slots.skips.take(1).expect(ROOM);
-        skip.store(self.memory.skip::<A>(index));
-        Entry::Wide(index).code()
     }
 
     /// Write what `entry` leads to, a block of `bits` address bits from `first` on, as entries of `bottom` bits each
@@ -201,10 +192,7 @@ impl<A: Address> Painter<'_, A> {
         if block_bits == bits || speaks_of_all {
             return entry;
         }
-        let index = self.slots.skips.take(1).expect(ROOM);
-        let skip = Skip { key: first, shift: block_bits, width: 0, hit: entry, miss };
-        skip.store(self.memory.skip::<A>(index));
-        Entry::Skip(index).code()
+        self.place_skip(Skip { key: first, shift: block_bits, width: 0, hit: entry, miss })
     }
 
     /// Paint on the parts that `pieces` touch; how many parts are rich then.
@@ -241,7 +229,7 @@ impl<A: Address> Painter<'_, A> {
 
 /// The smallest aligned power of two of slots outside of which all is one leaf: its first one, how many they are,
 /// and the leaf.
-fn part_of_its_own(slots: &[u32; NODE_SLOTS]) -> Option<(usize, usize, u32)> {
+fn part_of_its_own(slots: &[u32; NODE_SLOTS]) -> (usize, usize, u32) {
     let ends = [slots[0], slots[NODE_SLOTS - 1]];
     let part = |leaf: u32| {
         let from = slots.iter().position(|slot| *slot != leaf)?;
@@ -251,5 +239,5 @@ fn part_of_its_own(slots: &[u32; NODE_SLOTS]) -> Option<(usize, usize, u32)> {
     };
     let parts = ends.into_iter().filter(|leaf| is_leaf(*leaf)).filter_map(part);
     // Where all slots count, no address is left that would meet the miss.
-    Some(parts.min_by_key(|(_, len, _)| *len).unwrap_or((0, NODE_SLOTS, 0)))
+    parts.min_by_key(|(_, len, _)| *len).unwrap_or((0, NODE_SLOTS, 0))
 }

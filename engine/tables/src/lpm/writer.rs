@@ -13,6 +13,7 @@ use super::memory::{
 };
 use super::paint::{Painter, Piece};
 use super::reader::Lpm;
+use super::wide::TAKEN_APART;
 use crate::memory::{MemoryError, Pages, Reserved};
 use crate::next_hop_group::GroupId;
 use crate::prefix::{Address, Prefix, PrefixMap};
@@ -205,8 +206,8 @@ impl<A: Address> LpmWriter<A> {
     /// Is there room for the worst that painting `edges` ends of ranges can need?
     fn check_room(&mut self, edges: usize) -> Result<(), LpmError> {
         let levels = (A::BITS / 8) as usize;
-        // Wide blocks may be taken apart.
-        let (wide, parts) = (self.slots.wide.used(), self.slots.wide.used() / NODE_SLOTS);
+        let wide = TAKEN_APART * self.slots.wide.used();
+        let parts = wide / NODE_SLOTS;
         let need = [
             ("entries", edges * levels * (NODE_SLOTS + WORD_SLOTS) + 16 * 3072 + wide),
             ("nodes", edges * levels + 256 + parts),
