@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 mod background;
-mod features;
 mod router;
 mod settings;
 

@@ -16,7 +16,8 @@ use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::reactor::Interest;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::features;
+use quiverd::features;
+
 use crate::settings::{Settings, schema};
 
 /// The control loop looks after its workers at least so often.

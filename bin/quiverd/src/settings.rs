@@ -72,7 +72,7 @@ impl Settings {
 
 /// The sections of a start-up file, and what those of features mean.
 pub fn schema() -> (StartupSchema, Vec<StartupPart>) {
-    let (mut schema, parts) = (StartupSchema::default(), crate::features::startup());
+    let (mut schema, parts) = (StartupSchema::default(), quiverd::features::startup());
     parts.iter().for_each(|part| schema.add(part.section.clone()));
     (schema, parts)
 }
