@@ -27,12 +27,12 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The feature at `place`, if there is one.
+    /// The feature at `place`, if there is one. Behind the end there is none, however far behind.
     #[inline(always)]
     pub fn at(&self, place: u8) -> Option<NodeId> {
-        match self.nodes[place as usize % (FEATURES_PER_CHAIN_MAX + 1)] {
-            0 => None,
-            node => Some(NodeId(node)),
+        match self.nodes.get(usize::from(place)) {
+            None | Some(0) => None,
+            Some(node) => Some(NodeId(*node)),
         }
     }
 
@@ -110,6 +110,14 @@ mod tests {
     fn who_comes_after_all_is_last() {
         let (a, b, c) = (feature("a", &[], &[ALL]), feature("b", &[], &[]), feature("c", &[], &["b"]));
         assert_eq!(order(&[&a, &b, &c]), Ok(vec!["b", "c", "a"]));
+    }
+
+    #[test]
+    fn behind_the_end_of_a_chain_there_is_no_feature() {
+        let mut chain = Chain::default();
+        chain.nodes[..2].copy_from_slice(&[7, 8]);
+        let found: Vec<u8> = (0..=u8::MAX).filter(|place| chain.at(*place).is_some()).collect();
+        assert_eq!(found, [0, 1]);
     }
 
     #[test]

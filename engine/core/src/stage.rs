@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::arc::ArcId;
+use crate::arc::{ARCS_MAX, ArcId};
 use crate::context::{Context, Reach, next_in_arc, put_event};
 use crate::counters::InterfaceCounters;
 use crate::cpu::{Body, Variant};
@@ -73,6 +73,14 @@ impl<'p> Tally<'p> {
     #[inline(always)]
     pub fn interface_counters(self, id: InterfaceId) -> &'p InterfaceCounters {
         self.reach.counters.interface(id)
+    }
+
+    /// Has the packet come to the stage's node as to a feature of `arc`? A node that is reached in other ways too
+    /// must not walk on along an arc that the packet has left.
+    #[inline]
+    pub fn is_feature_of(self, arc: ArcId, interface: InterfaceId, packet: &Packet) -> bool {
+        let chain = self.interface(interface).map(|row| &row.chains[arc.0 as usize % ARCS_MAX]);
+        chain.and_then(|chain| chain.at(packet.arc_place)) == Some(self.node)
     }
 
     /// Walk on along an arc: the feature behind the running one, or `default`.

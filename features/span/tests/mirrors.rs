@@ -216,3 +216,50 @@ fn a_trace_reads_as_sentences() {
     let trace = router.cli("show trace");
     assert!(trace.contains("received on e0: mirrored, goes on to l2-xconnect"), "{trace}");
 }
+
+/// A frame with an 802.1Q tag that no sub-interface has.
+fn tagged(number: u8) -> Vec<u8> {
+    let mut tagged = frame(number, 64);
+    tagged[12..18].copy_from_slice(&[0x81, 0, 0, 77, 8, 0]);
+    tagged
+}
+
+#[test]
+fn a_tagged_frame_on_a_mirrored_port_that_routes_dies_as_of_an_unknown_vlan() {
+    for sub_interface in [false, true] {
+        let mut router = Router::new(FEATURES);
+        for name in ["e0", "e2"] {
+            router.interface(name);
+        }
+        router.cli("set interface span e0 destination e2 rx");
+        if sub_interface {
+            router.cli("create sub-interfaces e0 5");
+        }
+        (0..40).for_each(|number| router.inject("e0", &tagged(number)));
+        router.run();
+        assert_eq!(router.sent("e2").len(), 40);
+        assert_eq!(router.count("vlan-input", "unknown-vlan"), 40);
+        assert_eq!(router.count("span-input", "copied"), 40);
+    }
+}
+
+#[test]
+fn a_tagged_frame_of_a_bond_that_routes_dies_as_of_an_unknown_vlan() {
+    for mirrored in [false, true] {
+        let mut router = Router::new(FEATURES);
+        for name in ["e0", "e1", "e2"] {
+            router.interface(name);
+        }
+        router.cli("create bond mode active-backup");
+        router.cli("set interface state BondEthernet0 up");
+        router.cli("bond add BondEthernet0 e0");
+        router.cli("bond add BondEthernet0 e1");
+        if mirrored {
+            router.cli("set interface span BondEthernet0 destination e2 rx");
+        }
+        (0..40).for_each(|number| router.inject("e0", &tagged(number)));
+        router.run();
+        assert_eq!(router.count("vlan-input", "unknown-vlan"), 40);
+        assert_eq!(router.sent("e2").len(), if mirrored { 40 } else { 0 });
+    }
+}

@@ -46,8 +46,9 @@ enum Fate {
     Route { address: Port, next: NodeId },
     /// They go on as they are.
     PassOn { next: NodeId },
-    /// They walk on along the features of the port, on to its own input node.
-    WalkOn { input: NodeId },
+    /// They walk on along the features of the port, on to its own input node; those that have walked along all of
+    /// them already, to `ethernet-input` and here again, die.
+    WalkOn { input: NodeId, end: VlanDrop },
     /// They die.
     Die(VlanDrop),
 }
@@ -88,7 +89,10 @@ impl VlanInput {
         }
         let Some(by) = self.table.taker(rx, tags) else {
             let fate = match tags.outer {
-                _ if row.input != self.routed || !self.is_last_of(row) => Fate::WalkOn { input: row.input },
+                outer if row.input != self.routed || !self.is_last_of(row) => Fate::WalkOn {
+                    input: row.input,
+                    end: if outer.is_some() { VlanDrop::UnknownVlan } else { VlanDrop::UnknownType },
+                },
                 Some(_) => Fate::Die(VlanDrop::UnknownVlan),
                 None => self.route(row, tags),
             };
@@ -142,7 +146,10 @@ impl VlanInput {
                 packet.arc_restart();
                 Ok(next)
             }
-            Fate::WalkOn { input } => Ok(tally.next_in_arc(DEVICE_INPUT, packet.rx, packet, input)),
+            Fate::WalkOn { input, .. } if tally.is_feature_of(DEVICE_INPUT, packet.rx, packet) => {
+                Ok(tally.next_in_arc(DEVICE_INPUT, packet.rx, packet, input))
+            }
+            Fate::WalkOn { end, .. } => Err(end),
             Fate::Die(reason) => Err(reason),
         }
     }
