@@ -21,6 +21,8 @@ crate::reasons! {
         InterfaceDown = "interface-down", "received on an interface that is down (`set interface state IF up`)";
         /// The next node is gone.
         Removed = "node-removed", "the interface or feature was removed while the packet was under way";
+        /// It circulated.
+        TooManyVisits = "too-many-visits", "the packet has visited 256 nodes, or copies of it were copied too often: the configuration sends it round in a circle (`trace add` shows by which nodes)";
     }
 }
 

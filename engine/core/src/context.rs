@@ -170,7 +170,13 @@ impl<'p> Context<'p> {
     /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between
     /// the two is full, or `worker` is this one or does not exist.
     pub fn hand_off(&mut self, packet: Packet, worker: WorkerId, next: NodeId) -> Result<(), Packet> {
-        self.handoff.put(worker, packet, next)
+        self.handoff.put(worker, packet, next, self.outbox.age())
+    }
+
+    /// A packet is about to be kept in a node for a while: note how many nodes it has visited, so that waiting does
+    /// not make it young.
+    pub fn keep_age(&self, packet: &mut Packet) {
+        packet.note_age(self.outbox.age());
     }
 
     /// A copy of a packet is traced with the original.

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use crate::ids::NodeId;
 use crate::node::{DROP, Reason};
 use crate::packet::Packet;
+use crate::visits::Age;
 
 pub(crate) use sorting::Sorting;
 
@@ -21,6 +22,11 @@ pub const PREFETCH_AHEAD: usize = 8;
 pub struct Marks([u64; FRAME_PACKETS_MAX / 64]);
 
 impl Marks {
+    /// Mark a place.
+    pub(crate) fn set(&mut self, place: usize) {
+        self.0[place / 64 % 4] |= 1 << (place % 64);
+    }
+
     /// Mark 64 places, from 64 × `block` on.
     #[inline(always)]
     pub fn set_word(&mut self, block: usize, marks: u64) {
@@ -64,6 +70,10 @@ pub struct Frame {
     pub(crate) alone: bool,
     /// All packets came in by the same interface.
     same_rx: bool,
+    /// The visits of the packet that has made most of them.
+    pub(crate) age: Age,
+    /// The node that it goes to has sent all of its packets there itself.
+    pub(crate) again: bool,
     /// Where all packets go, when one decision was made for all; `next` is then not written.
     same_next: Option<NodeId>,
 }
@@ -78,6 +88,8 @@ impl Frame {
             traced: false,
             alone: false,
             same_rx: false,
+            age: Age::NEW,
+            again: false,
             same_next: None,
         })
     }
@@ -236,6 +248,8 @@ impl Frame {
         self.length += other.length;
         self.traced |= other.traced;
         self.alone |= other.alone;
+        self.age = self.age.max(other.age);
+        self.again &= other.again;
         other.length = 0;
         other.traced = false;
     }

@@ -7,12 +7,14 @@ use std::sync::atomic::{Ordering, fence};
 use crate::ids::{NodeId, WorkerId};
 use crate::packet::Packet;
 use crate::ring::{Consumer, Producer, ring};
+use crate::visits::Age;
 use crate::worker::Shared;
 
 /// Packets that can wait between two workers.
 pub const HANDOFF_PACKETS_MAX: usize = 1024;
 
-type Parcel = (Packet, NodeId);
+/// A packet, the node it goes to, and its age: it counts its visits on whatever worker.
+type Parcel = (Packet, NodeId, Age);
 
 /// One worker's ends of the rings.
 #[derive(Default)]
@@ -64,9 +66,9 @@ impl Handoff {
 
     /// Hand a packet over, to be seen after [`show`](Self::show); it comes back when the ring is full or
     /// there is no such other worker.
-    pub(crate) fn put(&mut self, to: WorkerId, packet: Packet, next: NodeId) -> Result<(), Packet> {
+    pub(crate) fn put(&mut self, to: WorkerId, packet: Packet, next: NodeId, age: Age) -> Result<(), Packet> {
         let Some(Some(way)) = self.to.get_mut(to.index()) else { return Err(packet) };
-        way.ring.put_unseen((packet, next)).map_err(|(packet, _)| packet)?;
+        way.ring.put_unseen((packet, next, age)).map_err(|(packet, ..)| packet)?;
         way.unseen = true;
         self.unseen = true;
         Ok(())

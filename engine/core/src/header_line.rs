@@ -2,7 +2,7 @@
 //! line. Buffers may lie in memory that a peer can write; what we must be able to believe lies here.
 //!
 //! ```text
-//!   in use   0  next segment, length of all, span of this segment, trace, offload
+//!   in use   0  next segment, length of all, span of this segment, trace, offload, note, age
 //!   free     0  15 numbers of buffers, when the line belongs to one of the first of a batch
 //!           60  the next batch on the stack
 //! ```
@@ -38,7 +38,9 @@ pub struct BufferHeader {
     pub offload: Offload,
     /// What a node has noted; valid when the packet says so.
     pub(crate) note: [u8; NOTE_BYTES],
-    unused: [u8; 30 - NOTE_BYTES],
+    /// How old the packet is at least, in parts of a visit; valid when the packet says so.
+    pub(crate) age_parts: u16,
+    unused: [u8; 28 - NOTE_BYTES],
     /// The batch below on the stack of free ones, as number plus one. A late look at it is allowed
     /// at any time, so it shares its place with nothing.
     pub(crate) below: AtomicU32,

@@ -37,6 +37,7 @@ pub mod superblock;
 pub mod sync;
 pub mod throttle;
 pub mod trace;
+pub mod visits;
 pub mod watchdog;
 pub mod worker;
 

@@ -8,6 +8,7 @@ use crate::frame::{Frame, Sorting};
 use crate::ids::NodeId;
 use crate::node::DROP;
 use crate::packet::{Packet, PacketFlags};
+use crate::visits::Age;
 
 /// Vectors that a worker has. When all are under way, further packets are dropped and counted.
 pub const FRAMES_PER_WORKER: usize = 256;
@@ -22,6 +23,8 @@ pub(crate) struct Outbox {
     open: Box<[u64]>,
     taken: u64,
     unused: Vec<Box<Frame>>,
+    /// The age of the vector that is being run: of what its node sends beside it, too.
+    age: Age,
 }
 
 impl Outbox {
@@ -31,7 +34,19 @@ impl Outbox {
             open: vec![CLOSED; NODES_MAX].into_boxed_slice(),
             taken: 0,
             unused: (0..FRAMES_PER_WORKER).map(|_| Frame::new()).collect(),
+            age: Age::NEW,
         }
+    }
+
+    /// What is put in from now on comes out of a vector of this age.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, age: Age) {
+        self.age = age;
+    }
+
+    /// The age of the vector that is being run.
+    pub(crate) fn age(&self) -> Age {
+        self.age
     }
 
     /// An empty vector.
@@ -44,6 +59,7 @@ impl Outbox {
         debug_assert!(frame.is_empty());
         frame.traced = false;
         frame.alone = false;
+        frame.age = Age::NEW;
         frame.set_same_rx(false);
         self.unused.push(frame);
     }
@@ -85,6 +101,7 @@ impl Outbox {
         let Some(next) = frame.common_next() else {
             return self.scatter(from, frame, buffers, counters);
         };
+        frame.again = next == from;
         if next == DROP {
             frame.packets_mut().iter_mut().for_each(|p| name_the_dead(from, p));
         }
@@ -112,14 +129,14 @@ impl Outbox {
         buffers: &mut BufferCache,
         counters: &WorkerCounters,
     ) {
-        let (traced, same_rx) = (frame.traced, frame.is_same_rx());
+        let (traced, same_rx, age) = (frame.traced, frame.is_same_rx(), frame.age);
         let rx = frame.packets().first().map(|packet| packet.rx);
         let mut sorting = Sorting::new(&mut frame);
         while let Some(mut group) = sorting.next_group() {
             let next = if group.next.index() < NODES_MAX { group.next } else { DROP };
             let dies = group.next == DROP;
             while !group.is_empty() {
-                let Some(open) = self.open_or_new(next, same_rx) else {
+                let Some(open) = self.open_or_new(next, same_rx, age, next == from) else {
                     group.drain(|packet| {
                         counters.no_frame.add(1);
                         buffers.free(packet);
@@ -148,15 +165,19 @@ impl Outbox {
         self.recycle(frame);
     }
 
-    /// The node's open vector, or a new one.
+    /// The node's open vector, or a new one, for packets of this age.
     #[inline]
-    fn open_or_new(&mut self, node: NodeId, same_rx: bool) -> Option<&mut Frame> {
+    fn open_or_new(&mut self, node: NodeId, same_rx: bool, age: Age, again: bool) -> Option<&mut Frame> {
         if self.open_frame(node).is_none() {
             let mut frame = self.unused.pop()?;
             frame.set_same_rx(same_rx);
+            frame.again = again;
             self.enqueue(node, frame);
         }
-        self.open_frame(node)
+        let open = self.open_frame(node)?;
+        open.age = open.age.max(age);
+        open.again &= again;
+        Some(open)
     }
 
     /// One untraced packet from one node to another, which may be where packets die.
@@ -180,14 +201,18 @@ impl Outbox {
     pub(crate) fn put(
         &mut self,
         next: NodeId,
-        packet: Packet,
+        mut packet: Packet,
         look_for_trace: bool,
         same_rx: bool,
         buffers: &mut BufferCache,
         counters: &WorkerCounters,
     ) {
         let next = if next.index() < NODES_MAX { next } else { DROP };
-        let Some(frame) = self.open_or_new(next, same_rx) else {
+        if self.age.is_old() && !packet.is_counted() {
+            packet.note_age(self.age); // made by the running node: no younger than what it was made of
+        }
+        let age = self.age.max(packet.noted_age());
+        let Some(frame) = self.open_or_new(next, same_rx, age, false) else {
             counters.no_frame.add(1);
             return buffers.free(packet);
         };

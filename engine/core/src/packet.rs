@@ -15,8 +15,16 @@ use crate::ids::InterfaceId;
 /// Recirculations a packet survives: look-ups in further tables, tunnels in tunnels.
 pub const TURNS_MAX: u8 = 16;
 
-/// The bit of [`Packet::turns`](Packet::turn) that says that it came in another packet.
+/// The bits of [`Packet::turns`](Packet::turn) that hold the count.
+const TURNS: u8 = 0x1f;
+/// The bit that says that it came in another packet.
 const CARRIED: u8 = 0x80;
+/// The bit that says that the header line holds the packet's age ([`crate::visits`]).
+const COUNTED: u8 = 0x40;
+/// The bit that says that the packet is a copy.
+const COPY: u8 = 0x20;
+
+const _: () = assert!(TURNS_MAX <= TURNS);
 
 /// Facts about a packet, one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -67,6 +75,7 @@ pub struct Packet {
     flags: PacketFlags,
     /// Place in the feature arc that it walks.
     pub(crate) arc_place: u8,
+    /// Recirculations, and how the packet came about.
     turns: u8,
     /// Bytes of layer 2 header that were in front of the bytes when it was received.
     pub l2_bytes: u8,
@@ -226,8 +235,33 @@ impl Packet {
     #[inline(always)]
     #[must_use]
     pub fn turn(&mut self) -> bool {
-        self.turns += 1;
-        self.turns & !CARRIED <= TURNS_MAX
+        let may = self.turns & TURNS < TURNS_MAX;
+        self.turns += u8::from(may);
+        may
+    }
+
+    /// Does the header line hold its age?
+    #[inline(always)]
+    pub(crate) fn is_counted(&self) -> bool {
+        self.turns & COUNTED != 0
+    }
+
+    /// It does from now on.
+    #[inline(always)]
+    pub(crate) fn set_counted(&mut self) {
+        self.turns |= COUNTED;
+    }
+
+    /// Is it a copy of another packet?
+    #[inline(always)]
+    pub(crate) fn is_copy(&self) -> bool {
+        self.turns & COPY != 0
+    }
+
+    /// It is.
+    #[inline(always)]
+    pub(crate) fn set_copy(&mut self) {
+        self.turns |= COPY;
     }
 
     /// It came in another packet, which the router has taken off: who sent it is not known behind the interface where
@@ -245,9 +279,9 @@ impl Packet {
         carried
     }
 
-    /// A packet made in place out of this one (a reply, an error) starts afresh.
+    /// A packet made in place out of this one (a reply, an error) starts afresh, but it is as old as this one.
     pub fn become_own(&mut self) {
-        self.turns = 0;
+        self.turns &= COUNTED | COPY;
         self.arc_place = 0;
         self.hash = 0;
         self.clear(PacketFlags(PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0 | PacketFlags::NOTED.0));

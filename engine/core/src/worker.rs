@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::buffer::BufferCache;
+use crate::builtin::{NULL, NullDrop};
 use crate::capture::{Capture, Point};
 use crate::clock::Clock;
 use crate::context::{Context, Reach};
@@ -20,13 +21,14 @@ use crate::frame::Frame;
 use crate::handoff::Handoff;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::interface::InterfaceRows;
-use crate::node::{DROP, Node};
+use crate::node::{DROP, Node, Reason};
 use crate::outbox::Outbox;
 use crate::packet::Packet;
 use crate::poll::Poll;
 use crate::ring::{Consumer, Producer};
 use crate::superblock::Chains;
 use crate::trace::Tracer;
+use crate::visits::Age;
 
 /// Receive queues that one worker can serve.
 pub const RX_QUEUES_PER_WORKER_MAX: usize = 1024;
@@ -230,7 +232,7 @@ impl Worker {
             }
             _ => {
                 self.refuse(&mut frame);
-                from = crate::builtin::NULL;
+                from = NULL;
             }
         }
         if frame.traced {
@@ -247,7 +249,7 @@ impl Worker {
     /// Every packet dies: its interface is down or gone.
     #[cold]
     fn refuse(&mut self, frame: &mut Frame) {
-        frame.route(|_| Err(crate::builtin::NullDrop::InterfaceDown));
+        frame.route(|_| Err(NullDrop::InterfaceDown));
     }
 
     fn account_input(&mut self, index: usize, count: usize) {
@@ -311,6 +313,7 @@ impl Worker {
             let Some((id, frame)) = self.outbox.pop() else { break };
             start = self.run_node(id, frame, now_ns, start);
         }
+        self.outbox.begin(Age::NEW); // what comes in, and what errands put in
         self.handoff.show();
     }
 
@@ -323,8 +326,14 @@ impl Worker {
             return clocks();
         };
         self.shared.counters.enters(id);
+        frame.age = frame.age.after_visit(frame.again);
+        self.outbox.begin(frame.age);
         if installed.is_sink {
             self.look_at_sink(id, &installed, &mut frame);
+        } else if frame.age.is_old() && self.bury_the_old(&mut frame) {
+            self.nodes[id.index()] = Some(installed);
+            self.outbox.recycle(frame);
+            return clocks();
         }
         if !installed.chains.is_empty()
             && !(frame.traced | frame.alone)
@@ -378,6 +387,19 @@ impl Worker {
         }
     }
 
+    /// Those that have visited too many nodes die; true when nothing is left of the vector.
+    #[cold]
+    fn bury_the_old(&mut self, frame: &mut Frame) -> bool {
+        let Worker { outbox, buffers, shared, .. } = self;
+        frame.count_visits(|mut packet| {
+            let why = NullDrop::TooManyVisits.number();
+            packet.index = u32::from(why) | u32::from(NULL.0) << 16;
+            outbox.put(DROP, packet, true, false, buffers, &shared.counters);
+        });
+        outbox.begin(frame.age);
+        frame.is_empty()
+    }
+
     /// The node has been removed while packets were under way to it.
     #[cold]
     fn bury(&mut self, id: NodeId, mut frame: Box<Frame>) {
@@ -385,8 +407,8 @@ impl Worker {
             frame.drain().for_each(|p| self.buffers.free(p)); // a worker without its drop node
             return self.outbox.recycle(frame);
         }
-        frame.route(|_| Err(crate::builtin::NullDrop::Removed));
-        self.outbox.forward(crate::builtin::NULL, frame, &mut self.buffers, &self.shared.counters);
+        frame.route(|_| Err(NullDrop::Removed));
+        self.outbox.forward(NULL, frame, &mut self.buffers, &self.shared.counters);
     }
 
     fn receive_handoff(&mut self, now_ns: u64) -> usize {
@@ -394,9 +416,11 @@ impl Worker {
         for from in 0..self.handoff.workers() {
             let start = clocks();
             let (outbox, buffers, counters) = (&mut self.outbox, &mut self.buffers, &self.shared.counters);
-            let count = self.handoff.take_up_to(from, crate::frame::FRAME_PACKETS_MAX, |(packet, next)| {
-                outbox.put(next, packet, true, true, buffers, counters);
-            });
+            let count =
+                self.handoff.take_up_to(from, crate::frame::FRAME_PACKETS_MAX, |(packet, next, age)| {
+                    outbox.begin(age);
+                    outbox.put(next, packet, true, true, buffers, counters);
+                });
             if count > 0 {
                 let row = self.shared.counters.node(crate::builtin::HANDOFF);
                 row.calls.add(1);

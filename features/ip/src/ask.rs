@@ -135,7 +135,8 @@ impl Ask {
         if told { Ok(()) } else { Err(AskDrop::TooMany) }
     }
 
-    fn keep(&mut self, cx: &mut Context<'_>, packet: Packet, awaited: Awaited) {
+    fn keep(&mut self, cx: &mut Context<'_>, mut packet: Packet, awaited: Awaited) {
+        cx.keep_age(&mut packet);
         cx.trace(&packet, cx.node);
         let (now_ns, buffers) = (cx.now_ns, packet.buffer_count());
         let unlucky = |packet| kill(cx, packet, AskDrop::MadeRoom);

@@ -147,7 +147,7 @@ impl Shelf {
         arrived: Arrived,
         keeps_packet: bool,
     ) -> Result<Option<Packet>, Packet> {
-        let Arrived { place, piece, packet } = arrived;
+        let Arrived { place, piece, mut packet } = arrived;
         let is_same = |other: Option<&Packet>, other_piece: &Piece| {
             other.is_none_or(|other| same_data(other, other_piece, &packet, &piece))
         };
@@ -162,6 +162,7 @@ impl Shelf {
                     self.store.insert(place, before, piece, None);
                     return Ok(Some(packet));
                 }
+                cx.keep_age(&mut packet);
                 cx.trace(&packet, cx.node);
                 self.holding.take(buffers);
                 self.store.insert(place, before, piece, Some(packet));

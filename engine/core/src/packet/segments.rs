@@ -186,7 +186,7 @@ impl Packet {
         copy.hash = self.hash;
         copy.l2_bytes = self.l2_bytes;
         copy.arc_place = self.arc_place;
-        copy.turns = self.turns;
+        copy.turns = self.turns & !super::COUNTED;
         let chained = copy.is_chained();
         copy.flags = self.flags;
         copy.clear(PacketFlags::CHAINED);
@@ -202,6 +202,7 @@ impl Packet {
         if self.has(PacketFlags::TRACED) {
             copy.header_line_mut().trace = self.header_line().trace;
         }
+        copy.descend_from(self);
         Some(copy)
     }
 
