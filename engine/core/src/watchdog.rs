@@ -19,6 +19,9 @@ pub const RETIRED_MAX: usize = 1024;
 pub const STRETCHES_MAX: usize = 1 << 20;
 /// How long the control thread waits for a worker before it refuses what needs that worker.
 const PATIENCE: Duration = Duration::from_millis(2000);
+/// Of the time between two looks at the clock so much counts as waiting at most: while the whole process stood still
+/// (SIGSTOP, a machine that was suspended) no worker could have answered.
+const LOOK_MAX: Duration = Duration::from_millis(50);
 
 /// What a worker is at, as it notes it down before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +64,13 @@ impl WorkerCounters {
 
 /// A worker that a change must wait for. The change was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("worker {} has not finished a pass for {} ({place}); changes wait for it, traffic of other workers goes on: `show workers` says more", worker.0, Seconds(*.lasted_ns))]
+#[error("worker {} has not {} for {} ({place}); changes wait for it, traffic of other workers goes on: `show workers` says more", worker.0, if *.passes { "answered" } else { "finished a pass" }, Seconds(*.lasted_ns))]
 pub struct Stalled {
     /// Which.
     pub worker: WorkerId,
-    /// For how long, nanoseconds.
+    /// It does finish passes, or sleeps, but has not come to the change.
+    pub passes: bool,
+    /// For how long it has finished no pass, or has been waited for, nanoseconds.
     pub lasted_ns: u64,
     /// Where it is, in words.
     pub place: String,
@@ -77,6 +82,32 @@ struct Seconds(u64);
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1} s", self.0 as f64 / 1e9)
+    }
+}
+
+/// How long the control thread has waited for a worker.
+pub(crate) struct Wait {
+    since: Instant,
+    looked: Instant,
+    counted: Duration,
+}
+
+impl Wait {
+    pub(crate) fn begin() -> Wait {
+        let now = Instant::now();
+        Wait { since: now, looked: now, counted: Duration::ZERO }
+    }
+
+    /// Has it waited long enough?
+    pub(crate) fn is_over(&mut self) -> bool {
+        let now = Instant::now();
+        self.counted += (now - self.looked).min(LOOK_MAX);
+        self.looked = now;
+        self.counted >= PATIENCE
+    }
+
+    fn lasted_ns(&self) -> u64 {
+        self.since.elapsed().as_nanos() as u64
     }
 }
 
@@ -222,21 +253,31 @@ impl Engine {
         }
     }
 
-    /// The error that names a worker.
-    pub(crate) fn stalled(&self, worker: WorkerId) -> Stalled {
-        let at_ns = self.watchdog.seen.get(worker.index()).map_or(0, |seen| seen.at_ns);
+    /// For how long a worker has finished no pass, as of the last look at it.
+    fn without_pass_ns(&self, worker: WorkerId) -> u64 {
+        let seen = self.watchdog.seen.get(worker.index());
+        seen.map_or(0, |seen| self.now_ns().saturating_sub(seen.at_ns))
+    }
+
+    /// The error that names a worker, after this wait.
+    pub(crate) fn stalled(&self, worker: WorkerId, wait: &Wait) -> Stalled {
+        let (without_pass_ns, waited_ns) = (self.without_pass_ns(worker), wait.lasted_ns());
+        let asleep = self.is_asleep(worker);
         let activity = self.workers[worker.index()].shared.counters.activity();
         Stalled {
             worker,
-            lasted_ns: self.now_ns().saturating_sub(at_ns),
-            place: self.activity_text(activity),
+            passes: without_pass_ns + (LOOK_MAX.as_nanos() as u64) < waited_ns,
+            lasted_ns: without_pass_ns.max(waited_ns),
+            place: self.activity_text(if asleep { Activity::Asleep } else { activity }),
         }
     }
 
-    /// Refuse when this worker stalls, so that nothing is begun that needs it.
-    pub(crate) fn check_answering(&self, worker: WorkerId) -> Result<(), Stalled> {
+    /// Refuse at once when this worker has stalled for so long that it need not be waited for.
+    pub(crate) fn check_answering(&mut self, worker: WorkerId, wait: &Wait) -> Result<(), Stalled> {
+        self.look_after(worker);
+        let gives_up = self.without_pass_ns(worker) >= PATIENCE.as_nanos() as u64;
         let stalls = self.watchdog.seen.get(worker.index()).is_some_and(|seen| seen.stalls_now);
-        if stalls { Err(self.stalled(worker)) } else { Ok(()) }
+        if gives_up && stalls { Err(self.stalled(worker, wait)) } else { Ok(()) }
     }
 
     /// Before a change: is there room for what it retires? When there is none, workers get a moment
@@ -245,18 +286,18 @@ impl Engine {
         if !self.waiting().is_full() {
             return Ok(());
         }
-        let deadline = Instant::now() + PATIENCE;
+        let mut wait = Wait::begin();
         loop {
             self.reclaim();
             let waiting = self.waiting();
             if !waiting.is_full() {
                 return Ok(());
             }
-            self.look_after_workers();
-            if let Some(worker) = self.last_worker(waiting)
-                && (self.check_answering(worker).is_err() || Instant::now() > deadline)
-            {
-                return Err(self.stalled(worker));
+            if let Some(worker) = self.last_worker(waiting) {
+                self.check_answering(worker, &wait)?;
+                if wait.is_over() {
+                    return Err(self.stalled(worker, &wait));
+                }
             }
             std::thread::yield_now();
         }

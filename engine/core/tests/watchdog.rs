@@ -87,6 +87,12 @@ struct Router {
 
 /// Two workers, each with a queue of one interface.
 fn router() -> Router {
+    let mut router = router_before_its_threads();
+    router.engine.start_threads().unwrap();
+    router
+}
+
+fn router_before_its_threads() -> Router {
     let config = EngineConfig {
         worker_cores: vec![0, 1],
         buffers: 2048,
@@ -111,7 +117,6 @@ fn router() -> Router {
     }
     engine.set_admin_up(interface, true).unwrap();
     engine.set_stall_timeout_ns(100_000_000);
-    engine.start_threads().unwrap();
     Router { engine, trap, order, received, interface }
 }
 
@@ -248,6 +253,49 @@ fn a_call_that_was_given_up_is_not_carried_out_later() {
     assert!(router.engine.call(STUCK, add).is_ok());
     assert_eq!(ran.load(Ordering::Relaxed), 1);
     router.engine.delete_interface(router.interface).unwrap();
+}
+
+/// Two seconds, which a worker gets before a change is refused.
+const PATIENCE_NS: u64 = 2_000_000_000;
+
+#[test]
+fn a_change_waits_for_a_worker_that_stalls_and_comes_back() {
+    let mut router = router();
+    for _ in 0..3 {
+        let release = router.stall();
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(release);
+        });
+        assert_eq!(router.engine.call(STUCK, |_: &mut Worker| 7), Ok(7));
+        later.join().unwrap();
+    }
+}
+
+#[test]
+fn a_refusal_in_the_first_moments_says_for_how_long_the_worker_was_waited_for() {
+    let mut router = router_before_its_threads();
+    let (release, until) = channel();
+    *router.order.lock().unwrap() = Some(until);
+    router.engine.start_threads().unwrap();
+    let refusal = router.engine.call(STUCK, |_: &mut Worker| ()).unwrap_err();
+    assert!(refusal.lasted_ns >= PATIENCE_NS, "{refusal}");
+    assert!(!refusal.to_string().contains(" 0.0 s"), "{refusal}");
+    // Nobody waits again for one that has been waited for.
+    let again = router.engine.call(STUCK, |_: &mut Worker| ()).unwrap_err();
+    assert!(!again.passes && again.lasted_ns >= PATIENCE_NS, "{again}");
+    router.recover(release);
+}
+
+#[test]
+fn a_worker_that_finishes_passes_and_does_not_come_to_a_change_is_said_not_to_answer() {
+    let mut router = router();
+    let slow = |_: &mut Worker| std::thread::sleep(Duration::from_millis(40));
+    (0..200).for_each(|_| assert!(router.engine.post(STUCK, slow)));
+    let refusal = router.engine.call(STUCK, |_: &mut Worker| ()).unwrap_err();
+    assert!(refusal.lasted_ns >= PATIENCE_NS && refusal.passes, "{refusal}");
+    assert!(refusal.to_string().starts_with("worker 0 has not answered for "), "{refusal}");
+    router.until("it has come to all", |r| r.engine.waiting().errands == 0);
 }
 
 #[test]

@@ -3,17 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::workers::WorkerHandle;
 use crate::event::{EVENTS_MAX, Event};
 use crate::ids::WorkerId;
-use crate::watchdog::{ERRANDS_WAITING_MAX, Stalled};
+use crate::watchdog::{ERRANDS_WAITING_MAX, Stalled, Wait};
 use crate::worker::{Errand, Worker};
-
-/// How long the control thread waits for a worker's answer before it says that the worker stalls.
-const ANSWER_MS_MAX: u64 = 2000;
 
 impl Engine {
     /// Have `errand` done on a worker between two passes; what it holds is dropped here afterwards.
@@ -50,12 +46,12 @@ impl Engine {
         call: impl FnMut(&mut Worker) -> R + Send + 'static,
     ) -> Result<R, Stalled> {
         static TICKET: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        self.check_answering(worker)?;
+        let mut wait = Wait::begin();
+        self.check_answering(worker, &wait)?;
         let ticket = TICKET.fetch_add(1, Ordering::Relaxed);
         let taken = Arc::new(AtomicBool::new(false));
         let answer = Answer { ticket, value: None };
         self.post_boxed(worker, Box::new(Call { call, taken: taken.clone(), answer }));
-        let mut deadline = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
         let mut is_late = false;
         loop {
             let handle = &mut self.workers[worker.index()];
@@ -68,14 +64,14 @@ impl Engine {
                     return Ok(answer);
                 }
             }
-            if Instant::now() > deadline {
+            if wait.is_over() {
                 self.look_after_workers();
                 // Who takes it first: the worker, to do it, or this thread, so that nobody does.
                 if is_late || !taken.swap(true, Ordering::AcqRel) {
-                    return Err(self.stalled(worker));
+                    return Err(self.stalled(worker, &wait));
                 }
                 is_late = true; // it is being done just now
-                deadline = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
+                wait = Wait::begin();
             }
             std::thread::yield_now();
         }
