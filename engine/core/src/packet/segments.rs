@@ -5,6 +5,11 @@ use super::{Packet, PacketFlags};
 use crate::buffer::{Buffer, BufferCache, DATA_OFFSET};
 use crate::header_line::line_of;
 
+/// A segment's length, cut to what is left of a packet that may be longer than any segment.
+fn at_most(length: u16, left: usize) -> u16 {
+    u16::try_from(left).map_or(length, |left| length.min(left))
+}
+
 impl Packet {
     /// Cut bytes off the end without giving segments back: padding behind a layer 3 packet. A
     /// chained packet keeps segments that are now empty.
@@ -19,12 +24,12 @@ impl Packet {
             while let Some(segment) = next {
                 // SAFETY: segments of a packet belong to it, and `&mut self`.
                 let line = unsafe { line_of(segment).as_mut() };
-                line.length = line.length.min(left as u16);
+                line.length = at_most(line.length, left);
                 left -= line.length as usize;
                 next = line.next;
             }
         }
-        self.length = self.length.min(length as u16);
+        self.length = at_most(self.length, length);
     }
 
     /// Cut to `length` bytes in all, giving segments that are not needed back to `cache`.
@@ -37,7 +42,7 @@ impl Packet {
             return;
         }
         let mut left = length.saturating_sub(self.length as usize);
-        self.length = self.length.min(length as u16);
+        self.length = at_most(self.length, length);
         self.header_line_mut().total_length = length as u32;
         let mut segment = self.buffer;
         while left > 0 {
@@ -46,7 +51,7 @@ impl Packet {
             segment = next;
             // SAFETY: as above, and `&mut self`.
             let line = unsafe { line_of(segment).as_mut() };
-            line.length = line.length.min(left as u16);
+            line.length = at_most(line.length, left);
             left -= line.length as usize;
         }
         // SAFETY: as above.
@@ -252,6 +257,29 @@ mod tests {
             assert_eq!(seen, bytes);
             cache.free(packet);
             cache.free(copy);
+        }
+        cache.report();
+        assert_eq!(cache.pool().free(), 512);
+    }
+
+    #[test]
+    fn a_packet_longer_than_any_segment_is_cut_where_it_is_said() {
+        let mut cache = cache();
+        let bytes: Vec<u8> = (0..140_000u32).map(|i| (i / 7) as u8).collect();
+        for cut in [1, 2048, 65_534, 65_535, 65_536, 65_537, 67_584, 70_000, 131_073, 139_999, 140_000] {
+            for trims in [false, true] {
+                let mut packet = cache.packet().expect("buffer");
+                assert!(packet.append(&bytes, &mut cache));
+                if trims {
+                    packet.trim(cut);
+                } else {
+                    packet.truncate(cut, &mut cache);
+                }
+                let mut seen = Vec::new();
+                packet.copy_to(&mut seen);
+                assert!(seen == bytes[..cut] && packet.length() == cut, "{cut}: {} bytes", seen.len());
+                cache.free(packet);
+            }
         }
         cache.report();
         assert_eq!(cache.pool().free(), 512);
