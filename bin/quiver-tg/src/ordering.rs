@@ -6,17 +6,13 @@ use std::sync::atomic::AtomicBool;
 use crate::pacing::{Gaps, Pacer, Recorded, Schedule};
 use crate::plan::{Plan, Rounds};
 use crate::profile::quantity::RATE_PPS_MAX;
-use crate::profile::{Bursts, Pacing, Profile, Stream};
+use crate::profile::{BURST_MAX, Bursts, Pacing, Profile, Stream};
 use crate::reception::Live;
 use crate::request::{Measure, Rate};
 use crate::timing::Timing;
 use crate::traffic::Source;
 use crate::transmission::{ENDLESS, Leg, Transmission};
 
-/// Frames of a burst at a constant rate unless the profile says otherwise.
-const BURST_PACED: usize = 64;
-/// Frames of a burst flat out unless the profile says otherwise.
-const BURST_FLAT_OUT: usize = 256;
 
 /// What a profile says of a stream's times.
 #[derive(Clone, Debug)]
@@ -139,14 +135,13 @@ impl Ordering<'_> {
         // The ring takes frames from the front: those that must leave in time come first.
         legs.sort_by_key(|leg| leg.is_flat_out);
         let is_flat_out = legs.iter().any(|leg| leg.is_flat_out);
-        let burst = if is_flat_out { BURST_FLAT_OUT } else { BURST_PACED };
         let mut transmission = Transmission {
             measurement: self.measurement,
             start_ns: self.start_ns,
             counted_from_ns,
             end_ns: counted_from_ns + (self.request.duration_s * 1e9) as u64,
             is_flat_out,
-            burst_frames_max: self.burst.unwrap_or(burst),
+            burst_frames_max: self.burst.unwrap_or(BURST_MAX),
             first_ns: 0,
             last_ns: 0,
             bursts: 0,

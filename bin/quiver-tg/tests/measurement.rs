@@ -52,6 +52,18 @@ fn a_perfect_wire_loses_nothing_and_takes_as_long_as_it_is() {
     }
 }
 
+/// Through the kernel a pass takes a fifth of a millisecond, however many frames it sends.
+#[test]
+fn a_paced_load_sends_all_that_came_due_while_a_pass_was_slow() {
+    let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
+    generator.surroundings().pass_ns = 200_000;
+    let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(1e6), 0.1) };
+    let report = generator.measure(&request, &mut Nobody).expect("report");
+    check_counts(&report);
+    assert_eq!((report.intended, report.offered), (100_000, 100_000));
+    assert_eq!((report.limit, report.not_sent), (None, NotSent::default()));
+}
+
 #[test]
 fn lost_frames_are_counted_one_by_one() {
     let report = one_way(|number, _| match counted(number) {
@@ -197,7 +209,8 @@ fn flat_out_before_a_wire_that_takes_everything_the_generator_is_the_limit() {
 #[test]
 fn a_rate_that_the_generator_cannot_reach_is_told_and_is_no_loss() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
-    // Passes take 1 µs here and make at most 64 frames.
+    // Passes take 4 µs here and make at most 256 frames.
+    generator.surroundings().pass_ns = 4_000;
     for (duration_s, offered) in [(0.002, 200_000..=200_000), (0.1, 7_600_000..=7_700_000)] {
         let request = Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Pps(100e6), duration_s) };
         let report = generator.measure(&request, &mut Nobody).expect("report");
