@@ -16,6 +16,7 @@ from quiver_lab.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
 from quiver_lab.campaign import run_experiment
 from quiver_lab.experiment import of_builds, parse_experiment
 from quiver_lab.histograms import curve, encode
+from quiver_lab.ratios import Ratio
 from quiver_lab.results import HostNoise, Mark, Results
 from quiver_lab.standing import different_hosts, interleaved, of_results, unmatched
 from quiver_lab.store.folder import QueryError, Store
@@ -104,7 +105,7 @@ def test_the_query_command_prints_tables_csv_and_json(
 def test_two_results_stand_to_each_other_cell_by_cell(results: Results) -> None:
     standings = of_results(results, results)
     assert {one.cell for one in standings} == {run.title for run in results.scenarios}
-    assert all(one.ratio == 1.0 for one in standings)
+    assert all(one.ratio == Ratio(1.0) for one in standings)
     assert unmatched(results, results, ("A", "B")) == []
     assert different_hosts(results, results) is None
     other = results.model_copy(deep=True)

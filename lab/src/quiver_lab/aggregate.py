@@ -9,11 +9,15 @@ from functools import cached_property
 
 from quiver_lab.experiment import TWIN
 from quiver_lab.forwarders import clocks_by_node
-from quiver_lab.results import Results, ScenarioResult
+from quiver_lab.results import Mark, Results, ScenarioResult
 from quiver_lab.statistics.summary import Summary, summarize
 
 SETS_APART = ("irregular", "generator-bound", "host-disturbed")
 """Marks that keep a run out of a mean. `simulated` does not: a formula repeats itself honestly."""
+
+
+Bounds = tuple[float | None, float | None]
+"""Lower and upper; None where the search knows none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,13 @@ class Metric:
     """What a unit is worth: 1e6 for Mpps."""
     get: Callable[[ScenarioResult], float | None]
     more_is_better: bool = True
+    bounds: Callable[[ScenarioResult], Bounds] = lambda _run: (None, None)
+    """Between which rates the figure lies, by the search that looked for it."""
+
+    @property
+    def digits(self) -> int:
+        """Behind the point."""
+        return 0 if self.key == "clocks" else 2
 
 
 def _clocks(run: ScenarioResult) -> float | None:
@@ -46,7 +57,30 @@ def _p99(run: ScenarioResult) -> float | None:
 
 
 def _finder(run: ScenarioResult) -> float | None:
-    return run.pdr_finder.middle_pps if run.pdr_finder else None
+    """The middle of the window; its lower end where the generator set the upper one, nothing without one."""
+    found = run.pdr_finder
+    if found is None:
+        return None
+    if found.limited_by_generator:
+        return found.lower_pps if found.lower_measured else None
+    return found.middle_pps
+
+
+def _finder_bounds(run: ScenarioResult) -> Bounds:
+    found = run.pdr_finder
+    if found is None:
+        return None, None
+    is_upper_known = found.upper_measured and not found.limited_by_generator
+    lower = found.lower_pps if found.lower_measured else None
+    return lower, found.upper_pps if is_upper_known else None
+
+
+def _ndr_bounds(run: ScenarioResult) -> Bounds:
+    return (run.ndrpdr.ndr.lower_pps, run.ndrpdr.ndr.upper_pps) if run.ndrpdr else (None, None)
+
+
+def _pdr_bounds(run: ScenarioResult) -> Bounds:
+    return (run.ndrpdr.pdr.lower_pps, run.ndrpdr.pdr.upper_pps) if run.ndrpdr else (None, None)
 
 
 def _throughput(run: ScenarioResult) -> float | None:
@@ -65,9 +99,9 @@ def _blocked(run: ScenarioResult) -> float | None:
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
-        Metric("pdr_finder", "PDR (finder)", "Mpps", 1e6, _finder),
-        Metric("pdr", "PDR", "Mpps", 1e6, lambda r: r.pdr_pps),
-        Metric("ndr", "NDR", "Mpps", 1e6, lambda r: r.ndr_pps),
+        Metric("pdr_finder", "PDR (finder)", "Mpps", 1e6, _finder, bounds=_finder_bounds),
+        Metric("pdr", "PDR", "Mpps", 1e6, lambda r: r.pdr_pps, bounds=_pdr_bounds),
+        Metric("ndr", "NDR", "Mpps", 1e6, lambda r: r.ndr_pps, bounds=_ndr_bounds),
         Metric("mrr", "MRR", "Mpps", 1e6, lambda r: r.mrr.mean_pps if r.mrr else None),
         Metric("throughput", "throughput (RFC 2544)", "Mpps", 1e6, _throughput),
         Metric("soak", "critical load (soak)", "Mpps", 1e6, lambda r: r.soak.mean_pps if r.soak else None),
@@ -78,8 +112,12 @@ METRICS: dict[str, Metric] = {
         Metric("p99", "p99 latency at 50 % of PDR", "µs", 1e3, _p99, more_is_better=False),
     )
 }
-SEARCHED_TOGETHER = ("ndr", "pdr")
-"""By a search that may end without a figure."""
+SEARCHES: dict[str, Callable[[ScenarioResult], bool]] = {
+    "ndr": lambda run: run.ndrpdr is not None,
+    "pdr": lambda run: run.ndrpdr is not None,
+    "pdr_finder": lambda run: run.pdr_finder is not None,
+}
+"""Searches that may end without a figure, and whether a run made them."""
 RATES = ("pdr_finder", "pdr", "ndr", "mrr")
 """In the order in which a table prefers them: seed 001's own method first."""
 
@@ -91,6 +129,10 @@ class SetApart:
     repetition: int
     value: float
     kinds: tuple[str, ...]
+    is_at_least: bool = False
+    """The value is a lower bound, and nothing else is wrong with it."""
+    bounds: Bounds = (None, None)
+    """Between which rates the search left the figure."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +144,8 @@ class Series:
     apart: tuple[SetApart, ...]
     open: int = 0
     """Runs whose search ended without a figure."""
+    below: tuple[float, ...] = ()
+    """Upper bounds of those that know one."""
 
     @property
     def runs(self) -> int:
@@ -117,6 +161,41 @@ class Series:
     def value(self) -> float | None:
         """The mean of the runs that count."""
         return self.summary.mean if self.summary else None
+
+    @property
+    def is_at_least(self) -> bool:
+        """No run counts, and the value of every run is a lower bound."""
+        return not self.kept and bool(self.apart) and all(one.is_at_least for one in self.apart)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Of all runs together, where none counts: the least lower and the largest upper bound."""
+        lower = [one.bounds[0] for one in self.apart]
+        upper = [one.bounds[1] for one in self.apart]
+        return (
+            min((rate for rate in lower if rate is not None), default=None) if None not in lower else None,
+            max((rate for rate in upper if rate is not None), default=None) if None not in upper else None,
+        )
+
+    def text(self, scale: float | None = None, digits: int | None = None) -> str:
+        """The figure as every table writes it: a mean, `≥` a lower bound, the interval of a search that did
+        not settle, in brackets what is marked otherwise, and a dash where there is nothing."""
+        scale = self.metric.scale if scale is None else scale
+        digits = self.metric.digits if digits is None else digits
+
+        def number(value: float) -> str:
+            return f"{value / scale:,.{digits}f}"
+
+        if self.shown is None:
+            return f"≤ {number(max(self.below))}" if self.below else "–"
+        if self.kept:
+            return number(self.shown)
+        if self.is_at_least:
+            return f"≥ {number(self.shown)}"
+        lower, upper = self.bounds
+        if lower is not None and upper is not None:
+            return f"({number(lower)} to {number(upper)})"
+        return f"({number(self.shown)})"
 
     @property
     def shown(self) -> float | None:
@@ -159,17 +238,21 @@ class CellRuns:
         kept: list[float] = []
         apart: list[SetApart] = []
         without = 0
+        below: list[float] = []
         for run in self.runs:
             value = wanted.get(run)
             if value is None:
-                without += metric in SEARCHED_TOGETHER and run.ndrpdr is not None
+                without += metric in SEARCHES and SEARCHES[metric](run)
+                if (upper := wanted.bounds(run)[1]) is not None:
+                    below.append(upper)
                 continue
             kinds = kinds_about(run, metric)
             if kinds:
-                apart.append(SetApart(run.repetition, value, kinds))
+                at_least = all(mark.says_at_least for mark in marks_about(run, metric))
+                apart.append(SetApart(run.repetition, value, kinds, at_least, wanted.bounds(run)))
             else:
                 kept.append(value)
-        return Series(wanted, tuple(kept), tuple(apart), without)
+        return Series(wanted, tuple(kept), tuple(apart), without, tuple(below))
 
     @property
     def typical(self) -> ScenarioResult:
@@ -181,15 +264,24 @@ class CellRuns:
         return ranked[len(ranked) // 2]
 
 
-def kinds_about(run: ScenarioResult, metric: str) -> tuple[str, ...]:
+def alone(run: ScenarioResult) -> CellRuns:
+    """One run as a cell of its own."""
+    return CellRuns(run.cell or run.name, run.title, run.factors, (run,))
+
+
+def marks_about(run: ScenarioResult, metric: str) -> list[Mark]:
     """The marks of a run that concern a figure and set it apart. Clocks and latency are their own
     measurements: a generator at its end, or a search that ended badly, does not concern them."""
-    kinds = {
-        mark.kind
+    return [
+        mark
         for mark in run.marks
         if mark.kind in SETS_APART and (not mark.metrics or metric in mark.metrics)
-    }
-    return tuple(sorted(kinds))
+    ]
+
+
+def kinds_about(run: ScenarioResult, metric: str) -> tuple[str, ...]:
+    """The kinds of the marks that concern a figure, each once."""
+    return tuple(sorted({mark.kind for mark in marks_about(run, metric)}))
 
 
 def cells(results: Results) -> list[CellRuns]:

@@ -40,8 +40,27 @@ class Note:
     where: str
 
 
+MEANINGS = {
+    "generator-bound": "figures are lower bounds (≥)",
+    "host-disturbed": "others had the CPUs",
+    "irregular": "a search did not settle",
+    "simulated": "the figures come from a formula",
+}
+"""What a kind of mark says of a run, in few words."""
+
+
+def summary_lines(results: Sequence[ScenarioResult]) -> list[str]:
+    """One line for each kind of mark, with the number of runs that have it; the report names them."""
+    found: dict[str, int] = {}
+    for result in results:
+        for kind in dict.fromkeys(mark.kind for mark in result.marks):
+            found[kind] = found.get(kind, 0) + 1
+    runs = f"{len(results)} run{'s' if len(results) > 1 else ''}"
+    return [f"{kind}: {count} of {runs}, {MEANINGS[kind]}" for kind, count in sorted(found.items())]
+
+
 def notes(results: Sequence[ScenarioResult]) -> list[Note]:
-    """All marks of a run, each said once."""
+    """All marks of a run, each said once, with the runs that have it: for the report."""
     titles: dict[tuple[str, str], dict[str, int]] = {}
     for result in results:
         for mark in result.marks:
@@ -95,7 +114,7 @@ def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
             found.append(Mark(kind="irregular", about=about, metrics=[metric]))
         elif interval.lower_pps is not None and interval.upper_pps is None:
             about = f"{metric.upper()}: the highest load of the search passed, the answer lies above it"
-            found.append(Mark(kind="irregular", about=about, metrics=[metric]))
+            found.append(Mark(kind="irregular", about=about, metrics=[metric], at_least=True))
     if ndr is None:
         about = "NDR: no rate is known to lose nothing"
         found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))

@@ -72,6 +72,13 @@ class Mark(Record):
     about: str
     metrics: list[str] = Field(default_factory=list)
     """The figures that it is about, as `aggregate.METRICS` calls them; none: all of the run."""
+    at_least: bool = False
+    """The forwarder passes the figure and may pass more: the search found no load that is too high."""
+
+    @property
+    def says_at_least(self) -> bool:
+        """The figure is a lower bound, and nothing else is wrong with it."""
+        return self.at_least or self.kind == "generator-bound"
 
 
 class WithoutRepeating(Record):

@@ -8,21 +8,24 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from quiver_lab.aggregate import METRICS, CellRuns, Series
-from quiver_lab.marks import notes
+from quiver_lab.aggregate import METRICS, CellRuns, Series, alone
+from quiver_lab.marks import summary_lines
 from quiver_lab.report.figures import clocks_of
 from quiver_lab.results import ScenarioResult
-from quiver_lab.words import micros, mpps, seconds
+from quiver_lab.words import micros, seconds
 
 
 def result_table(results: Sequence[ScenarioResult]) -> Table:
     """The figures of a run in a terminal of 80 columns; marks are letters, explained by `print_notes`."""
     table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Scenario", no_wrap=True)
-    for title in ("MRR", "NDR", "PDR", "finder", "clocks", "p50", "p99", "p99.9"):
+    found = [alone(result) for result in results]
+    rates = [key for key in ("mrr", "ndr", "pdr", "pdr_finder") if key != "pdr_finder" or _any(found, key)]
+    titles = ("finder" if key == "pdr_finder" else METRICS[key].title for key in rates)
+    for title in (*titles, "clocks", "p50", "p99", "p99.9"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", style="yellow", no_wrap=True)
-    for result in results:
+    for result, cell in zip(results, found, strict=True):
         letters = "".join(dict.fromkeys(mark.kind[0] for mark in result.marks))
         if result.status != "ok":
             letters = f"[red]{result.status}[/red] {letters}"
@@ -31,17 +34,17 @@ def result_table(results: Sequence[ScenarioResult]) -> Table:
         again = f" #{result.repetition}" if result.repetition > 1 else ""
         table.add_row(
             result.title + again,
-            mpps(result.mrr.mean_pps if result.mrr else None),
-            mpps(result.ndr_pps),
-            mpps(result.pdr_pps),
-            mpps(result.pdr_finder.lower_pps if result.pdr_finder else None),
+            *(cell.series(key).text() for key in rates),
             f"{cost:.0f}" if cost else "–",
             micros(half.p50_ns if half else None),
             micros(half.p99_ns if half else None),
             micros(half.p99_9_ns if half else None),
             letters,
         )
-    table.caption = "Mpps both ways together · clocks per packet · latency in µs at half of PDR"
+    table.caption = (
+        "Mpps both ways together · clocks per packet · latency in µs at half of PDR\n"
+        "≥: at least · in brackets: what is known of a figure that did not settle, or is marked otherwise"
+    )
     return table
 
 
@@ -56,7 +59,7 @@ def cells_table(found: Sequence[CellRuns]) -> Table:
     for cell in found:
         finished = sum(run.status == "ok" for run in cell.runs)
         table.add_row(cell.title, *(_mean(cell.series(key)) for key in shown), f"{finished}/{len(cell.runs)}")
-    table.caption = "Mpps both ways together, mean ± half the 95 % interval · in brackets: all runs marked"
+    table.caption = "Mpps both ways together, mean ± half the 95 % interval · ≥: the generator was at its end · in brackets: all runs marked"
     return table
 
 
@@ -65,20 +68,14 @@ def _any(found: Sequence[CellRuns], metric: str) -> bool:
 
 
 def _mean(series: Series) -> str:
-    if series.shown is None:
-        return "–"
-    value = f"{series.shown / series.metric.scale:.{0 if series.metric.key == 'clocks' else 2}f}"
-    if series.summary is None:
-        return f"({value})"
-    relative = series.summary.relative_ci95
-    return f"{value} ± {100 * relative:.1f} %" if relative is not None else value
+    relative = series.summary.relative_ci95 if series.summary else None
+    return f"{series.text()} ± {100 * relative:.1f} %" if relative is not None else series.text()
 
 
 def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: float) -> None:
     """What must be known before the figures are believed, and what went wrong."""
-    for note in notes(results):
-        line = f"[yellow]{note.kind[0]}[/yellow] {note.kind}: {note.about} ({note.where})"
-        console.print(line, highlight=False)
+    for line in summary_lines(results):
+        console.print(f"[yellow]{line[0]}[/yellow] {line}", highlight=False)
     told = [result.disturbed_trials for result in results if result.disturbed_trials]
     if told:
         console.print(

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from quiver_lab.aggregate import METRICS, CellRuns, cells, kinds_about
 from quiver_lab.experiment import TWIN
+from quiver_lab.ratios import Ratio, ratio_of
 from quiver_lab.results import HostNoise, Results
 from quiver_lab.statistics.comparison import (
     ROUNDS_MIN,
@@ -31,18 +32,15 @@ class Standing:
 
     cell: str
     metric: str
-    first: float
-    second: float
-    """Means of the runs that count."""
+    first: str
+    second: str
+    """Means of the runs that count, in words: bounds and marked figures as every table has them."""
+    ratio: Ratio
+    """The second over the first."""
     note: str
     """What was left out."""
     comparison: Comparison | None
     """Nothing when a side has no run that counts twice: then there is a ratio, and no certainty."""
-
-    @property
-    def ratio(self) -> float:
-        """The second over the first."""
-        return self.second / self.first
 
 
 def of_results(first: Results, second: Results, names: tuple[str, str] = ("A", "B")) -> list[Standing]:
@@ -73,7 +71,8 @@ def _independent(
     if len(a.kept) > 1 and len(b.kept) > 1:
         better: Better = "more" if METRICS[metric].more_is_better else "less"
         comparison = compare_independent(a.kept, b.kept, names, better, floor)
-    return Standing(one.title, metric, a.shown, b.shown, "; ".join(notes), comparison)
+    ratio = ratio_of(other, one, metric)
+    return Standing(one.title, metric, a.text(), b.text(), ratio, "; ".join(notes), comparison)
 
 
 def abba_rounds(first: CellRuns, second: CellRuns, metric: str) -> list[AbbaRound]:
@@ -155,9 +154,8 @@ def interleaved(results: Results) -> list[Standing]:
         wanted = len(first.runs) // 2
         told = [f"{cell.title}: {one.note}" for cell, one in ((first, a), (second, b)) if one.note]
         note = "" if len(rounds) == wanted else f"{len(rounds)} of {wanted} rounds count ({'; '.join(told)})"
-        standings.append(
-            Standing(f"{second.title} over {first.title}", metric, a.shown, b.shown, note, comparison)
-        )
+        title, ratio = f"{second.title} over {first.title}", ratio_of(second, first, metric)
+        standings.append(Standing(title, metric, a.text(), b.text(), ratio, note, comparison))
     return standings
 
 
@@ -191,12 +189,10 @@ def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
         result.add_column(title, justify="right", no_wrap=True)
     result.add_column("verdict", overflow="fold")
     for one in standings:
-        metric = METRICS[one.metric]
-        values = (f"{value / metric.scale:.2f}" for value in (one.first, one.second))
         certain = one.comparison
         verdict = certain.outcome if certain else "too few runs that count"
         result.add_row(
-            one.cell, metric.title, *values, f"{one.ratio:.3f}",
+            one.cell, METRICS[one.metric].title, one.first, one.second, one.ratio.text(3) or "–",
             f"{certain.p_value:.3f}" if certain else "–", verdict,
         )  # fmt: skip
     return result

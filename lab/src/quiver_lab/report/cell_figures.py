@@ -154,7 +154,7 @@ def means(cells: Sequence[CellRuns]) -> Spec | None:
                         "fillmode": "overlay", "fgcolor": "rgba(255,255,255,.55)", "size": 6,
                     },
                 },
-                "text": ["" if value is None else f"{value:.2f}" for value in values],
+                "text": [series.text() if series.shown else "" for series in found],
                 "textposition": "inside", "insidetextanchor": "start", "textangle": 0,
                 "textfont": {"size": 11, "color": INK if metric == "mrr" else "#fff"},
                 "error_y": {
@@ -293,7 +293,7 @@ def speedup(cells: Sequence[CellRuns]) -> Spec | None:
     most = 1.0
     for number, (name, line) in enumerate(named.items()):
         series = [(int(at), cell.series(metric)) for at, cell in line]
-        points = [(at, value, one) for at, one in series if (value := one.shown)]
+        points = [(at, value, one) for at, one in series if (value := one.value)]
         try:
             fit = fit_workers([(at, value) for at, value, _ in points])
         except ModelError:
@@ -307,9 +307,7 @@ def speedup(cells: Sequence[CellRuns]) -> Spec | None:
                 "type": "scatter", "mode": "lines+markers", "name": about, "x": [at for at, _, _ in points],
                 "y": [value / one_worker for _, value, _ in points],
                 "line": {"color": SCENARIO_COLOURS[number % len(SCENARIO_COLOURS)], "width": 2},
-                "marker": {
-                    "size": 8, "symbol": ["circle" if one.value else "x" for _, _, one in points],
-                },
+                "marker": {"size": 8},
                 "text": [f"{mpps(value)} Mpps {one.note}" for _, value, one in points],
                 "hovertemplate": "%{x} workers: %{y:.2f} times one, %{text}<extra></extra>",
             }

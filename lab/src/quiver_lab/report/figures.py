@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 
-from quiver_lab.aggregate import kinds_about
+from quiver_lab.aggregate import METRICS, alone, kinds_about
 from quiver_lab.forwarders import clocks_by_node
 from quiver_lab.histograms import HistogramError, Point, curve
 from quiver_lab.measurement import Latency
@@ -55,6 +55,11 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
         name: str, colour: str, values: list[float | None], plus: list[float], minus: list[float]
     ) -> Spec:
         metric = "pdr_finder" if name == FINDER else name.split(maxsplit=1)[0].lower()
+        # Of a search that knows no lower bound the whisker alone is drawn, from nothing to its upper bound.
+        upper = [METRICS[metric].bounds(result)[1] for result in shown]
+        plus = [most / 1e6 if value is None and most else more
+                for value, more, most in zip(values, plus, upper, strict=True)]  # fmt: skip
+        values = [0.0 if value is None and most else value for value, most in zip(values, upper, strict=True)]
         hatched = ["/" if kinds_about(result, metric) else "" for result in shown]
         return {
             "type": "bar",
@@ -70,7 +75,10 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
                     "size": 6,
                 },
             },
-            "text": ["" if value is None else f"{value:.{1 if value >= 10 else 2}f}" for value in values],
+            "text": [
+                "" if value is None else alone(result).series(metric).text(digits=1 if value >= 10 else 2)
+                for result, value in zip(shown, values, strict=True)
+            ],
             "textposition": "inside",
             "insidetextanchor": "start",
             "textangle": 0,

@@ -240,9 +240,10 @@ def _bars(panels: _Panels, traces: Sequence[Spec], outline: Spec) -> None:
             _whiskers(axes, list(zip(places, heights, minus, plus, strict=True)))
             tops = [height + more for height, more in zip(heights, plus, strict=True)]
         words: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 7, "color": INK}
-        for place, height, top in zip(places, heights, tops, strict=True):
-            if height:
-                axes.text(place, top, f"{height:.2f}", bbox=PATCH, **words)
+        told = dict(zip(trace["x"], trace.get("text", ()), strict=False))
+        for name, place, height, top in zip(names, places, heights, tops, strict=True):
+            if height or top:
+                axes.text(place, top, told.get(name) or f"{height:.2f}", bbox=PATCH, **words)
     _label(axes, names)
     _grow_from_zero(axes, outline)
 

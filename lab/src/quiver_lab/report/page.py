@@ -10,8 +10,9 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, cells, kinds_about, primary_metric
+from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, alone, cells, kinds_about, primary_metric
 from quiver_lab.marks import notes
+from quiver_lab.ratios import ratio_of
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.srperf import figure_4_cells, figure_7, tables_of
 from quiver_lab.report.style import Spec
@@ -71,7 +72,7 @@ def figures_of(results: Results) -> list[Figure]:
         ("speedup", "Several workers", cell_figures.speedup(found),
          "Rate over that of one worker. On the dotted line w workers do w times the work of one. w_t is what "
          "a worker does by the model f(w) = w · w_t that is fitted to the line; beside it, how far off the "
-         "model is at its worst point. Crosses: every run is marked."),
+         "model is at its worst point. A cell of which every run is marked is left out: a bound has no ratio."),
         ("table-sizes", "Table size", cell_figures.table_sizes(found),
          "The same traffic over larger tables; logarithmic. Crosses: every run is marked."),
         ("cache-model", "Tables and caches", model_figures.caches(found, results.host),
@@ -121,12 +122,6 @@ def figures_of(results: Results) -> list[Figure]:
     return [Figure(key, title, caption, spec) for key, title, spec, caption in candidates if spec]
 
 
-def _ratio(one: ScenarioResult | None, other: ScenarioResult | None) -> float | None:
-    if one is None or other is None or not one.mrr or not other.mrr or not other.mrr.mean_pps:
-        return None
-    return one.mrr.mean_pps / other.mrr.mean_pps
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """A cell as a row of the results' table: each figure in words, its interval, and what was left out."""
@@ -150,14 +145,10 @@ def _row(cell: CellRuns) -> Row:
 
 def _in_words(series: Series) -> tuple[str, str, str]:
     """Value, interval, note."""
-    if series.shown is None:
-        return "–", "", series.note
-    digits = 0 if series.metric.key == "clocks" else 2
-    value = f"{series.shown / series.metric.scale:.{digits}f}"
     summary = series.summary
     if summary is None or summary.relative_ci95 is None:
-        return value if summary else f"({value})", "", series.note
-    return value, f"± {100 * summary.relative_ci95:.2f} %", series.note
+        return series.text(), "", series.note
+    return series.text(), f"± {100 * summary.relative_ci95:.2f} %", series.note
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +197,23 @@ def _ratio_finding(found: list[CellRuns]) -> list[Finding]:
     rated = [(value, cell) for cell in found if (value := cell.series(metric).value)]
     if len(rated) < 2:
         return []
-    (low, slow), (high, fast) = (choose(rated, key=lambda pair: pair[0]) for choose in (min, max))
+    slow, fast = (choose(rated, key=lambda pair: pair[0])[1] for choose in (min, max))
     about = f"{METRICS[metric].title} of “{fast.title}” over that of “{slow.title}”"
-    return [Finding(f"{high / low:.2f}", "×", about)]
+    return [Finding(f"{ratio_of(fast, slow, metric).value:.2f}", "×", about)]
 
 
 def _between_forwarders(found: list[CellRuns], metric: str) -> list[Finding]:
     """The ratios of two forwarders over all that both did; nothing of one, or of three."""
-    rates: dict[str, dict[tuple[str, ...], float]] = {}
+    members: dict[str, dict[tuple[str, ...], CellRuns]] = {}
     for cell in found:
         rest = tuple(value for key, value in cell.factors.items() if key != "forwarder")
-        if (value := cell.series(metric).value) and (name := cell.factors.get("forwarder")):
-            rates.setdefault(name, {})[rest] = value
-    if len(rates) != 2:
+        if name := cell.factors.get("forwarder"):
+            members.setdefault(name, {})[rest] = cell
+    if len(members) != 2:
         return []
-    (one, ours), (other, theirs) = rates.items()
-    ratios = sorted(ours[key] / theirs[key] for key in ours.keys() & theirs.keys())
+    (one, ours), (other, theirs) = members.items()
+    both = [ratio_of(ours[key], theirs[key], metric) for key in ours.keys() & theirs.keys()]
+    ratios = sorted(ratio.value for ratio in both if ratio.is_measured and ratio.value)
     if not ratios:
         return []
     if ratios[-1] < 1.0:
@@ -250,9 +242,12 @@ def _findings(scenarios: list[ScenarioResult], repeated: list[CellRuns]) -> list
         of_path = [s for s in scenarios if s.scenario.get("path") == path]
         one = next((s for s in of_path if s.routes <= 2), None)
         full = next((s for s in of_path if s.routes > 1000 and one and _same_forwarder(s, one)), None)
-        if (kept := _ratio(full, one)) is not None and full is not None and one is not None:
-            about = f"of one route's {family} rate kept with {full.routes:,} routes{_but([full, one], 'mrr')}"
-            found.append(Finding(f"{100 * kept:.0f}", "%", about))
+        if full is None or one is None:
+            continue
+        kept = ratio_of(alone(full), alone(one), "mrr")
+        if kept.value is not None:
+            about = f"of one route's {family} rate kept with {full.routes:,} routes"
+            found.append(Finding(f"{kept.sense} {100 * kept.value:.0f}".strip(), "%", about))
     halves = [(half.p50_ns, s) for s in scenarios if (half := s.latency_at(50))]
     if halves:
         median, fastest = min(halves, key=lambda pair: pair[0])

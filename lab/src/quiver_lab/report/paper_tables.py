@@ -37,10 +37,9 @@ def relative(share: float | None) -> str:
     return ABSENT if share is None else f"{100.0 * share:.3f} %"
 
 
-def _mean(series: Series) -> str:
-    if series.value is not None:
-        return f"{series.value / 1e3:,.2f}"
-    return f"({series.shown / 1e3:,.2f})" if series.shown is not None else ABSENT
+def mean_kpps(series: Series) -> str:
+    """The figure in kpps, as the paper's tables have it."""
+    return series.text(scale=1e3) if series.shown is not None else ABSENT
 
 
 def _runs(series: Series) -> str:
@@ -50,7 +49,7 @@ def _runs(series: Series) -> str:
 def _columns(series: Sequence[Series]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     summaries = [one.summary for one in series]
     rows = [
-        ("Mean [kpps]", tuple(_mean(one) for one in series)),
+        ("Mean [kpps]", tuple(mean_kpps(one) for one in series)),
         (
             "CV",
             tuple(relative(s.coefficient_of_variation if s and s.count > 1 else None) for s in summaries),

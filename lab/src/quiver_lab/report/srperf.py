@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from quiver_lab.aggregate import CellRuns, Series
 from quiver_lab.report.cell_figures import interval
-from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, relative
+from quiver_lab.ratios import ratio_of
+from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, mean_kpps, relative
 from quiver_lab.report.style import INK, MRR_COLOUR, NDR_COLOUR, QUIET, Spec, axis, layout
-from quiver_lab.statistics.summary import Summary, summarize
 
 METRIC = "pdr_finder"
 HEADEND_COLUMNS = ("IPv6", "IPv4", "H.Insert", "H.Enc.V6", "H.Enc.V4", "H.Enc.L2")
@@ -72,41 +72,19 @@ def by_forwarder(cells: Sequence[CellRuns]) -> dict[str, Cells]:
     return dict(found)
 
 
-def _summary(series: Series) -> Summary | None:
-    """Of the runs that count, or of the marked ones when none does."""
-    if series.summary is not None:
-        return series.summary
-    return summarize([one.value for one in series.apart]) if series.apart else None
-
-
-def is_at_least(series: Series) -> bool:
-    """Every run met the generator's end, and nothing else is wrong with them: the forwarder passes more."""
-    return not series.kept and {kind for one in series.apart for kind in one.kinds} == {"generator-bound"}
-
-
-def mean_text(series: Series) -> str:
-    """A mean in kpps; `≥` where it is the generator's end, brackets where every run is marked otherwise."""
-    summary = _summary(series)
-    if summary is None:
-        return ABSENT
-    text = f"{(summary.mean if series.kept else summary.median) / 1e3:,.2f}"
-    if series.kept:
-        return text
-    return f"≥ {text}" if is_at_least(series) else f"({text})"
-
-
 def _cv(series: Series) -> str:
-    summary = _summary(series)
+    """Of the runs that count: bounds have no spread."""
+    summary = series.summary
     return relative(summary.coefficient_of_variation if summary and summary.count > 1 else None)
 
 
 def _ci95(series: Series) -> str:
-    summary = _summary(series)
+    summary = series.summary
     return relative(summary.relative_ci95 if summary else None)
 
 
 def _runs(series: Series) -> str:
-    return f"{len(series.kept)} of {len(series.kept) + len(series.apart)}"
+    return f"{len(series.kept)} of {series.runs}"
 
 
 def _clocks(cell: CellRuns) -> str:
@@ -125,7 +103,7 @@ def _measured(name: str, cells: Cells, columns: Sequence[str]) -> list[tuple[str
         return _each(cells, columns, lambda cell: told(cell.series(METRIC)))
 
     rows = [
-        (f"{name}: mean [kpps]", row(mean_text)),
+        (f"{name}: mean [kpps]", row(mean_kpps)),
         ("CV", row(_cv)),
         ("CI95", row(_ci95)),
         ("Runs", row(_runs)),
@@ -149,10 +127,9 @@ def _over(one: Cells, other: Cells, columns: Sequence[str]) -> list[tuple[str, t
     """How many times as much as another forwarder."""
 
     def ratio(column: str) -> str:
-        mine, theirs = (cells[column].series(METRIC) if column in cells else None for cells in (one, other))
-        if mine is None or theirs is None or not mine.shown or not theirs.shown:
+        if column not in one or column not in other:
             return ABSENT
-        return f"{'≥ ' if is_at_least(mine) else ''}{mine.shown / theirs.shown:.1f} ×"
+        return ratio_of(one[column], other[column], METRIC).text() or ABSENT
 
     ratios = tuple(ratio(column) for column in columns)
     return [] if set(ratios) == {ABSENT} else [("Over the Linux kernel", ratios)]
