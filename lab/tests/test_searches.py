@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
+from quiver_lab.aggregate import alone
+from quiver_lab.campaign import run_experiment
+from quiver_lab.experiment import parse_experiment
 from quiver_lab.measurement import Load, Trial, drive
 from quiver_lab.search.latency import latency_under_load
 from quiver_lab.search.mrr import maximum_receive_rate
@@ -147,6 +154,75 @@ def test_the_pdr_finder_repeats_only_near_the_threshold() -> None:
     assert all(abs(load - 5.05e6) <= 1e5 for load in repeated)  # type: ignore[operator]
     assert max(asked.count(load) for load in repeated) == 5
     assert found.unsettled == len(repeated)
+
+
+def test_the_pdr_finder_ends_where_the_generator_does_and_says_at_least() -> None:
+    forwarder = SimulatedForwarder(LossCurve(9e6), generator_max_pps=4.1e6)
+    found = drive(find_pdr(1e7, PdrFinderSettings(trial_duration_s=1.0)), forwarder)
+    assert found.limited_by_generator
+    assert found.lower_measured
+    assert found.lower_pps == pytest.approx(4.1e6, rel=0.03)
+    assert found.trials <= 3, "a rate beyond the generator's, one that it reaches, and no more"
+
+
+def test_the_pdr_finder_goes_on_below_the_generators_end_where_the_forwarder_loses() -> None:
+    curve = LossCurve(3.3e6)
+    found = drive(find_pdr(1e7, PdrFinderSettings()), SimulatedForwarder(curve, generator_max_pps=4e6))
+    assert not found.limited_by_generator
+    assert found.lower_pps <= curve.rate_at(0.005) <= found.upper_pps
+    assert found.upper_pps - found.lower_pps <= 1e5
+
+
+def test_a_rate_that_the_forwarder_loses_is_its_own_upper_bound_however_little_was_sent() -> None:
+    sent, lost = 990_000, 300_000
+    slow = Trial(1e6, 1.0, 1_000_000, sent, sent - lost, lost, limited_by_generator=True, limit="transmit")
+    assert not slow.fails_by_generator(0.005)
+    assert replace(slow, limit="receive").fails_by_generator(0.005)
+    assert replace(slow, received=sent, lost=0).fails_by_generator(0.005)
+    assert not replace(slow, received=sent, lost=0).fails_by_generator(0.02)
+
+
+def test_a_load_that_failed_by_the_generator_and_passed_later_bounds_nothing() -> None:
+    forwarder = SimulatedForwarder(LossCurve(1e7), generator_max_pps=2e7)
+    held_up: list[float] = []
+
+    class Hiccup:
+        """Sends too little once, at a load that the forwarder passes."""
+
+        def measure(self, duration_s: float, load: Load) -> Trial:
+            trial = forwarder.measure(duration_s, load)
+            if not held_up and load != "max" and load < 9.95e6:
+                held_up.append(load)
+                few = trial.offered * 9 // 10
+                limited = {"limited_by_generator": True, "limit": "transmit"}
+                return replace(trial, offered=few, received=few, lost=0, **limited)
+            return trial
+
+    found = find_ndr_pdr(Hiccup(), SHORT, 1e5, 1.25e7)
+    assert held_up
+    assert not found.pdr.limited_by_generator
+    assert found.pdr.lower_pps == pytest.approx(1e7, rel=0.02)
+
+
+def test_where_the_generator_ends_at_once_both_searches_say_so_early(tmp_path: Path) -> None:
+    text = """\
+question: How fast?
+title: Beyond the generator
+path: l2xc
+forwarder: {kind: simulated, capacity_pps: 60.0e+6}
+search: {latency: null, telemetry: null, pdr_finder: {trial_duration_s: 0.2}}
+"""
+    console = Console(quiet=True)
+    [run] = run_experiment(parse_experiment(text, "beyond.yaml"), tmp_path, console).scenarios
+    assert run.mrr is not None
+    assert run.mrr.is_generators_end
+    cell = alone(run)
+    for metric in ("mrr", "ndr", "pdr", "pdr_finder"):
+        assert cell.series(metric).is_at_least, metric
+        assert cell.series(metric).text().startswith("≥ "), metric
+    loads = [record.trial.load for record in run.trials if record.trial.load != "max"]
+    assert max(loads) <= run.mrr.max_pps, "no time goes into loads that the generator cannot send"
+    assert not any(record.trial.short_of_frames for record in run.trials if record.trial.load != "max")
 
 
 def test_a_window_without_the_answer_says_which_bound_was_never_met() -> None:

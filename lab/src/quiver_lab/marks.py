@@ -87,12 +87,20 @@ def marks(result: ScenarioResult) -> list[Mark]:
     if result.mrr:
         found += _of_mrr(result.mrr)
     if result.ndrpdr:
-        found += _of_ndrpdr(result.ndrpdr)
+        found += _of_ndrpdr(result.ndrpdr, above=_above(result.mrr))
     if result.pdr_finder:
-        found += _of_pdr_finder(result.pdr_finder)
+        found += _of_pdr_finder(result.pdr_finder, above=_above(result.mrr))
     found += _of_further_searches(result)
     found += _of_disturbed_trials(result)
     return found if result.forwarder == "simulated" else found + _of_host(result)
+
+
+Kind = Literal["generator-bound", "irregular"]
+
+
+def _above(mrr: MrrResult | None) -> Kind:
+    """Why a search has no load above the one that passed: the generator has none, or it was not tried."""
+    return "generator-bound" if mrr is not None and mrr.is_generators_end else "irregular"
 
 
 def _of_mrr(mrr: MrrResult) -> list[Mark]:
@@ -102,19 +110,26 @@ def _of_mrr(mrr: MrrResult) -> list[Mark]:
     return [Mark(kind="generator-bound", about=about, metrics=["mrr"])]
 
 
-def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
+def _of_ndrpdr(result: NdrPdrResult, above: Kind) -> list[Mark]:
     found = []
     ndr, pdr = result.ndr.lower_pps, result.pdr.lower_pps
-    if result.limited_by_generator:
-        about = "NDR and PDR: a bound was set by the generator"
-        found.append(Mark(kind="generator-bound", about=about, metrics=NDR_PDR))
+    limited = [
+        metric
+        for metric, interval in (("ndr", result.ndr), ("pdr", result.pdr))
+        if interval.limited_by_generator
+    ]
+    if result.limited_by_generator and not limited:  # results of before, which say it of both together
+        limited = NDR_PDR
+    if limited:
+        about = f"{' and '.join(limited).upper().replace('AND', 'and')}: a bound was set by the generator"
+        found.append(Mark(kind="generator-bound", about=about, metrics=limited))
     for metric, interval in (("ndr", result.ndr), ("pdr", result.pdr)):
         if not interval.finished:
             about = f"{metric.upper()}: not settled in the time of the search, its interval is wider"
             found.append(Mark(kind="irregular", about=about, metrics=[metric]))
         elif interval.lower_pps is not None and interval.upper_pps is None:
             about = f"{metric.upper()}: the highest load of the search passed, the answer lies above it"
-            found.append(Mark(kind="irregular", about=about, metrics=[metric], at_least=True))
+            found.append(Mark(kind=above, about=about, metrics=[metric], at_least=True))
     if ndr is None:
         about = "NDR: no rate is known to lose nothing"
         found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
@@ -124,14 +139,17 @@ def _of_ndrpdr(result: NdrPdrResult) -> list[Mark]:
     return found
 
 
-def _of_pdr_finder(result: PdrInterval) -> list[Mark]:
+def _of_pdr_finder(result: PdrInterval, above: Kind) -> list[Mark]:
     found = []
     if result.limited_by_generator:
         about = "PDR finder: its upper bound was set by the generator"
         found.append(Mark(kind="generator-bound", about=about, metrics=FINDER))
-    if not (result.lower_measured and result.upper_measured):
-        about = "PDR finder: the answer lies at the edge of its window"
+    if not result.lower_measured:
+        about = "PDR finder: no rate of its window passed"
         found.append(Mark(kind="irregular", about=about, metrics=FINDER))
+    elif not result.upper_measured:
+        about = "PDR finder: the highest rates of its window passed, the answer lies above it"
+        found.append(Mark(kind=above, about=about, metrics=FINDER, at_least=True))
     if result.unsettled:
         about = "PDR finder: a rate stayed noisy to the last repetition"
         found.append(Mark(kind="irregular", about=about, metrics=FINDER))
@@ -154,7 +172,7 @@ def _of_further_searches(result: ScenarioResult) -> list[Mark]:
 
 
 def _of_throughput(found: Throughput) -> list[Mark]:
-    told: list[tuple[Literal["generator-bound", "irregular"], str]] = []
+    told: list[tuple[Kind, str]] = []
     if found.throughput_pps is None:
         told.append(("irregular", "even the lowest rate lost frames"))
     if found.upper_pps is None:
@@ -166,7 +184,7 @@ def _of_throughput(found: Throughput) -> list[Mark]:
 
 
 def _of_bursts(found: BackToBack) -> list[Mark]:
-    told: list[tuple[Literal["generator-bound", "irregular"], str]] = []
+    told: list[tuple[Kind, str]] = []
     if found.at_limit:
         told.append(("irregular", "the longest burst that was allowed passes"))
     if found.limited_by_generator:
@@ -175,7 +193,7 @@ def _of_bursts(found: BackToBack) -> list[Mark]:
 
 
 def _of_soak(found: PlrResult, mrr_pps: float | None) -> list[Mark]:
-    told: list[tuple[Literal["generator-bound", "irregular"], str]] = []
+    told: list[tuple[Kind, str]] = []
     if found.limited_by_generator:
         told.append(("generator-bound", "the generator was at its end in a trial"))
     if found.at_limit:

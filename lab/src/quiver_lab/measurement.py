@@ -122,6 +122,14 @@ class Trial:
         unsent = self.intended - self.offered - self.refused
         return self.limited_by_generator or unsent > self.not_forwarded
 
+    def fails_by_generator(self, loss_ratio: float) -> bool:
+        """It misses a goal only because the generator sent, or received, too little: by what the forwarder
+        lost or refused alone it would meet the goal. Such a trial is no upper bound of the forwarder."""
+        if not self.short_of_frames or self.loss_ratio <= loss_ratio:
+            return False
+        overall = max(self.intended, self.offered)
+        return self.limit == "receive" or self.not_forwarded <= loss_ratio * overall
+
     @property
     def not_forwarded(self) -> int:
         """Frames that the forwarder lost or did not take."""

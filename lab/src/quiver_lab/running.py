@@ -22,7 +22,7 @@ from quiver_lab.recording import ForwarderDiedError, Observer, Recorder, Silent,
 from quiver_lab.results import ScenarioResult, Telemetry, TrialRecord
 from quiver_lab.scenario import Scenario, SimulatedForwarder
 from quiver_lab.search.latency import csit_loads, latency_at, latency_under_load
-from quiver_lab.search.mrr import maximum_receive_rate
+from quiver_lab.search.mrr import MrrResult, maximum_receive_rate
 from quiver_lab.search.ndrpdr import ndr_pdr
 from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
 from quiver_lab.search.state import RampUpError, ramp_up
@@ -36,6 +36,8 @@ HEADROOM = 1.25
 SEARCH_HEADROOM = 2.0
 """MLRsearch looks this far above the maximum receive rate. At it rings are full, and frames in all of their
 slots may be more than a cache holds; and a host that was slow then may be fast later."""
+GENERATOR_REACH = 0.98
+"""The same where the generator is at its end in every trial of MRR: a paced load reaches about as much."""
 MIN_LOAD_SHARE = 0.01
 """The lowest load that MLRsearch tries, as a share of the maximum receive rate."""
 TWIN_SEEDS = 1_000_000
@@ -209,12 +211,12 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         )
     if search.ndrpdr is not None:
         begin("NDR, PDR")
-        limits = mrr.max_pps * MIN_LOAD_SHARE, mrr.max_pps * SEARCH_HEADROOM
+        limits = mrr.max_pps * MIN_LOAD_SHARE, mrr.max_pps * _headroom(mrr, SEARCH_HEADROOM)
         result.ndrpdr = drive(ndr_pdr(search.ndrpdr.settings(), *limits), recorder)
         recorder.compare_without(ndr_pdr(search.ndrpdr.settings(), *limits), of_ndr_pdr)
     if search.pdr_finder is not None:
         begin("PDR finder")
-        result.line_packet_rate_pps = rate = _line_packet_rate(scenario, mrr.max_pps)
+        result.line_packet_rate_pps = rate = _line_packet_rate(scenario, mrr)
         result.pdr_finder = drive(find_pdr(rate, search.pdr_finder.settings()), recorder)
         recorder.compare_without(find_pdr(rate, search.pdr_finder.settings()), of_finder)
     if search.latency is not None and (pdr := _known_pdr(result)):
@@ -234,7 +236,7 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         result=result,
         begin=begin,
         min_load_pps=mrr.max_pps * MIN_LOAD_SHARE,
-        max_load_pps=_line_packet_rate(scenario, mrr.max_pps),
+        max_load_pps=_line_packet_rate(scenario, mrr),
     ).run()
 
 
@@ -249,11 +251,16 @@ def _nothing_came_back(session: Session, records: Sequence[TrialRecord]) -> str:
     return sentence
 
 
-def _line_packet_rate(scenario: Scenario, mrr_pps: float) -> float:
+def _headroom(mrr: MrrResult, beyond: float) -> float:
+    """How far beyond MRR a search looks: not at all where the generator has no more."""
+    return GENERATOR_REACH if mrr.is_generators_end else beyond
+
+
+def _line_packet_rate(scenario: Scenario, mrr: MrrResult) -> float:
     """Equation 1 over all directions; memory has no line, so there it is the fastest seen and some more."""
     finder = scenario.search.pdr_finder
     if finder is None or finder.line_rate_bps is None:
-        return mrr_pps * HEADROOM
+        return mrr.max_pps * _headroom(mrr, HEADROOM)
     frame = scenario.frame
     size = IMIX_MEAN_BYTES["ip6" if scenario.path == "ip6" else "ip4"] if frame == "imix" else float(frame)
     return line_packet_rate(finder.line_rate_bps, size) * scenario.traffic.directions

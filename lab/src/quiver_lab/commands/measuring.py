@@ -15,6 +15,7 @@ from quiver_lab.commands.stored import StoreOption
 from quiver_lab.commands.watching import live_page
 from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
 from quiver_lab.experiment import Experiment, experiment_of
+from quiver_lab.huge_pages import huge_pages
 from quiver_lab.report.files import write_report
 from quiver_lab.results import Results, ResultsError
 from quiver_lab.store.folder import Store
@@ -63,7 +64,9 @@ def demo(
         scenarios = read_scenarios(demo_scenario_paths())
     except YamlError as error:
         fail(str(error), 2)
-    results = _measure(experiment_of(scenarios, DEMO_TITLE), out)
+    signal.signal(signal.SIGTERM, terminated)
+    with huge_pages(say):
+        results = _measure(experiment_of(scenarios, DEMO_TITLE), out)
     _report(out / RESULTS, out / "report.html")
     if any(result.status == "failed" for result in results.scenarios):
         raise typer.Exit(1)

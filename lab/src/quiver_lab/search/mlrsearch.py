@@ -75,6 +75,9 @@ class RateInterval:
     """RFC 9971's Regular Goal Result: both bounds, no further apart than the goal's width."""
     steps: tuple[BoundsStep, ...] = ()
     """The bounds after each trial."""
+    limited_by_generator: bool = False
+    """A load between the bounds, or the upper one, failed by the generator alone: the forwarder may pass
+    more than the lower bound, how much more is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,6 @@ class MultipleRates:
     intervals: tuple[RateInterval, ...]
     trials: int
     trial_time_s: float
-    lowest_limited_pps: float | None
-    """The lowest load at which the generator was at its end."""
-
-    def limited_by_generator(self, interval: RateInterval) -> bool:
-        """A trial at or below the interval's upper bound was short of frames, not of forwarding."""
-        limited = self.lowest_limited_pps
-        return limited is not None and limited <= (interval.upper_pps or float("inf"))
 
 
 class _InTurn(MultipleLossRatioSearch):  # type: ignore[misc]
@@ -122,7 +118,8 @@ class _Bridge(AbstractMeasurer):  # type: ignore[misc]
     goals: list[SearchGoal]
     trials: int = 0
     trial_time_s: float = 0.0
-    lowest_limited_pps: float | None = None
+    limited: dict[SearchGoal, list[float]] = field(default_factory=dict)
+    """Loads that failed a goal by the generator alone."""
     last: tuple[float, float] = (0.0, 0.0)
     targets: dict[SearchGoal, TargetSpec] = field(default_factory=dict)
     """Of every goal; the search itself looks at fewer in its end."""
@@ -134,10 +131,9 @@ class _Bridge(AbstractMeasurer):  # type: ignore[misc]
         self.trials += 1
         self.trial_time_s += trial.duration_s
         self.last = (intended_load, trial.loss_ratio)
-        if trial.short_of_frames and (
-            self.lowest_limited_pps is None or intended_load < self.lowest_limited_pps
-        ):
-            self.lowest_limited_pps = intended_load
+        for goal in self.goals:
+            if trial.fails_by_generator(goal.loss_ratio):
+                self.limited.setdefault(goal, []).append(intended_load)
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,
@@ -184,7 +180,13 @@ def _package_goal(goal: Goal) -> SearchGoal:
     )
 
 
-def _interval(goal: Goal, result: GoalResult, finished: bool, steps: Sequence[BoundsStep]) -> RateInterval:
+def _interval(
+    goal: Goal,
+    result: GoalResult,
+    finished: bool,
+    steps: Sequence[BoundsStep],
+    limited: Sequence[float],
+) -> RateInterval:
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     throughput = result.conditional_throughput
     regular = (
@@ -200,6 +202,9 @@ def _interval(goal: Goal, result: GoalResult, finished: bool, steps: Sequence[Bo
         finished=finished or regular,
         regular=regular,
         steps=tuple(steps),
+        limited_by_generator=any(
+            float(lower or 0.0) < load <= (float("inf") if upper is None else float(upper)) for load in limited
+        ),
     )
 
 
@@ -232,9 +237,15 @@ def find_rates(
             finished = False
         bridge.write_down()
         intervals = tuple(
-            _interval(goal, bridge.result(of_package), finished, bridge.steps.get(of_package, ()))
+            _interval(
+                goal,
+                bridge.result(of_package),
+                finished,
+                bridge.steps.get(of_package, ()),
+                bridge.limited.get(of_package, ()),
+            )
             for goal, of_package in zip(goals, config.goals, strict=True)
         )
-        return MultipleRates(intervals, bridge.trials, bridge.trial_time_s, bridge.lowest_limited_pps)
+        return MultipleRates(intervals, bridge.trials, bridge.trial_time_s)
 
     return plan_of(search)

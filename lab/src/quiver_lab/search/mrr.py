@@ -18,6 +18,9 @@ class MrrResult:
     max_pps: float
     trials: int
     limited_by_generator: bool
+    """In some trial: the mean is a lower bound."""
+    is_generators_end: bool = False
+    """In every trial: no search finds more with this generator."""
 
 
 def maximum_receive_rate(trials: int, duration_s: float) -> TrialPlan[MrrResult]:
@@ -35,4 +38,5 @@ def maximum_receive_rate(trials: int, duration_s: float) -> TrialPlan[MrrResult]
         max_pps=max(rates),
         trials=trials,
         limited_by_generator=any(trial.limited_by_generator for trial in done),
+        is_generators_end=all(trial.limited_by_generator for trial in done),
     )

@@ -49,7 +49,7 @@ class NdrPdrResult:
     trials: int
     trial_time_s: float
     limited_by_generator: bool
-    """A trial that served as an upper bound was short of frames, not of forwarding."""
+    """Of PDR; each interval says it of itself."""
 
 
 def ndr_pdr(settings: NdrPdrSettings, min_load_pps: float, max_load_pps: float) -> TrialPlan[NdrPdrResult]:
@@ -67,7 +67,7 @@ def ndr_pdr(settings: NdrPdrSettings, min_load_pps: float, max_load_pps: float) 
         pdr=pdr,
         trials=found.trials,
         trial_time_s=found.trial_time_s,
-        limited_by_generator=found.limited_by_generator(pdr),
+        limited_by_generator=pdr.limited_by_generator,
     )
 
 

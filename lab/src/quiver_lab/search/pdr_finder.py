@@ -2,18 +2,26 @@
 
 Near the threshold one trial says little, so it is repeated until the spread of the delivery ratio is
 small; at a delivery ratio of 1, or far below the threshold, one trial is enough.
+
+Not in the paper: a rate that fails because the generator cannot send it says nothing of the forwarder. Then
+the next rate is one that the generator has just shown to reach. Where the forwarder passes that too, the search
+ends: it knows a lower bound, and more trials would only tell where the generator ends.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from quiver_lab.measurement import NoMoreTrialsError, Trial, TrialPlan, TrialRequest
 from quiver_lab.search.evolution import BoundsStep
 from quiver_lab.statistics.summary import Summary, summarize
 
+GENERATOR_REACH = 0.98
+"""Share of the rate that the generator really sent, at its end, which it is asked for next."""
+REACHES_MAX = 3
+"""So often such a rate is asked for; then the window is halved again."""
 ETHERNET_OVERHEAD_BYTES = 24
 """CRC 4, preamble and start of frame 8, inter-frame gap 12."""
 
@@ -101,7 +109,12 @@ def _deliver(
     request = TrialRequest(settings.trial_duration_s, load_pps)
     trials = [(yield request)]
     first = trials[0].delivery_ratio
-    settled = first == 1.0 or abs(first - threshold) > settings.near_ratio
+    # Repeating would tell the spread of the generator.
+    settled = (
+        first == 1.0
+        or abs(first - threshold) > settings.near_ratio
+        or trials[0].fails_by_generator(settings.loss_threshold)
+    )
     while not settled and len(trials) < settings.repetitions_max:
         trials.append((yield request))
         settled = (
@@ -120,6 +133,12 @@ def _deliver(
     return verdict, tuple(trials)
 
 
+def _reach(trials: Sequence[Trial], lower_pps: float) -> float | None:
+    """A rate that the generator reaches, by trials in which it was at its end; None below the lower bound."""
+    sent_pps = GENERATOR_REACH * min(trial.offered_pps for trial in trials)
+    return sent_pps if sent_pps > lower_pps else None
+
+
 def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialPlan[PdrInterval]:
     """Algorithm 1, as a generator of trials. Without more trials it gives the window that it has."""
     lower = line_packet_rate_pps * settings.min_percent / 100.0
@@ -128,9 +147,11 @@ def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialP
     rates: list[RateVerdict] = []
     steps: list[BoundsStep] = []
     trials_done, time_s = 0, 0.0
-    lower_measured = upper_measured = limited = False
+    lower_measured = upper_measured = limited = is_end_of_generator = False
+    reach: float | None = None
+    reaches = 0
     while abs(upper - lower) > accuracy:
-        load_pps = (lower + upper) / 2.0
+        load_pps = (lower + upper) / 2.0 if reach is None else reach
         try:
             verdict, trials = yield from _deliver(load_pps, settings)
         except NoMoreTrialsError:
@@ -140,10 +161,15 @@ def find_pdr(line_packet_rate_pps: float, settings: PdrFinderSettings) -> TrialP
         time_s += sum(trial.duration_s for trial in trials)
         if verdict.delivery_ratio < 1.0 - settings.loss_threshold:
             upper, upper_measured = load_pps, True
-            limited = any(trial.short_of_frames for trial in trials)
+            limited = all(trial.fails_by_generator(settings.loss_threshold) for trial in trials)
+            reach = _reach(trials, lower) if limited and reaches < REACHES_MAX else None
+            reaches += reach is not None
         else:
             lower, lower_measured = load_pps, True
+            is_end_of_generator, reach = reach is not None, None
         steps.append(BoundsStep(trials_done, time_s, load_pps, 1.0 - verdict.delivery_ratio, lower, upper))
+        if is_end_of_generator:
+            break
     return PdrInterval(
         lower_pps=lower,
         upper_pps=upper,
