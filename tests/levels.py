@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +36,16 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    #: Names of tests that ran again, once for each time.
+    rerun: tuple[str, ...] = ()
 
     def __add__(self, other: Count) -> Count:
-        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+        return Count(
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.skipped + other.skipped,
+            self.rerun + other.rerun,
+        )
 
 
 #: A program of tests that is not over after so many seconds hangs; pytest knows its own limit.
@@ -58,6 +65,10 @@ CARGO_SKIP = re.compile(r"^skipped: ")
 CARGO_BROKEN = re.compile(r"^ +process didn't exit successfully: .*\((?!exit status: 101)(.*)\)$")
 #: How `timeout` says that it ended a program: 128 + 9 where it had to kill it.
 TIMED_OUT = ("exit status: 124", "exit status: 137")
+
+
+#: A test that ran again, in the short summary: its name, and perhaps why.
+PYTEST_RERUN = re.compile(r"^RERUN (\S+::[^\[\s]+(?:\[.*?\])?)(?: - .*)?$")
 
 
 class Reader(Protocol):
@@ -97,9 +108,11 @@ class Cargo:
 
 
 class Pytest:
-    """pytest's own lines, and the counts of its last one."""
+    """pytest's own lines, the counts of its last one, and the tests that ran again (`-rR`)."""
 
     def line(self, line: str) -> tuple[Count, str]:
+        if match := PYTEST_RERUN.match(line):
+            return Count(rerun=(match[1],)), line
         if not re.search(r"\d+ (passed|failed|skipped|error)s?\b.* in [\d.:]+", line):
             return Count(), line
         found = {
@@ -202,6 +215,16 @@ def run(level: Level) -> Count:
     return total
 
 
+def last_lines(total: Count) -> list[str]:
+    """The sum, and the tests that ran again, each with how often: who stands there often is to be mended."""
+    lines = []
+    if again := Counter(total.rerun):
+        lines.append(f"ran again: {len(again)} tests, {len(total.rerun)} times")
+        lines += [f"  {times} x {name}" for name, times in again.most_common()]
+    told = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
+    return [*lines, f"{told}, {len(total.rerun)} reruns" if total.rerun else told]
+
+
 def main() -> int:
     """Run the levels asked for (all by default)."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -220,7 +243,8 @@ def main() -> int:
     print(f"\n{'level':26} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}")
     for name, count, seconds in rows:
         print(f"{name:26} {count.passed:7} {count.failed:7} {count.skipped:8} {seconds:8.0f}")
-    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    for line in last_lines(total):
+        print(line)
     return 1 if total.failed else 0
 
 

@@ -44,6 +44,25 @@ def until(what: str, holds: object, seconds: float = GONE_S) -> None:
         time.sleep(0.1)
 
 
+ON_A_HOST_WITH_A_STRANGE_NAME = """
+import socket, sys
+from pathlib import Path
+from peers.ssh_server import SshServer, free_port
+socket.sethostname(bytes([0x63, 0x61, 0x66, 0xe9]))
+with SshServer(Path(sys.argv[1]), "127.0.0.1", free_port()) as server:
+    assert "listening" in server.log()
+"""
+"""In a UTS namespace of its own; the name is Latin-1, and no UTF-8."""
+
+
+def test_the_server_starts_on_a_host_whose_name_is_no_utf_8(tmp_path: Path) -> None:
+    words = ["unshare", "--uts", sys.executable, "-c", ON_A_HOST_WITH_A_STRANGE_NAME, str(tmp_path / "sshd")]
+    tests = Path(__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": str(tests)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, errors="replace")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture
 def loopback(tmp_path: Path) -> Iterator[SshServer]:
     with SshServer(tmp_path / "sshd", "127.0.0.1", free_port()) as server:

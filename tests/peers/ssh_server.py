@@ -25,7 +25,9 @@ class SshServer:
     def __enter__(self) -> SshServer:
         self.folder.mkdir(exist_ok=True)
         for name in ("key", "host_key"):
-            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]
+            # Without a comment: that would be the host's name, which need not be UTF-8.
+            words = ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(self.folder / name)]
+            command = ["ssh-keygen", *words]
             subprocess.run(command, check=True)
         host_key = (self.folder / "host_key.pub").read_text().strip()
         self.known_hosts.write_text(f"[{self.address}]:{self.port} {host_key}\n")
@@ -55,7 +57,7 @@ class SshServer:
 
     def log(self) -> str:
         """What it said."""
-        return (self.folder / "sshd.log").read_text()
+        return (self.folder / "sshd.log").read_text(errors="replace")
 
     @property
     def pid(self) -> int:

@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The long form."""
     group = parser.getgroup("stress")
     group.addoption("--rounds", type=int, default=ROUNDS_ENOUGH, help="rounds of each change")
-    group.addoption("--budget", type=float, default=140.0, help="seconds for all changes together")
+    group.addoption("--budget", type=float, default=300.0, help="seconds for all changes together")
     group.addoption("--long", action="store_true", help="also the changes that take long")
 
 
@@ -51,9 +51,9 @@ def stress(request: pytest.FixtureRequest) -> Iterator[Stress]:
     enough = config.getoption("--rounds")
     with Rig() as rig:
         found = ndr(rig.generator, lambda line: tell(config, line), LEAST_PPS)
-        if LOAD_PART * found < LEAST_PPS:
-            pytest.skip(f"the host is disturbed: not even {LEAST_PPS / 1e6:.0f} Mpps pass without loss")
-        made = Stress(rig, LOAD_PART * found, enough, max(ROUNDS_MAX, 3 * enough), time.monotonic(), config)
+        # Where no trial passed, rounds at the least load tell what the host does.
+        load_pps = max(LOAD_PART * found, LEAST_PPS)
+        made = Stress(rig, load_pps, enough, max(ROUNDS_MAX, 3 * enough), time.monotonic(), config)
         made.rate_pps = made.full_pps
         made.deadline += config.getoption("--budget")
         config.stash[HEAD].append(

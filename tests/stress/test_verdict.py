@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from stress.generator import Counts
+from stress.generator import Counts, bridged_us
 from stress.rig import Round, Worker
+from stress.stand import LEAST_PPS
 from stress.verdict import ROUNDS_ENOUGH, ROUNDS_MAX, Outcome, Pairs, improbability, judge, wrong_with
 
 BUSY = Worker(passes=1000)
@@ -62,6 +63,19 @@ def test_a_round_beside_a_lossy_quiet_one_does_not_count() -> None:
     assert pairs.clear() == []
     ousted = Worker(passes=5, ousted_us=20_000)
     assert Pairs(quiet=[a_round(), a_round()], changed=[a_round(5, worker=ousted)]).clear() == []
+
+
+def test_a_round_without_loss_counts_whatever_other_programs_did() -> None:
+    ousted = Worker(passes=5, ousted_us=20_000)
+    without_loss = a_round(worker=ousted)
+    assert Pairs(quiet=[a_round(), a_round()], changed=[without_loss]).clear() == [without_loss]
+
+
+def test_other_programs_explain_no_loss_while_rings_bridge_them() -> None:
+    ousted = Worker(passes=5, ousted_us=20_000)
+    assert a_round(5, worker=ousted).is_disturbed
+    assert not a_round(5, worker=ousted, bridged_us=bridged_us(4e5)).is_disturbed
+    assert bridged_us(LEAST_PPS) > 80_000
 
 
 def test_improbability_is_that_of_the_textbook() -> None:

@@ -43,6 +43,7 @@ def _rounds(stress: Stress, change: Change, folder: Path, pairs: Pairs) -> Outco
 
 def _attempts(stress: Stress, change: Change, folder: Path) -> Outcome:
     """The same with ever smaller loads while the host is disturbed; each has a row in the table."""
+    stress.tried[change.name] = False
     for attempt in range(ATTEMPTS_MAX):
         if stress.is_over:
             pytest.skip(f"{DISTURBED}: the time was over before")
@@ -64,6 +65,7 @@ def _attempts(stress: Stress, change: Change, folder: Path) -> Outcome:
     said += f", {quiet} of {len(pairs.quiet)} without"
     if outcome is Outcome.UNDECIDED:
         pytest.skip(f"{DISTURBED}: {change.name}: {said}")
+    stress.tried[change.name] = True
     assert outcome is Outcome.INNOCENT, f"{change.name}: {said}"
     return outcome
 

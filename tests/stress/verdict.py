@@ -75,9 +75,9 @@ def judge(pairs: Pairs, quiet: Sequence[Round], enough: int, most: int) -> Outco
 def wrong_with(round_: Round) -> str | None:
     """What one round suffices to prove, whatever the host did."""
     # A worker that others kept from its core may still have frames before it at the end.
-    if round_.unaccounted and not round_.is_disturbed:
+    if round_.unaccounted and not round_.is_ousted:
         return f"nobody knows where {round_.unaccounted} frames are"
-    if round_.blamed and not round_.is_disturbed:
+    if round_.blamed and not round_.is_ousted:
         return f"the router dropped {round_.blamed} packets of the load: {dict(round_.reasons)}"
     if round_.counts.faults:
         return f"{round_.counts.faults} frames came back damaged, twice or at the wrong port"

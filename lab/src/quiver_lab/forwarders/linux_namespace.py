@@ -209,7 +209,9 @@ def remove_abandoned(folder: Path = NAMESPACES) -> list[str]:
 def _run(command: Sequence[str]) -> str:
     """What a command prints, or `ProcessError` with what it complained about."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=COMMAND_TIMEOUT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProcessError(f"{' '.join(command)}: {error}") from error
     if done.returncode != 0:

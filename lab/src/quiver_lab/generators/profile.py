@@ -289,7 +289,7 @@ class Profile(ProfilePart):
         words += ["--ports", ports] if ports else []
         for key, value in parameters.items():
             words += ["--param", f"{key}={value}"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
             raise ProcessError(done.stderr.strip())
         return parse_yaml(done.stdout, cls, name)

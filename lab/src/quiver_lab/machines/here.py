@@ -95,6 +95,7 @@ class LocalMachine:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 check=False,
                 timeout=timeout_s,
                 env={**os.environ, **(environment or {})},
