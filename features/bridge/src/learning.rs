@@ -82,6 +82,9 @@ fn sweep(engine: &mut Engine) {
             aged.push((key, entry.port()));
         }
     });
+    if !aged.is_empty() {
+        bridges.offices.forget();
+    }
     for (key, port) in aged {
         let number = bridges.number(key.domain());
         bridges.events.add(now_ns, Happened::Aged, key, number, port);

@@ -1,6 +1,7 @@
 //! What workers ask the control thread to learn: bounded rings of their own, so that a flood of new
 //! addresses crowds out nothing else, and each address is asked for once in a while only.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use quiver_core::frame::FRAME_PACKETS_MAX;
@@ -44,12 +45,17 @@ pub(crate) enum Asked {
 /// ring at once, because the other core has its lines.
 pub(crate) struct Asker {
     ring: Producer<Request>,
+    /// How often the control thread has removed entries; see [`Offices::forget`].
+    removals: Arc<AtomicU32>,
+    /// The same, when this vector began.
+    removals_seen: u32,
     /// Requests of this vector.
     asked: Vec<Request>,
     /// How many there may be.
     asked_max: usize,
-    /// What was asked, and when: the place and the high bits are the key and the port, mixed; the low bits
-    /// count ticks.
+    /// What was asked, and when. The place and the high bits are the key, the entry to be made without its time
+    /// stamp (its port, and how often that was flushed and left its domain), and the removals, mixed; the low
+    /// bits count ticks.
     remembered: Box<[u64; REMEMBERED]>,
     /// Requests that may be made until more time has passed, and since when.
     allowance: u64,
@@ -57,9 +63,11 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    fn new(ring: Producer<Request>) -> Asker {
+    fn new(ring: Producer<Request>, removals: Arc<AtomicU32>) -> Asker {
         Asker {
             ring,
+            removals,
+            removals_seen: 0,
             asked: Vec::with_capacity(FRAME_PACKETS_MAX),
             asked_max: 0,
             remembered: Box::new([0; REMEMBERED]),
@@ -74,6 +82,7 @@ impl Asker {
         if !self.asked.is_empty() {
             return;
         }
+        self.removals_seen = self.removals.load(Ordering::Relaxed);
         let more = now_ns.saturating_sub(self.since_ns) / NS_PER_REQUEST;
         self.allowance = self.allowance.saturating_add(more).min(REQUESTS_AT_ONCE);
         self.since_ns += more * NS_PER_REQUEST;
@@ -81,12 +90,14 @@ impl Asker {
         self.asked_max = room.min(self.allowance as usize);
     }
 
-    /// Ask, unless it was done a moment ago, or too much has been asked for.
+    /// Ask, unless it was done a moment ago, or too much has been asked for. A source whose entry was flushed
+    /// or removed since is asked for again at once.
     #[inline]
     pub fn ask(&mut self, request: Request, now_ns: u64) -> Asked {
         let mixed = request.key.word().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let port = u64::from(request.seen.entry().port().0) << 24;
-        let (ticks, identity) = (now_ns >> TICK_SHIFT & TICK, (mixed ^ port) << REMEMBERED_BITS);
+        let place_of_entry = request.seen.place_word() ^ u64::from(self.removals_seen) << 32;
+        let identity = (mixed ^ place_of_entry.wrapping_mul(0xd6e8_feb8_6659_fd93)) << REMEMBERED_BITS;
+        let ticks = now_ns >> TICK_SHIFT & TICK;
         let place = &mut self.remembered[(mixed >> (64 - REMEMBERED_BITS)) as usize];
         if *place & !TICK == identity && ticks.wrapping_sub(*place) & TICK < ASK_AGAIN_TICKS {
             return Asked::KnownAlready;
@@ -111,19 +122,27 @@ impl Asker {
 
 /// Where requests come out, on the control thread.
 #[derive(Clone, Default)]
-pub(crate) struct Offices(Arc<Mutex<Vec<Consumer<Request>>>>);
+pub(crate) struct Offices {
+    consumers: Arc<Mutex<Vec<Consumer<Request>>>>,
+    removals: Arc<AtomicU32>,
+}
 
 impl Offices {
     /// A ring for one more instance. Called where nodes are made, on the control thread.
     pub fn open(&self) -> Asker {
         let (requests, consumer) = ring(REQUESTS_MAX);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
-        Asker::new(requests)
+        self.consumers.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
+        Asker::new(requests, self.removals.clone())
+    }
+
+    /// Entries were removed: workers ask for their sources again, however short a time ago they asked.
+    pub fn forget(&self) {
+        self.removals.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Take at most `max` requests of each instance. True when more wait.
     pub fn take(&self, max: usize, mut each: impl FnMut(Request)) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.consumers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut more = false;
         for consumer in all.iter_mut() {
             consumer.take_up_to(max, &mut each);
@@ -163,6 +182,16 @@ mod tests {
         let mut taken = 0;
         offices.take(16, |request| taken += usize::from(request.key == source(7).key));
         assert_eq!(taken, 2);
+    }
+
+    #[test]
+    fn a_source_is_asked_for_again_at_once_when_entries_were_removed() {
+        let offices = Offices::default();
+        let mut asker = offices.open();
+        assert_eq!(vector(&mut asker, 7..9, 0), [Asked::Told; 2]);
+        offices.forget();
+        assert_eq!(vector(&mut asker, 7..9, 0), [Asked::Told; 2]);
+        assert_eq!(vector(&mut asker, 7..9, 0), [Asked::KnownAlready; 2]);
     }
 
     #[test]

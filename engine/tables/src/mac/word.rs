@@ -116,6 +116,13 @@ impl Seen {
         MacEntry(self.0)
     }
 
+    /// Where the entry would be made, without its time stamp: the port, and how often the port was flushed and
+    /// left its domain.
+    #[inline]
+    pub fn place_word(self) -> u64 {
+        self.0 >> PORT_SHIFT & 0xffff_ffff
+    }
+
     /// From the entry of a source that was not known.
     pub fn of_entry(entry: MacEntry) -> Seen {
         Seen(entry.0)

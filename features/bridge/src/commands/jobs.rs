@@ -69,6 +69,7 @@ impl Job<Engine> for Remove {
             self.removed += u64::from(mine && bridges.macs.remove(key).is_some());
             self.done += 1;
         }
+        bridges.offices.forget();
         if self.done == self.count {
             let text = format!("{} entries removed", self.removed);
             return Ok(Step::Done(Output::default().line(text).json("removed", self.removed.into())));
@@ -86,7 +87,7 @@ impl Job<Engine> for Clear {
     fn step(&mut self, engine: &mut Engine, _: &mut dyn Sink) -> Result<Step, Refusal> {
         let bridges: &mut Bridges = bridges_mut(engine)?;
         for _ in 0..SEGMENTS {
-            let Some(at) = self.at else { return Ok(Step::Done(Output::none())) };
+            let Some(at) = self.at else { break };
             let mut keys = Vec::new();
             self.at = bridges.macs.scan(at, |key, entry| {
                 if !entry.is_bvi() {
@@ -97,7 +98,8 @@ impl Job<Engine> for Clear {
                 bridges.macs.remove(key);
             }
         }
-        Ok(Step::Again)
+        bridges.offices.forget();
+        Ok(if self.at.is_some() { Step::Again } else { Step::Done(Output::none()) })
     }
 
     fn must_end(&self) -> bool {

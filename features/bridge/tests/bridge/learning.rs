@@ -121,7 +121,30 @@ fn flushing_forgets_what_was_learned_at_once() {
         router.send("e2", &frame(mac(1), mac(4)));
         assert_eq!(sent(&mut router, 3), [1, 1, 0], "{flush}: unknown, so flooded");
         router.cli("clear l2fib");
-        router.advance(Duration::from_secs(1)); // an address that was asked for a moment ago is not asked for again
+    }
+}
+
+#[test]
+fn a_station_is_learned_again_by_its_first_frame_after_its_entry_is_gone() {
+    let mut router = bridge(2);
+    for gone in [
+        "l2fib flush-mac interface e0",
+        "l2fib flush-mac bridge-domain 1",
+        "l2fib flush-mac all",
+        "clear l2fib",
+        "l2fib del 02:00:00:00:00:01 1",
+        "set interface l3 e0",
+        "set interface state e0 down",
+    ] {
+        speak(&mut router, "e0", 1);
+        assert_eq!(known_at(&mut router, mac(1)).as_deref(), Some("e0"), "before `{gone}`");
+        router.cli(gone);
+        assert_eq!(known_at(&mut router, mac(1)), None, "{gone}");
+        router.cli("set interface state e0 up");
+        router.cli("set interface l2 bridge e0 1");
+        // No time has passed: what a worker remembers to have asked for is of no use any more.
+        speak(&mut router, "e0", 1);
+        assert_eq!(known_at(&mut router, mac(1)).as_deref(), Some("e0"), "after `{gone}`");
     }
 }
 
