@@ -44,6 +44,7 @@ pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{ConfigWriter, order};
 pub use script::{Execution, OnRefusal, Started};
+pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
 pub use server::{Desk, Limits, MoreDoors, Server, ServerConfig};
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;

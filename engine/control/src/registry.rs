@@ -10,6 +10,7 @@ use quiver_core::{Engine, InterfaceId, NodeId};
 use crate::grammar::{Command, Commands};
 use crate::names::Names;
 use crate::running::ConfigWriter;
+use crate::server::subscriptions::{Subscriptions, Topic};
 
 /// The commands, shared by what runs on the control thread.
 pub type SharedCommands = Rc<RefCell<Commands<Engine>>>;
@@ -25,6 +26,7 @@ pub struct Registry {
     starts: Vec<Start>,
     features: Vec<Registered>,
     memory: Vec<Weigh>,
+    topics: Vec<&'static Topic>,
 }
 
 /// What a feature's tables take: rows of `show memory`, each with what it is and its bytes.
@@ -54,6 +56,7 @@ impl Registry {
             starts: Vec::new(),
             features: Vec::new(),
             memory: Vec::new(),
+            topics: Vec::new(),
         }
     }
 
@@ -81,6 +84,11 @@ impl Registry {
         self.memory.push(weigh);
     }
 
+    /// Declare a kind of event that clients can subscribe to.
+    pub fn topic(&mut self, topic: &'static Topic) {
+        self.topics.push(topic);
+    }
+
     /// Do something once the graph is built: insert state, observe interfaces, handle events.
     pub fn on_start(&mut self, start: impl FnOnce(&mut Engine) + 'static) {
         self.starts.push(Box::new(start));
@@ -91,6 +99,7 @@ impl Registry {
         let mut engine = Engine::build(self.graph)?;
         engine.insert(BuiltIn(self.features));
         engine.insert(Weighed(self.memory));
+        engine.insert(Subscriptions::new(&self.topics));
         for start in self.starts {
             start(&mut engine);
         }
@@ -103,6 +112,7 @@ impl Names for Engine {
         match kind {
             "interface" => self.interface_id(name).map(|InterfaceId(id)| id),
             "node" => self.node_id(name).map(|NodeId(id)| u32::from(id)),
+            "event" => self.get::<Subscriptions>()?.find(name),
             _ => None,
         }
     }
@@ -111,6 +121,7 @@ impl Names for Engine {
         match kind {
             "interface" => self.all_interfaces().map(|i| i.name.clone()).collect(),
             "node" => self.all_nodes().map(|(_, n)| n.spec.name.clone()).collect(),
+            "event" => self.get::<Subscriptions>().map(Subscriptions::names).unwrap_or_default(),
             _ => Vec::new(),
         }
     }

@@ -110,6 +110,7 @@ impl Default for Types {
             T::reading("path", "a path", "/run/some.file", Reads::Text),
             T::name_of("interface", "an interface", "e0"),
             T::name_of("node", "a node of the graph", "ip4-lookup"),
+            T::name_of("event", "a kind of event", "interface"),
             T::reading("block", "{ … }", "{ some words }", Reads::Block),
             T::reading("rest", "the rest of the line", "some words", Reads::Rest),
             T::strict("ip4", "an IPv4 address such as 192.0.2.1", "192.0.2.1", |t| ip4(t).map(Value::Ip4)),

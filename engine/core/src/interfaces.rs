@@ -64,11 +64,22 @@ pub struct Interface {
     pub rx_wishes: Vec<RxWish>,
     /// See [`own_mtu_bytes`](Self::own_mtu_bytes).
     pub(crate) own_mtu: Option<u32>,
+    /// See [`Engine::limit_mtu`]: the limit, and the MTU that the operator wants.
+    pub(crate) mtu_limit: Option<MtuLimit>,
     pub(crate) row: InterfaceRow,
     /// Smaller MTUs of protocols, bytes.
     protocol_mtus: BTreeMap<&'static str, u16>,
     /// Features that others need here, and who they are.
     pub(crate) needed: BTreeMap<(ArcId, NodeId), BTreeSet<&'static str>>,
+}
+
+/// A limit of an interface's MTU that others set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MtuLimit {
+    /// The limit, bytes.
+    pub(crate) limit_bytes: u32,
+    /// The MTU that the operator wants, bytes.
+    pub(crate) wanted_bytes: u32,
 }
 
 /// What is known of an interface when it is made.
@@ -86,6 +97,11 @@ impl Interface {
     /// The MTU that the operator wants of a sub-interface, in bytes, when that is not its parent's.
     pub fn own_mtu_bytes(&self) -> Option<u32> {
         self.own_mtu
+    }
+
+    /// The MTU that the operator wants, in bytes, whether or not a limit ([`Engine::limit_mtu`]) allows it.
+    pub fn wanted_mtu_bytes(&self) -> u32 {
+        self.mtu_limit.map_or(self.row.mtu_bytes, |limit| limit.wanted_bytes)
     }
 
     /// The largest packet of a protocol, when that is not the interface's MTU, in bytes.

@@ -2,7 +2,7 @@
 //! (RFC 4861 §7.3, RFC 1122 §2.3.2.1). Control side only; workers see the adjacencies that are made of
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use quiver_core::InterfaceId;
@@ -116,6 +116,45 @@ pub enum Due {
     Forget,
 }
 
+/// Changes of neighbours that wait for [`Neighbours::take_changes`] at most.
+pub const CHANGES_MAX: usize = 4096;
+
+/// A neighbour is known by another MAC address than before, or known no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeighbourChange {
+    /// On this interface.
+    pub interface: InterfaceId,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its MAC address before; `None` when it was not known.
+    pub before: Option<MacAddress>,
+    /// Its MAC address now; `None` when it is known no more.
+    pub now: Option<MacAddress>,
+    /// Was it configured?
+    pub is_static: bool,
+}
+
+/// Changes since somebody last took them, while somebody wants them.
+#[derive(Debug, Default)]
+struct Changes {
+    watched: bool,
+    waiting: VecDeque<NeighbourChange>,
+    lost: u64,
+}
+
+impl Changes {
+    fn add(&mut self, change: NeighbourChange) {
+        if !self.watched || change.before == change.now {
+            return;
+        }
+        if self.waiting.len() >= CHANGES_MAX {
+            self.waiting.pop_front();
+            self.lost += 1;
+        }
+        self.waiting.push_back(change);
+    }
+}
+
 type Key = (InterfaceId, IpAddr);
 /// A moment in milliseconds, and whom it is about.
 type Moment = (u64, InterfaceId, IpAddr);
@@ -135,6 +174,7 @@ pub struct Neighbours {
     map: BTreeMap<Key, Neighbour>,
     families: [FamilyNeighbours; 2],
     due: BTreeSet<Moment>,
+    changes: Changes,
 }
 
 fn side(address: IpAddr) -> usize {
@@ -231,7 +271,9 @@ impl Neighbours {
     }
 
     fn put(&mut self, on: InterfaceId, address: IpAddr, mac: MacAddress, state: NeighbourState, now_ms: u64) {
-        let _ = self.remove(on, address);
+        let before = self.take(on, address).map(|old| old.mac);
+        let is_static = state == NeighbourState::Static;
+        self.changes.add(NeighbourChange { interface: on, address, before, now: Some(mac), is_static });
         if state != NeighbourState::Static {
             self.families[side(address)].by_age.insert((now_ms, on, address));
         }
@@ -241,6 +283,25 @@ impl Neighbours {
 
     /// Forget a neighbour.
     pub fn remove(&mut self, interface: InterfaceId, address: IpAddr) -> Option<Neighbour> {
+        let old = self.take(interface, address)?;
+        let is_static = old.state == NeighbourState::Static;
+        self.changes.add(NeighbourChange { interface, address, before: Some(old.mac), now: None, is_static });
+        Some(old)
+    }
+
+    /// Keep changes for [`take_changes`](Self::take_changes) from now on, or no more.
+    pub fn watch_changes(&mut self, watched: bool) {
+        if self.changes.watched != watched {
+            self.changes = Changes { watched, ..Changes::default() };
+        }
+    }
+
+    /// The changes since the last call, the oldest first, and how many older ones there was no room for.
+    pub fn take_changes(&mut self) -> (VecDeque<NeighbourChange>, u64) {
+        (std::mem::take(&mut self.changes.waiting), std::mem::take(&mut self.changes.lost))
+    }
+
+    fn take(&mut self, interface: InterfaceId, address: IpAddr) -> Option<Neighbour> {
         let old = self.map.remove(&(interface, address))?;
         self.families[side(address)].by_age.remove(&(old.confirmed_ms, interface, address));
         self.due.remove(&(old.due_ms, interface, address));
@@ -359,6 +420,34 @@ fn scattered(time_ms: u64, on: InterfaceId, address: IpAddr, now_ms: u64) -> u64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_are_kept_while_somebody_wants_them_and_the_oldest_make_room() {
+        let (on, mac, other) =
+            (InterfaceId(0), MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2]));
+        let address = |n: u32| IpAddr::V4(std::net::Ipv4Addr::from_bits(0x0a00_0000 + n));
+        let mut neighbours = Neighbours::default();
+        neighbours.learn(on, address(1), mac, NeighbourState::Reachable, 0);
+        assert!(neighbours.take_changes().0.is_empty(), "nobody wants them");
+        neighbours.watch_changes(true);
+        neighbours.learn(on, address(1), mac, NeighbourState::Reachable, 1); // the same
+        neighbours.learn(on, address(1), other, NeighbourState::Reachable, 2);
+        neighbours.set_static(on, address(2), mac, 3);
+        let _ = neighbours.remove(on, address(1));
+        let (changes, lost) = neighbours.take_changes();
+        let said: Vec<_> = changes.iter().map(|c| (c.address, c.before, c.now, c.is_static)).collect();
+        let expected = [
+            (address(1), Some(mac), Some(other), false),
+            (address(2), None, Some(mac), true),
+            (address(1), Some(other), None, false),
+        ];
+        assert_eq!((said.as_slice(), lost), (&expected[..], 0));
+        for n in 0..CHANGES_MAX as u32 + 7 {
+            neighbours.set_static(on, address(100 + n), mac, 4);
+        }
+        let (changes, lost) = neighbours.take_changes();
+        assert_eq!((changes.len(), lost, changes[0].address), (CHANGES_MAX, 7, address(107)));
+    }
 
     const ON: InterfaceId = InterfaceId(1);
     const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);

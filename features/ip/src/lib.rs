@@ -11,6 +11,7 @@ mod commands;
 mod confirm;
 mod done;
 mod error_request;
+mod events;
 mod held;
 mod icmp_limits;
 mod ip4;
@@ -59,6 +60,8 @@ use crate::tables::{IpInterfaces, IpTables};
 /// When the system has no address space for the forwarding tables: a router cannot start without.
 pub fn register(registry: &mut Registry) {
     registry.feature("ip", "IPv4 and IPv6: forwarding, tables, neighbours, ICMP");
+    registry.topic(&events::NEIGHBOR);
+    registry.topic(&events::DAD);
     let epochs = registry.graph.epochs().clone();
     let numbers = Numbers::begin(&mut registry.graph);
     let fib = Fib::new(&epochs, numbers.fib_nodes()).expect("address space for the forwarding tables");

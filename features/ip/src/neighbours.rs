@@ -45,6 +45,7 @@ pub(crate) fn start(engine: &mut Engine) {
             fib.collect();
         }
     };
+    engine.on_turn(crate::events::publish_neighbours);
     engine.every(COLLECT_NS, collect);
     engine.on_reclaim(collect);
 }

@@ -8,6 +8,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::MacAddress;
 
+use crate::events::publish_dad;
 use crate::question::{Frame, Outgoing};
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 
@@ -249,6 +250,7 @@ pub(crate) fn look_through(engine: &Engine, ip: &mut IpState, fib: &mut Fib, out
                     tracing::warn!("{interface}: {address} cannot be used: {}", refusal(engine, error));
                 }
                 ip.ownerships.plan(id, address, Phase::Announced(ANNOUNCEMENTS), now_ns);
+                publish_dad(engine, "preferred", id, address, None);
                 changed = true;
             }
             Phase::Tentative(left) => {
@@ -284,6 +286,7 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
         match ownership.phase {
             Phase::Tentative(_) => {
                 tracing::warn!("{name}: {address} is a duplicate: {mac} has it; it is not used");
+                publish_dad(engine, "duplicate", id, address, Some(mac));
                 ip.ownerships.plan(id, address, Phase::Duplicate(mac), u64::MAX);
                 ip.interface(id).set_tentative(address, false);
                 if let Err(error) = use_or_not(ip, fib, id, (address, ownership.length), false) {
@@ -293,6 +296,7 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
             }
             Phase::Duplicate(_) => {}
             Phase::Announced(_) | Phase::Preferred => {
+                publish_dad(engine, "conflict", id, address, Some(mac));
                 tracing::warn!("{name}: {mac} uses our address {address} too; one of the two must change it");
                 let long_ago = |at_ns| now_ns.saturating_sub(at_ns) >= DEFEND_INTERVAL_NS;
                 if ownership.defended_ns.is_none_or(long_ago) {

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use quiver_control::{EventValue, Field, Topic, publish};
 use quiver_core::event::Event;
 use quiver_core::interfaces::InterfaceChange;
 use quiver_core::jitter::Jitter;
@@ -286,7 +287,59 @@ fn asked(engine: &mut Engine, state: &mut RaState, on: InterfaceId, from: Ipv6Ad
     }
 }
 
+/// Advertisements of other routers.
+pub(crate) static ROUTER_ADVERTISEMENT: Topic = Topic {
+    name: "router-advertisement",
+    help: "another router advertised itself, or a prefix (RFC 4861 §4.2, §4.6.2)",
+    fields: &[
+        Field { key: "interface", help: "the interface that heard it" },
+        Field { key: "router", help: "the link-local address of the router" },
+        Field { key: "lifetime-s", help: "how long it is a default router; of a prefix, nothing" },
+        Field { key: "hop-limit", help: "what hosts are to put into their packets; 0 leaves it open" },
+        Field { key: "flags", help: "the byte of flags of the router, or of the prefix" },
+        Field { key: "mtu-bytes", help: "the MTU of the link; 0 leaves it open" },
+        Field { key: "prefix", help: "the prefix, if the event is about one" },
+        Field { key: "prefix-length", help: "its length" },
+        Field { key: "valid-s", help: "how long the prefix is valid" },
+        Field { key: "preferred-s", help: "how long addresses of the prefix are preferred" },
+    ],
+};
+
+fn publish_router(engine: &Engine, on: InterfaceId, from: Ipv6Addr, says: &RouterSays) {
+    let number = |n: u64| EventValue::Number(n);
+    let values = [
+        EventValue::Text(engine.interface_name(on)),
+        EventValue::Ip(from.into()),
+        number(says.lifetime_s.into()),
+        number(says.hop_limit.into()),
+        number(says.flags.into()),
+        number(says.mtu_bytes.into()),
+        EventValue::None,
+        EventValue::None,
+        EventValue::None,
+        EventValue::None,
+    ];
+    publish(engine, &ROUTER_ADVERTISEMENT, values);
+}
+
+fn publish_prefix(engine: &Engine, on: InterfaceId, from: Ipv6Addr, says: &PrefixInformation) {
+    let values = [
+        EventValue::Text(engine.interface_name(on)),
+        EventValue::Ip(from.into()),
+        EventValue::None,
+        EventValue::None,
+        EventValue::Number(says.flags.into()),
+        EventValue::None,
+        EventValue::Ip(says.prefix.into()),
+        EventValue::Number(says.length.into()),
+        EventValue::Number(says.valid_s.into()),
+        EventValue::Number(says.preferred_s.into()),
+    ];
+    publish(engine, &ROUTER_ADVERTISEMENT, values);
+}
+
 fn hear_router(engine: &mut Engine, on: InterfaceId, from: Ipv6Addr, says: RouterSays) {
+    publish_router(engine, on, from, &says);
     let name = engine.interface_name(on);
     work(engine, |engine, state| {
         let now_ns = engine.now_ns();
@@ -307,6 +360,7 @@ fn hear_router(engine: &mut Engine, on: InterfaceId, from: Ipv6Addr, says: Route
 }
 
 fn hear_prefix(engine: &mut Engine, on: InterfaceId, from: Ipv6Addr, says: PrefixInformation) {
+    publish_prefix(engine, on, from, &says);
     let RaState { interfaces, routers, .. } = match engine.get_mut::<RaState>() {
         Some(state) => state,
         None => return,

@@ -119,8 +119,16 @@ fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             return Ok(Output::none());
         }
     }
-    engine.set_mtu(id, args.get("mtu")?).map_err(|error| refuse_interface(engine, args, id, error))?;
-    Ok(Output::none())
+    let mtu = args.get("mtu")?;
+    engine.set_mtu(id, mtu).map_err(|error| refuse_interface(engine, args, id, error))?;
+    let now = engine.interface(id).map_or(mtu, |interface| interface.row().mtu_bytes);
+    let name = engine.interface_name(id);
+    Ok(match now < mtu {
+        true => Output::text(format!(
+            "{name} has an MTU of {now} bytes for now: what it sends through takes no more (`show mode`)"
+        )),
+        false => Output::none(),
+    })
 }
 
 /// Protocols that can have an MTU of their own: the least, and who says so.
@@ -161,7 +169,8 @@ fn write_held(engine: &Engine, config: &mut ConfigWriter) {
 fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for interface in by_name(engine) {
         if engine.get::<Modes>().is_none_or(|modes| modes.own(interface.id).is_none()) {
-            write_own(engine, interface, Own::of(interface.row()), config);
+            let own = Own { mtu_bytes: interface.wanted_mtu_bytes(), ..Own::of(interface.row()) };
+            write_own(engine, interface, own, config);
         }
         if interface.admin_up {
             config.command(format_args!("set interface state {} up", interface.name));

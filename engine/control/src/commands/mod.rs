@@ -38,6 +38,7 @@ pub fn register(registry: &mut Registry) {
     workers::register(registry);
     trace::register(registry);
     capture::register(registry);
+    crate::server::subscriptions::register(registry);
 }
 
 /// A worker's thread, by the number and name that operators see: the control thread is 0.

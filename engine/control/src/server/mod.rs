@@ -12,6 +12,7 @@ mod plain;
 mod rpc;
 mod socket;
 mod stream;
+pub mod subscriptions;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -79,6 +79,7 @@ impl Engine {
             needed: BTreeMap::new(),
             protocol_mtus: BTreeMap::new(),
             own_mtu: None,
+            mtu_limit: None,
             row,
         });
         self.tell(id, InterfaceChange::Created);

@@ -1,6 +1,6 @@
 //! What an interface is set to: state, MTU, address, where its frames go.
 
-use super::{InterfaceChange, InterfaceError, MTU_BYTES_MAX, MTU_BYTES_MIN};
+use super::{InterfaceChange, InterfaceError, MTU_BYTES_MAX, MTU_BYTES_MIN, MtuLimit};
 use crate::engine::Engine;
 use crate::ids::{InterfaceId, NodeId};
 
@@ -40,7 +40,24 @@ impl Engine {
         let own_mtu = self.own_mtu(id, mtu_bytes)?;
         self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
             interface.own_mtu = own_mtu;
-            interface.row.mtu_bytes = mtu_bytes;
+            interface.row.mtu_bytes = match &mut interface.mtu_limit {
+                Some(limit) => {
+                    limit.wanted_bytes = mtu_bytes;
+                    mtu_bytes.min(limit.limit_bytes)
+                }
+                None => mtu_bytes,
+            };
+            Ok(())
+        })
+    }
+
+    /// Let the MTU of an interface that is no sub-interface be at most this, whatever the operator wants; `None` ends
+    /// the limit.
+    pub fn limit_mtu(&mut self, id: InterfaceId, limit_bytes: Option<u32>) -> Result<(), InterfaceError> {
+        self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
+            let wanted_bytes = interface.wanted_mtu_bytes();
+            interface.mtu_limit = limit_bytes.map(|limit_bytes| MtuLimit { limit_bytes, wanted_bytes });
+            interface.row.mtu_bytes = limit_bytes.map_or(wanted_bytes, |limit| limit.min(wanted_bytes));
             Ok(())
         })
     }

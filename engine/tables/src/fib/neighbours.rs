@@ -9,7 +9,7 @@ use super::adjacencies::AdjacencyKey;
 use super::path::{Family, Path, Source};
 use super::routes::is_unicast;
 use super::{Fib, FibError};
-use crate::neighbour::{Due, Learned, NeighbourConfig, NeighbourState, Neighbours};
+use crate::neighbour::{Due, Learned, NeighbourChange, NeighbourConfig, NeighbourState, Neighbours};
 use crate::next_hop_group::Hop;
 use crate::prefix::IpPrefix;
 
@@ -17,6 +17,16 @@ impl Fib {
     /// The neighbours.
     pub fn neighbours(&self) -> &Neighbours {
         &self.neighbours
+    }
+
+    /// Keep the changes of neighbours for [`take_neighbour_changes`](Self::take_neighbour_changes), or no more.
+    pub fn watch_neighbour_changes(&mut self, watched: bool) {
+        self.neighbours.watch_changes(watched);
+    }
+
+    /// See [`Neighbours::take_changes`].
+    pub fn take_neighbour_changes(&mut self) -> (std::collections::VecDeque<NeighbourChange>, u64) {
+        self.neighbours.take_changes()
     }
 
     /// By which node and adjacency packets of a family reach a neighbour, when something leads to it.
