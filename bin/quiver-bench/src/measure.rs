@@ -224,7 +224,8 @@ impl Bare {
     /// The bridge domain of the path, if it has one; frames come in by its first port, or from the router.
     fn bridge(engine: &Engine, work: Work) -> Option<bare::Bridge> {
         let bridges = engine.get::<quiver_bridge::Bridges>()?;
-        let (port, _) = bridges.ports().iter().find(|(_, port)| port.is_bvi == (work == Work::Ip4Bridge))?;
+        let (port, _) =
+            bridges.ports().iter().find(|(_, port)| port.is_bvi() == (work == Work::Ip4Bridge))?;
         let (table, now) = (bridges.macs.table(), StampMinutes::from_ns(engine.now_ns()));
         let domain = bridges.domains().values().next()?.index;
         Some(bare::Bridge { seen: table.expected(*port, now), domain, table })

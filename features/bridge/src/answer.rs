@@ -1,5 +1,6 @@
 //! `arp-term-l2bd`: questions for addresses that the domain knows are answered here and not flooded: ARP
-//! requests (RFC 826) and neighbour solicitations (RFC 4861 §7.2).
+//! requests (RFC 826) and neighbour solicitations (RFC 4861 §7.2). Where `arp-ufwd` is on, other ARP frames to all go
+//! on to `l2-uu-fwd`.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use quiver_wire::ip6::address;
 use quiver_wire::{EtherType, EthernetHeader, Header, Ip6Header, IpProtocol, MacAddress};
 
 use crate::address::HEADER_BYTES;
-use crate::tables::{Domain, Published};
+use crate::tables::{Domain, Port, Published};
+use crate::uu_forward;
 
 /// Bytes of a frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = HEADER_BYTES + ArpHeader::LEN;
@@ -33,6 +35,8 @@ quiver_core::reasons! {
         Arp = info "arp-replied", "ARP requests answered";
         /// Answered.
         Nd = info "nd-replied", "neighbour solicitations answered";
+        /// To one port.
+        ToOne = info "arp-to-uu-fwd", "ARP frames to all that went to the uu-fwd port alone";
         /// Not known.
         Unknown = info "not-known", "questions for addresses that the domain does not know, flooded";
     }
@@ -48,6 +52,7 @@ struct Answer {
 struct Answers {
     published: Arc<Published>,
     flood: NodeId,
+    uu_forward: NodeId,
 }
 
 impl Answers {
@@ -55,12 +60,14 @@ impl Answers {
         let view = self.published.read(cx.pass);
         let port = *view.port(packet.rx).ok_or(AnswerDrop::NotBridged)?;
         let domain = view.domain(port.domain).ok_or(AnswerDrop::NotBridged)?;
-        let Some(question) = Question::of(packet.bytes()) else { return self.flood(port.flood) };
+        let question = if port.answer { Question::of(packet.bytes()) } else { None };
+        let Some(question) = question else { return self.onward(cx, port, packet) };
         let Some(answer) = question.answer(domain) else {
             cx.count(AnswerDrop::Unknown, 1);
-            return self.flood(port.flood);
+            return self.onward(cx, port, packet);
         };
-        let back = domain.members.iter().find(|member| member.interface == packet.rx);
+        let back =
+            domain.members.iter().chain(&domain.uu_forward).find(|member| member.interface == packet.rx);
         let back = back.ok_or(AnswerDrop::NotBridged)?.output;
         let bytes = answer.frame.get(..answer.length).unwrap_or_default();
         packet.truncate(0, cx.buffers);
@@ -73,8 +80,14 @@ impl Answers {
         Ok(back)
     }
 
-    fn flood(&self, floods: bool) -> Result<NodeId, AnswerDrop> {
-        if floods { Ok(self.flood) } else { Err(AnswerDrop::FloodOff) }
+    /// A frame to a group that is not answered here.
+    fn onward(&self, cx: &Context<'_>, port: Port, packet: &Packet) -> Result<NodeId, AnswerDrop> {
+        let ether_type = EthernetHeader::overlay(packet.bytes()).map(EthernetHeader::ether_type);
+        if port.arp_to_one && ether_type == Some(EtherType::ARP) {
+            cx.count(AnswerDrop::ToOne, 1);
+            return Ok(self.uu_forward);
+        }
+        if port.flood { Ok(self.flood) } else { Err(AnswerDrop::FloodOff) }
     }
 }
 
@@ -178,14 +191,17 @@ impl Node for Answers {
 pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     let published = published.clone();
     NodeSpec::new("arp-term-l2bd", "Answers questions for addresses that the domain knows", move |wiring| {
-        Box::new(Answers { published: published.clone(), flood: wiring.node("l2-flood") })
+        let (flood, uu_forward) = (wiring.node("l2-flood"), wiring.node(uu_forward::NODE));
+        Box::new(Answers { published: published.clone(), flood, uu_forward })
     })
     .reasons::<AnswerDrop>()
     .describe(|record, names| {
         let frame = crate::words::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
-            next if names.node(next) == "l2-flood" => format!("{frame}: not answered here; to l2-flood"),
+            next if ["l2-flood", uu_forward::NODE].contains(&names.node(next).as_str()) => {
+                format!("{frame}: not answered here; to {}", names.node(next))
+            }
             _ => format!("{frame}: the answer, to {}", names.interface(record.tx)),
         }
     })

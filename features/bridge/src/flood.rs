@@ -11,7 +11,8 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, Flooded, MacKey, MacTable};
 use quiver_wire::MacAddress;
 
-use crate::tables::{Domain, Member, Port, Published, View};
+use crate::tables::{Domain, Member, Port, Published, Unknown, View};
+use crate::uu_forward;
 
 /// Copies that one call of the node makes at most; a frame for more ports goes on in the next.
 pub(crate) const COPIES_PER_CALL_MAX: usize = 512;
@@ -43,6 +44,7 @@ struct Flood<const UNKNOWN: bool> {
     published: Arc<Published>,
     table: MacTable,
     id: NodeId,
+    uu_forward: NodeId,
 }
 
 /// Where a frame came in.
@@ -107,7 +109,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
     ) -> Result<NodeId, FloodDrop> {
         let from = from.ok_or(FloodDrop::NotBridged)?;
         let place = FloodPlace::from_index(packet.index);
-        if !UNKNOWN && !from.port.flood_unknown && destination(packet)[0] & 1 == 0 {
+        if !UNKNOWN && from.port.unknown != Unknown::Flood && destination(packet)[0] & 1 == 0 {
             return self.known(cx, from, place.excluded, packet);
         }
         let Some(only) = from.only.filter(|_| place.port == 0) else {
@@ -159,7 +161,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
     }
 
     /// A frame to one station that somebody else wants flooded, while this domain floods none to stations that are not
-    /// known: it goes to the station if that is known, and may get it.
+    /// known: it goes to the station if that is known, and may get it; else to the `uu-fwd` port, if there is one.
     #[cold]
     #[inline(never)]
     fn known(
@@ -172,10 +174,15 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         let key = MacKey::new(port.domain, MacAddress(destination(packet)));
         let found = self.table.lookup(key);
         let is_known = found.holds(self.table.ports().word(found.port())) && !found.is_filter();
+        if !is_known && port.unknown == Unknown::ToOne {
+            packet.index = FloodPlace { excluded, port: 0 }.to_index();
+            return Ok(self.uu_forward);
+        }
         if !(is_known && port.forward) {
             return Err(FloodDrop::UnknownUnicast);
         }
-        let member = domain.members.iter().find(|member| member.interface == found.port());
+        let member =
+            domain.members.iter().chain(&domain.uu_forward).find(|member| member.interface == found.port());
         let member = member.filter(|member| Self::is_for(cx, port, excluded, member, packet));
         let Member { interface, output, .. } = *member.ok_or(FloodDrop::NoPort)?;
         packet.tx = interface;
@@ -217,7 +224,12 @@ pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>, table: &MacT
         false => ("l2-flood", "Sends frames to groups by all ports of the domain"),
     };
     NodeSpec::new(name, help, move |wiring| {
-        Box::new(Flood::<UNKNOWN> { published: published.clone(), table: table.clone(), id: wiring.id })
+        Box::new(Flood::<UNKNOWN> {
+            published: published.clone(),
+            table: table.clone(),
+            id: wiring.id,
+            uu_forward: wiring.node(uu_forward::NODE),
+        })
     })
     .reasons::<FloodDrop>()
     .describe(|record, names| {

@@ -10,7 +10,8 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable};
 
 use crate::address::Addresses;
-use crate::tables::Published;
+use crate::tables::{Published, Unknown};
+use crate::uu_forward;
 
 quiver_core::reasons! {
     /// Why `l2-fwd` drops.
@@ -33,6 +34,7 @@ pub struct L2Forward {
     published: Arc<Published>,
     table: MacTable,
     flood: NodeId,
+    uu_forward: NodeId,
 }
 
 /// What holds for a port.
@@ -61,7 +63,7 @@ impl L2Forward {
         if common.domain.0 == 0 {
             Err(L2ForwardDrop::NotBridged)
         } else if !found.holds(port) {
-            packet.index = 0; // flooding begins at the first port
+            packet.index = 0; // flooding begins at the first port, and excludes no group
             if common.unknown == DROP { Err(L2ForwardDrop::UnknownUnicast) } else { Ok(common.unknown) }
         } else if found.is_filter() {
             Err(L2ForwardDrop::Filtered)
@@ -83,7 +85,11 @@ impl LookUp for L2Forward {
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
         match self.published.read(cx.pass).port(rx) {
             Some(port) => {
-                let unknown = if port.flood_unknown { self.flood } else { DROP };
+                let unknown = match port.unknown {
+                    Unknown::Flood => self.flood,
+                    Unknown::ToOne => self.uu_forward,
+                    Unknown::Drop => DROP,
+                };
                 Common { domain: port.domain, rx, group: port.group, unknown }
             }
             None => Common { domain: DomainIndex(0), rx, group: 0, unknown: DROP },
@@ -127,13 +133,14 @@ pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
         published: published.clone(),
         table: table.clone(),
         flood: wiring.node("l2-uu-flood"),
+        uu_forward: wiring.node(uu_forward::NODE),
     })
     .describe(|record, names| {
         let frame = crate::words::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
-            next if names.node(next) == "l2-uu-flood" => {
-                format!("{frame}: the destination is not known; to l2-uu-flood")
+            next if ["l2-uu-flood", uu_forward::NODE].contains(&names.node(next).as_str()) => {
+                format!("{frame}: the destination is not known; to {}", names.node(next))
             }
             next => format!(
                 "{frame}: the destination is behind {}; to {}",

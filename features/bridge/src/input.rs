@@ -55,7 +55,7 @@ pub struct Onward {
 impl Onward {
     pub(crate) fn of(port: &Port, ways: Ways) -> Onward {
         let group = match port {
-            Port { answer: true, .. } => ways.answer,
+            Port { answer: true, .. } | Port { arp_to_one: true, .. } => ways.answer,
             Port { flood: true, .. } => ways.flood,
             _ => DROP,
         };

@@ -1,9 +1,10 @@
 //! The control thread learns what workers ask for, and forgets what is too old.
 
+use quiver_control::{EventValue, Field, Topic, publish, wants};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{DomainIndex, Gone, Learned, StampMinutes};
 
-use crate::events::Happened;
+use crate::events::{Happened, MacEvent};
 use crate::requests::Request;
 use crate::state::Bridges;
 
@@ -15,6 +16,36 @@ const SWEEP_NS: u64 = 5_000_000;
 const SEGMENTS_PER_SLICE: usize = 8;
 /// How often memory that no worker sees any more is made free.
 const COLLECT_NS: u64 = 20_000_000;
+
+/// MAC addresses that a bridge learned, followed and forgot.
+pub(crate) static MAC: Topic = Topic {
+    name: "mac",
+    help: "a bridge domain learned a MAC address, saw it move to another port, or forgot it for its age",
+    fields: &[
+        Field { key: "event", help: "learned, moved or aged" },
+        Field { key: "mac", help: "the address" },
+        Field { key: "domain", help: "the number of the bridge domain" },
+        Field { key: "interface", help: "the port that it is behind, or was" },
+        Field { key: "from", help: "the port that it was behind before it moved" },
+    ],
+};
+
+/// Let clients hear of what happened to addresses since event `after`.
+fn publish_since(engine: &mut Engine, after: u64) {
+    if !wants(engine, &MAC) {
+        return;
+    }
+    let Some(bridges) = engine.get::<Bridges>() else { return };
+    for MacEvent { happened, key, domain, port, .. } in bridges.events.since(after) {
+        let name = |id: InterfaceId| EventValue::Text(engine.interface_name(id));
+        let from = match happened {
+            Happened::Moved { from } => name(*from),
+            Happened::Learned | Happened::Aged => EventValue::None,
+        };
+        let (event, mac) = (EventValue::Word(happened.word()), EventValue::Mac(key.mac().0));
+        publish(engine, &MAC, [event, mac, EventValue::Number((*domain).into()), name(*port), from]);
+    }
+}
 
 pub(crate) fn start(engine: &mut Engine) {
     engine.on_turn(serve);
@@ -32,8 +63,11 @@ pub(crate) fn start(engine: &mut Engine) {
 fn serve(engine: &mut Engine) {
     let now_ns = engine.now_ns();
     let Some(bridges) = engine.get_mut::<Bridges>() else { return };
-    let offices = bridges.offices.clone();
+    let (offices, before) = (bridges.offices.clone(), bridges.events.last());
     let more = offices.take(REQUESTS_PER_TURN, |request| bridges.learn(request, now_ns));
+    if engine.get::<Bridges>().is_some_and(|bridges| bridges.events.last() != before) {
+        publish_since(engine, before);
+    }
     if more {
         engine.after(0, |_| {}); // the next turn comes at once
     }
@@ -82,11 +116,14 @@ fn sweep(engine: &mut Engine) {
             aged.push((key, entry.port()));
         }
     });
-    if !aged.is_empty() {
-        bridges.offices.forget();
+    if aged.is_empty() {
+        return;
     }
+    bridges.offices.forget();
+    let before = bridges.events.last();
     for (key, port) in aged {
         let number = bridges.number(key.domain());
         bridges.events.add(now_ns, Happened::Aged, key, number, port);
     }
+    publish_since(engine, before);
 }

@@ -4,6 +4,7 @@
 mod address;
 mod answer;
 mod bvi;
+mod bvi_mtu;
 mod commands;
 mod events;
 mod flood;
@@ -16,6 +17,7 @@ mod requests;
 mod startup;
 mod state;
 mod tables;
+mod uu_forward;
 mod words;
 
 use std::sync::Arc;
@@ -31,7 +33,7 @@ pub use crate::input::{L2FloodInput, L2Input};
 pub use crate::learn::L2Learn;
 pub use crate::membership::{Join, join};
 pub use crate::startup::startup;
-pub use crate::state::{BridgeDomain, BridgePort, Bridges, DOMAIN_NUMBER_MAX, Switches};
+pub use crate::state::{BridgeDomain, BridgePort, Bridges, DOMAIN_NUMBER_MAX, PortKind, Switches};
 
 use crate::requests::Offices;
 use crate::tables::{Published, View};
@@ -57,12 +59,14 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(forward::spec(&published, &table));
     registry.graph.node(flood::spec::<false>(&published, &table));
     registry.graph.node(flood::spec::<true>(&published, &table));
+    registry.graph.node(uu_forward::spec(&published));
     registry.graph.node(answer::spec(&published));
     registry.graph.node(bvi::input_spec());
     registry.graph.node(bvi::output_spec());
     let output = FeatureSpec { arc: "interface-output", node: "bvi-output", before: &[], after: &[ALL] };
     registry.graph.feature(output);
     commands::register(registry);
+    registry.topic(&learning::MAC);
     registry.running_config(order::TABLES, commands::domains::write_config);
     registry.running_config(order::INTERFACE_SETTINGS, commands::ports::write_config);
     registry.running_config(order::NEIGHBORS, commands::l2fib::write_config);

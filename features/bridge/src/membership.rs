@@ -7,7 +7,8 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
 
-use crate::state::{BridgePort, Bridges, Switches};
+use crate::bvi_mtu::follow_members;
+use crate::state::{BridgePort, Bridges, PortKind, Switches};
 
 /// The mode's name.
 const MODE: &str = "l2 bridge";
@@ -17,8 +18,8 @@ const MODE: &str = "l2 bridge";
 pub struct Join {
     /// The domain's number.
     pub domain: u32,
-    /// Is it the domain's own routed interface?
-    pub is_bvi: bool,
+    /// What it is to be in the domain.
+    pub kind: PortKind,
     /// Its split-horizon group; 0 is none.
     pub group: u8,
 }
@@ -28,7 +29,7 @@ pub fn join(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refu
     check(engine, id, join)?;
     let now = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied());
     match now {
-        Some(port) if port.domain == join.domain && port.is_bvi == join.is_bvi => {
+        Some(port) if port.domain == join.domain && port.kind == join.kind => {
             engine.with(|_, bridges: &mut Bridges| regroup(bridges, id, join));
             return enter_mode(engine, id, join);
         }
@@ -47,6 +48,7 @@ pub fn join(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refu
     if entered.is_err() {
         leave(engine, id)?;
     }
+    follow_members(engine, join.domain);
     entered
 }
 
@@ -55,21 +57,26 @@ fn check(engine: &Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
     let name = engine.interface_name(id);
     let interface = engine.interface(id).ok_or_else(|| Refusal::new(format!("{name} is gone")))?;
     modes::check_free(engine, id)?;
-    if join.is_bvi && interface.device.kind() != "loopback" {
+    let is_bvi = join.kind == PortKind::Bvi;
+    if is_bvi && interface.device.kind() != "loopback" {
         let refusal = Refusal::new(format!("{name} cannot be the routed interface of a bridge"));
         return Err(refusal.remedy("make a loopback for it: `create loopback interface`"));
     }
-    if !join.is_bvi && interface.device.kind() == "loopback" {
+    if !is_bvi && interface.device.kind() == "loopback" {
         let refusal = Refusal::new(format!("{name} is a loopback, which bridges nothing but its own frames"));
         return Err(
             refusal.remedy(format!("`set interface l2 bridge {name} {} bvi` routes by it", join.domain))
         );
     }
-    let other = engine.get::<Bridges>().and_then(|bridges| bridges.domains.get(&join.domain)?.bvi);
-    if let Some(other) = other.filter(|other| join.is_bvi && *other != id) {
+    let domain = engine.get::<Bridges>().and_then(|bridges| bridges.domains.get(&join.domain));
+    let (other, what) = match join.kind {
+        PortKind::Normal => (None, ""),
+        PortKind::Bvi => (domain.and_then(|domain| domain.bvi), "routed interface"),
+        PortKind::UuFwd => (domain.and_then(|domain| domain.uu_fwd), "uu-fwd port"),
+    };
+    if let Some(other) = other.filter(|other| *other != id) {
         let other = engine.interface_name(other);
-        let refusal =
-            Refusal::new(format!("bridge domain {} has {other} as its routed interface", join.domain));
+        let refusal = Refusal::new(format!("bridge domain {} has {other} as its {what}", join.domain));
         return Err(refusal.remedy(format!("take it out first: `set interface l3 {other}`")));
     }
     Ok(())
@@ -85,18 +92,20 @@ fn regroup(bridges: &mut Bridges, id: InterfaceId, join: Join) {
 
 fn enter_mode(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
     let mut with = format!("bridge-domain {}", join.domain);
-    if join.is_bvi {
-        with += " bvi";
+    if let Some(word) = join.kind.word() {
+        with += " ";
+        with += word;
     }
     if join.group > 0 {
         with += &format!(" split-horizon group {}", join.group);
     }
-    let input = (!join.is_bvi).then_some("l2-input");
+    let input = (join.kind != PortKind::Bvi).then_some("l2-input");
     modes::enter(engine, id, LayerTwo { mode: MODE, with, input, end: leave })
 }
 
 fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Join) -> Result<(), Refusal> {
-    let Join { domain: number, is_bvi, group } = join;
+    let Join { domain: number, kind, group } = join;
+    let is_bvi = kind == PortKind::Bvi;
     let index = bridges.domain(number)?.index;
     let gone = || Refusal::new("a node of the bridge is gone");
     let output = match is_bvi {
@@ -107,7 +116,7 @@ fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Joi
         engine.set_feature(id, "interface-output", "bvi-output", true)?;
     }
     bridges.macs.join(id, index, output, group);
-    let port = BridgePort { domain: number, group, output, is_bvi, learn: true, forward: true, flood: true };
+    let port = BridgePort { domain: number, group, output, kind, learn: true, forward: true, flood: true };
     bridges.ports.insert(id, port);
     if is_bvi {
         if let Err(refusal) = own_address(engine, bridges, id, number) {
@@ -115,6 +124,9 @@ fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Joi
             return Err(refusal);
         }
         bridges.domain_mut(number)?.bvi = Some(id);
+    }
+    if kind == PortKind::UuFwd {
+        bridges.domain_mut(number)?.uu_fwd = Some(id);
     }
     bridges.publish(number);
     Ok(())
@@ -131,19 +143,27 @@ fn own_address(engine: &Engine, bridges: &mut Bridges, id: InterfaceId, number: 
 
 /// What [`modes::leave`] leaves to be done.
 fn leave(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
-    engine.with(|engine, bridges: &mut Bridges| withdraw(engine, bridges, id))
+    let number = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id)).map(|port| port.domain);
+    engine.with(|engine, bridges: &mut Bridges| withdraw(engine, bridges, id))?;
+    engine.limit_mtu(id, None).map_err(|error| Refusal::new(error.to_string()))?;
+    if let Some(number) = number {
+        follow_members(engine, number);
+    }
+    Ok(())
 }
 
 fn withdraw(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId) -> Result<(), Refusal> {
     let Some(port) = bridges.ports.remove(&id) else { return Ok(()) };
     bridges.macs.leave(id);
-    if port.is_bvi
-        && let Ok(domain) = bridges.domain_mut(port.domain)
-    {
-        domain.bvi = None;
+    if let Ok(domain) = bridges.domain_mut(port.domain) {
+        match port.kind {
+            PortKind::Normal => {}
+            PortKind::Bvi => domain.bvi = None,
+            PortKind::UuFwd => domain.uu_fwd = None,
+        }
     }
     bridges.publish_without(id, port.domain);
-    if port.is_bvi {
+    if port.is_bvi() {
         engine.set_feature(id, "interface-output", "bvi-output", false)?;
     }
     Ok(())
@@ -155,10 +175,13 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     let Some(port) = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied()) else {
         return;
     };
+    if change == InterfaceChange::Mtu && !port.is_bvi() {
+        return follow_members(engine, port.domain);
+    }
     let is_up = engine.interface(id).is_some_and(|interface| interface.row().up);
     engine.with(|engine, bridges: &mut Bridges| match change {
         InterfaceChange::State if !is_up => bridges.macs.flush(id),
-        InterfaceChange::Mac if port.is_bvi => {
+        InterfaceChange::Mac if port.is_bvi() => {
             let own = |bridges: &Bridges| {
                 let of_port = |(_, entry): &(MacKey, quiver_tables::mac::MacEntry)| {
                     entry.is_bvi() && entry.port() == id

@@ -11,7 +11,7 @@ use quiver_wire::MacAddress;
 
 use crate::events::{EVENTS_KEPT, EventLog};
 use crate::requests::Offices;
-use crate::tables::{Domain, Member, Port, Published, View};
+use crate::tables::{Domain, Member, Port, Published, Unknown, View};
 
 /// Largest number of a bridge domain, as wide as a VXLAN identifier.
 pub const DOMAIN_NUMBER_MAX: u32 = (1 << 24) - 1;
@@ -31,11 +31,13 @@ pub struct Switches {
     pub uu_flood: bool,
     /// Questions for addresses are answered.
     pub arp_term: bool,
+    /// ARP frames to all go to the `uu-fwd` port alone, if there is one.
+    pub arp_ufwd: bool,
 }
 
 impl Default for Switches {
     fn default() -> Switches {
-        Switches { learn: true, forward: true, flood: true, uu_flood: true, arp_term: false }
+        Switches { learn: true, forward: true, flood: true, uu_flood: true, arp_term: false, arp_ufwd: false }
     }
 }
 
@@ -52,8 +54,33 @@ pub struct BridgeDomain {
     pub learn_limit: Option<usize>,
     /// Its own routed interface.
     pub bvi: Option<InterfaceId>,
+    /// The port for frames to stations that are not known.
+    pub uu_fwd: Option<InterfaceId>,
     /// Who has which address.
     pub stations: Arc<BTreeMap<IpAddr, MacAddress>>,
+}
+
+/// What a port is to its domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PortKind {
+    /// A port like any other.
+    #[default]
+    Normal,
+    /// The domain's own routed interface.
+    Bvi,
+    /// Frames to stations that are not known go there, instead of to all ports.
+    UuFwd,
+}
+
+impl PortKind {
+    /// As commands say it; nothing for an ordinary port.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            PortKind::Normal => None,
+            PortKind::Bvi => Some("bvi"),
+            PortKind::UuFwd => Some("uu-fwd"),
+        }
+    }
 }
 
 /// A port of a domain.
@@ -65,14 +92,21 @@ pub struct BridgePort {
     pub group: u8,
     /// The node that sends by it.
     pub output: NodeId,
-    /// Is it the domain's own routed interface?
-    pub is_bvi: bool,
+    /// What it is to its domain.
+    pub kind: PortKind,
     /// Its own switches; those of the domain count, too.
     pub learn: bool,
     /// See [`learn`](Self::learn).
     pub forward: bool,
     /// See [`learn`](Self::learn).
     pub flood: bool,
+}
+
+impl BridgePort {
+    /// Is it the domain's own routed interface?
+    pub fn is_bvi(&self) -> bool {
+        self.kind == PortKind::Bvi
+    }
 }
 
 /// All of bridging, on the control thread.
@@ -146,8 +180,8 @@ impl Bridges {
             self.numbers.resize(place + 1, 0);
         }
         self.numbers[place] = number;
-        let (learn_limit, bvi, stations) = (None, None, Arc::default());
-        let domain = BridgeDomain { index, switches, mac_age_minutes, learn_limit, bvi, stations };
+        let (learn_limit, bvi, uu_fwd, stations) = (None, None, None, Arc::default());
+        let domain = BridgeDomain { index, switches, mac_age_minutes, learn_limit, bvi, uu_fwd, stations };
         self.domains.insert(number, domain);
         self.publish(number);
         Ok(())
@@ -175,19 +209,21 @@ impl Bridges {
         let ports = self.ports.iter().filter(|(_, port)| port.domain == number);
         let mut members: Vec<(&InterfaceId, &BridgePort)> = ports.collect();
         // What is for the router itself comes last: the frame is not copied for it when it is the only one.
-        members.sort_by_key(|(id, port)| (port.is_bvi, **id));
+        members.sort_by_key(|(id, port)| (port.is_bvi(), **id));
+        let member = |(id, port): &(&InterfaceId, &BridgePort)| Member {
+            interface: **id,
+            output: port.output,
+            group: port.group,
+            is_bvi: port.is_bvi(),
+        };
+        let (to_one, flooded): (Vec<_>, Vec<_>) =
+            members.iter().partition(|(_, port)| port.kind == PortKind::UuFwd);
         let shown = Domain {
-            members: members
-                .iter()
-                .map(|(id, port)| Member {
-                    interface: **id,
-                    output: port.output,
-                    group: port.group,
-                    is_bvi: port.is_bvi,
-                })
-                .collect(),
+            members: flooded.iter().map(member).collect(),
+            uu_forward: to_one.first().map(member),
             stations: domain.stations.clone(),
         };
+        let has_one = shown.uu_forward.is_some();
         let (place, on) = (usize::from(domain.index.0), domain.switches);
         for (id, port) in members {
             if self.view.ports.len() <= id.index() {
@@ -199,8 +235,13 @@ impl Bridges {
                 learn: on.learn && port.learn,
                 forward: on.forward && port.forward,
                 flood: on.flood && port.flood,
-                flood_unknown: on.uu_flood && port.flood,
+                unknown: match (has_one, on.uu_flood && port.flood) {
+                    (true, _) => Unknown::ToOne,
+                    (false, true) => Unknown::Flood,
+                    (false, false) => Unknown::Drop,
+                },
                 answer: on.arp_term,
+                arp_to_one: on.arp_ufwd && has_one,
             });
         }
         if self.view.domains.len() <= place {

@@ -24,10 +24,23 @@ pub(crate) struct Port {
     pub forward: bool,
     /// Are frames to groups flooded?
     pub flood: bool,
-    /// Are frames to unknown destinations flooded?
-    pub flood_unknown: bool,
+    /// What becomes of frames to stations that are not known.
+    pub unknown: Unknown,
     /// Are questions for addresses answered from the domain's list?
     pub answer: bool,
+    /// Do ARP frames to all go to the `uu-fwd` port alone?
+    pub arp_to_one: bool,
+}
+
+/// What becomes of frames to stations that are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// They are dropped.
+    Drop,
+    /// Every port gets a copy.
+    Flood,
+    /// The domain's `uu-fwd` port gets them.
+    ToOne,
 }
 
 /// Where a flooded frame goes.
@@ -46,8 +59,10 @@ pub(crate) struct Member {
 /// A bridge domain.
 #[derive(Debug, Default)]
 pub(crate) struct Domain {
-    /// All ports.
+    /// All ports that flooded frames go to.
     pub members: Vec<Member>,
+    /// The port for frames to stations that are not known, which gets no flooded frames.
+    pub uu_forward: Option<Member>,
     /// Who has which address.
     pub stations: Arc<BTreeMap<IpAddr, MacAddress>>,
 }

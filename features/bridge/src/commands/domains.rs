@@ -15,11 +15,11 @@ use crate::state::{Bridges, STATIONS_MAX, Switches};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create bridge-domain <domain:1-16777215> {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] [mac-age <:0-255>]} [del]",
+            "create bridge-domain <domain:1-16777215> {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
         )
         .group(GROUP)
         .help("Create a bridge domain, or delete one")
-        .details("All is on but arp-term, and what is learned is never forgotten, unless said otherwise. mac-age is in minutes. A domain that has interfaces is not deleted.")
+        .details("All is on but arp-term and arp-ufwd, and what is learned is never forgotten, unless said otherwise. mac-age is in minutes. A domain that has interfaces is not deleted.")
         .example("create bridge-domain 10 learn 1 forward 1 flood 1 uu-flood 1 arp-term 0 mac-age 5")
         .example("create bridge-domain 10 del")
         .run(create),
@@ -118,6 +118,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         flood: on("flood", true)?,
         uu_flood: on("uu-flood", true)?,
         arp_term: on("arp-term", false)?,
+        arp_ufwd: on("arp-ufwd", false)?,
     };
     bridges.open(number, switches, args.or("mac-age", 0)?)?;
     Ok(Output::none())
@@ -166,12 +167,13 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for (number, domain) in bridges.domains() {
         let (on, age) = (domain.switches, domain.mac_age_minutes);
         config.command(format_args!(
-            "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} mac-age {age}",
+            "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} arp-ufwd {} mac-age {age}",
             u8::from(on.learn),
             u8::from(on.forward),
             u8::from(on.flood),
             u8::from(on.uu_flood),
             u8::from(on.arp_term),
+            u8::from(on.arp_ufwd),
         ));
         if let Some(limit) = domain.learn_limit {
             config.command(format_args!("set bridge-domain learn-limit {number} {limit}"));

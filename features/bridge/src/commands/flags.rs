@@ -10,7 +10,7 @@ use crate::state::{BridgePort, Switches};
 type Flag<T> = (&'static str, &'static str, &'static str, fn(&mut T) -> &mut bool);
 
 pub(super) fn register(registry: &mut Registry) {
-    let of_domain: [Flag<Switches>; 5] = [
+    let of_domain: [Flag<Switches>; 6] = [
         (
             "set bridge-domain learn <domain:1-16777215> [disable]",
             "Learn sources in a bridge domain, or not",
@@ -40,6 +40,12 @@ pub(super) fn register(registry: &mut Registry) {
             "Answer ARP requests and neighbour solicitations from a bridge domain's own list, or flood them",
             "set bridge-domain arp term 10",
             |on| &mut on.arp_term,
+        ),
+        (
+            "set bridge-domain arp-ufwd <domain:1-16777215> [disable]",
+            "Send ARP frames to all by the uu-fwd port of a bridge domain alone, or flood them",
+            "set bridge-domain arp-ufwd 10",
+            |on| &mut on.arp_ufwd,
         ),
     ];
     for (syntax, help, example, switch) in of_domain {

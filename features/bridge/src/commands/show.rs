@@ -4,7 +4,7 @@ use quiver_control::{Args, Cell, Column, Command, Output, Refusal, Registry, Tab
 use quiver_core::Engine;
 
 use super::{GROUP, bridges};
-use crate::state::{BridgeDomain, Bridges};
+use crate::state::{BridgeDomain, Bridges, PortKind};
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
@@ -52,10 +52,12 @@ fn domains<'a>(
         Column::left("UU-Flood"),
         Column::left("Flooding").key("flood"),
         Column::left("ARP-Term"),
+        Column::left("ARP-UFwd").key("arp-ufwd"),
         Column::right("Interfaces"),
         Column::right("Learned"),
         Column::right("Limit").key("learn-limit"),
         Column::left("BVI-Intf").key("bvi"),
+        Column::left("UU-Fwd-Intf").key("uu-fwd"),
     ])
     .when_empty("there is no bridge domain; `create bridge-domain N` makes one");
     for (number, domain) in listed {
@@ -72,10 +74,12 @@ fn domains<'a>(
             .cell(on(switches.uu_flood))
             .cell(on(switches.flood))
             .cell(on(switches.arp_term))
+            .cell(on(switches.arp_ufwd))
             .cell(state.ports().values().filter(|port| port.domain == *number).count())
             .cell(counts.learned)
             .cell(counts.learn_limit)
-            .cell(domain.bvi.map(|id| engine.interface_name(id)));
+            .cell(domain.bvi.map(|id| engine.interface_name(id)))
+            .cell(domain.uu_fwd.map(|id| engine.interface_name(id)));
     }
     table
 }
@@ -86,6 +90,7 @@ fn interfaces(engine: &Engine, state: &Bridges, number: u32) -> Table {
         Column::right("If-idx").key("index"),
         Column::right("SHG").key("split-horizon-group"),
         Column::left("BVI"),
+        Column::left("UU-Fwd").key("uu-fwd"),
         Column::left("Learn"),
         Column::left("Forward"),
         Column::left("Flood"),
@@ -99,7 +104,8 @@ fn interfaces(engine: &Engine, state: &Bridges, number: u32) -> Table {
             .cell(engine.interface_name(*id))
             .cell(id.0)
             .cell(port.group)
-            .cell(port.is_bvi)
+            .cell(port.is_bvi())
+            .cell(port.kind == PortKind::UuFwd)
             .cell(on(port.learn))
             .cell(on(port.forward))
             .cell(on(port.flood))

@@ -5,6 +5,8 @@ mod flooding;
 mod forwarding;
 mod learning;
 mod routed;
+mod subscriptions;
+mod uu_forward;
 
 use quiver_testkit::{Register, Router, Settings};
 

@@ -153,3 +153,38 @@ fn a_port_that_is_cross_connected_with_a_loopback_reaches_it() {
     }
     assert_eq!(router.totals("loop0").rx_packets, 3);
 }
+
+/// The MTU of an interface, as workers see it.
+fn mtu(router: &mut Router, name: &str) -> u32 {
+    let id = router.id(name);
+    router.engine().interface(id).expect("there").row().mtu_bytes
+}
+
+#[test]
+fn the_routed_interface_has_no_greater_mtu_than_any_port() {
+    let mut router = routed();
+    for port in ["e0", "e1"] {
+        router.cli(&format!("set interface mtu packet 9000 {port}"));
+    }
+    let own = mtu(&mut router, "loop0");
+    assert!(own <= 9000, "its own");
+    router.cli("set interface mtu packet 1400 e1");
+    assert_eq!(mtu(&mut router, "loop0"), 1400);
+    // What the operator wants holds when the ports take it, and is what the configuration says.
+    let said = router.cli("set interface mtu packet 8000 loop0");
+    assert!(said.contains("1400 bytes for now"), "{said}");
+    assert_eq!(mtu(&mut router, "loop0"), 1400);
+    assert!(router.cli("show running-config").contains("set interface mtu packet 8000 loop0\n"));
+    router.cli("set interface mtu packet 9000 e1");
+    assert_eq!(mtu(&mut router, "loop0"), 8000);
+    // Ports that join and leave count as well.
+    router.interface("e2");
+    router.cli("set interface mtu packet 1280 e2");
+    router.cli("set interface l2 bridge e2 1");
+    assert_eq!(mtu(&mut router, "loop0"), 1280);
+    router.cli("set interface l3 e2");
+    assert_eq!(mtu(&mut router, "loop0"), 8000);
+    router.cli("set interface mtu packet 1300 e0");
+    router.cli("set interface l3 loop0");
+    assert_eq!(mtu(&mut router, "loop0"), 8000, "alone it is itself again");
+}
