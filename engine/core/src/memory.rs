@@ -11,6 +11,10 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Bytes of an ordinary page.
 pub const PAGE_BYTES: usize = 4096;
 
+/// Seals of every shared mapping. A peer that was given the file can neither shrink it under us nor
+/// grow it, and cannot add seals of its own: with `F_SEAL_FUTURE_WRITE` no other peer could map it.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
 /// Which pages a region should use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
@@ -64,9 +68,8 @@ impl SharedMemory {
         if unsafe { libc::ftruncate(raw, size_bytes as libc::off_t) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // A peer must not be able to shrink the memory under us.
         // SAFETY: a plain system call on our own descriptor.
-        if unsafe { libc::fcntl(raw, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) } != 0 {
+        if unsafe { libc::fcntl(raw, libc::F_ADD_SEALS, SEALS) } != 0 {
             return Err(io::Error::last_os_error());
         }
         // MAP_POPULATE reserves the pages now: a page that is missing later would be a SIGBUS.
@@ -163,5 +166,28 @@ impl Drop for SharedMemory {
     fn drop(&mut self) {
         // SAFETY: mapped by us with this size, and nothing refers to it any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size_bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_given_the_memory_can_neither_resize_nor_seal_it() {
+        let memory = SharedMemory::new("sealed", 8 * PAGE_BYTES, PageSize::Small).expect("memory");
+        let size = memory.size_bytes() as libc::off_t;
+        // SAFETY: plain system calls on a descriptor that lives.
+        unsafe {
+            for bytes in [0, size - 1, size + 1] {
+                assert_eq!(libc::ftruncate(memory.fd(), bytes), -1, "{bytes} bytes");
+            }
+            assert_eq!(libc::fallocate(memory.fd(), 0, size, 1), -1);
+            for seal in [libc::F_SEAL_FUTURE_WRITE, libc::F_SEAL_WRITE, libc::F_SEAL_GROW] {
+                assert_eq!(libc::fcntl(memory.fd(), libc::F_ADD_SEALS, seal), -1, "{seal:#x}");
+            }
+            let seals = libc::fcntl(memory.fd(), libc::F_GET_SEALS);
+            assert_eq!(seals & SEALS, SEALS);
+        }
     }
 }
