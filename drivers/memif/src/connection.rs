@@ -1,7 +1,7 @@
 //! Connections on the control thread: accepted or made, spoken with, started, ended.
 
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use quiver_core::interfaces::InterfaceError;
@@ -9,14 +9,17 @@ use quiver_core::reactor::Interest;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::config::Role;
+use crate::disposal::{self, Unchecked};
 use crate::driver::INPUT_NODE;
 use crate::handshake::{AgreedRing, Agreement, Complaint, Offer, Proposal, check_init, hello};
+use crate::interrupt::{Interrupt, Interrupts};
 use crate::link::Link;
-use crate::protocol::Message;
+use crate::protocol::{BadMessage, Message};
 use crate::receive::MemifRx;
 use crate::ring::Ring;
+use crate::slots::AnySlots;
 use crate::socket::{Channel, Received};
-use crate::state::{Connected, Entry, Memif, Session, ShownRing, Stage};
+use crate::state::{Connected, Entry, Listening, Memif, Session, ShownRing, Socket, Stage};
 use crate::transmit::{TxRing, TxRings};
 
 /// Messages taken from one connection before others have their turn.
@@ -25,6 +28,8 @@ const MESSAGES_PER_TURN: usize = 32;
 const ACCEPTS_PER_TURN: usize = 16;
 /// Connections of one socket that have not said what they want; further ones are closed.
 const STRANGERS_MAX: usize = 64;
+/// Threads of earlier connections of an interface that its peers may have blocked, at a time.
+pub(crate) const ENDING_MAX: usize = 8;
 /// A handshake takes this long at most.
 const HANDSHAKE_NS_MAX: u64 = 5_000_000_000;
 
@@ -54,27 +59,48 @@ impl std::fmt::Display for End {
 pub(crate) fn accept(engine: &mut Engine, socket: u32) {
     engine.with::<Memif, _>(|engine, memif| {
         for _ in 0..ACCEPTS_PER_TURN {
-            let listener = memif.sockets.get(&socket).and_then(|s| s.listening.as_ref());
-            let Some(channel) = listener.and_then(|(listener, _)| listener.accept()) else { return };
             let is_stranger = |s: &&Session| s.socket == socket && matches!(s.stage, Stage::AwaitsInit);
-            if memif.sessions.values().filter(is_stranger).count() >= STRANGERS_MAX {
-                continue; // closes it
+            let strangers = memif.sessions.values().filter(is_stranger).count();
+            let Some(Socket { listening: Some(listening), account, .. }) = memif.sockets.get_mut(&socket)
+            else {
+                return;
+            };
+            if account.is_full() {
+                return pause(engine, socket, listening, "the system is still closing what peers left");
             }
-            if channel.send(&hello(), None).is_ok() {
+            let channel = match listening.listener.accept() {
+                Ok(Some(channel)) => channel,
+                Ok(None) => return,
+                Err(error) => return pause(engine, socket, listening, &error.to_string()),
+            };
+            listening.is_reported = false;
+            if strangers < STRANGERS_MAX && channel.send(&hello(), None).is_ok() {
                 add_session(engine, memif, channel, socket, Stage::AwaitsInit);
+            } else {
+                channel.close(account);
             }
         }
     });
+}
+
+/// Accept nobody until the next look: the listening socket stays readable, and would be looked at in
+/// every turn.
+fn pause(engine: &mut Engine, socket: u32, listening: &mut Listening, why: &str) {
+    listening.paused = true;
+    engine.set_interest(listening.token, Interest { read: false, write: false });
+    if !std::mem::replace(&mut listening.is_reported, true) {
+        tracing::warn!("memif socket {socket}: no connection can be accepted for now: {why}");
+    }
 }
 
 fn add_session(engine: &mut Engine, memif: &mut Memif, channel: Channel, socket: u32, stage: Stage) -> u64 {
     memif.sessions_made += 1;
     let number = memif.sessions_made;
     let token = engine.watch(channel.fd(), Interest::READ, move |engine| listen_to(engine, number));
+    let account = memif.sockets.get(&socket).map(|socket| socket.account.clone()).unwrap_or_default();
     let since_ns = engine.now_ns();
-    memif
-        .sessions
-        .insert(number, Session { channel, token, socket, since_ns, stage, program: String::new() });
+    let session = Session { channel, token, socket, account, since_ns, stage, program: String::new() };
+    memif.sessions.insert(number, session);
     number
 }
 
@@ -104,12 +130,22 @@ fn listen_to(engine: &mut Engine, number: u64) {
     engine.with::<Memif, _>(|engine, memif| {
         for _ in 0..MESSAGES_PER_TURN {
             let Some(session) = memif.sessions.get(&number) else { return };
+            let account = session.account.clone();
             let end = match session.channel.receive() {
                 Received::Nothing => return,
                 Received::Closed(error) => Some(End::Gone(error)),
-                Received::Size(bytes) => Some(End::Ours(crate::protocol::BadMessage::Size(bytes).into())),
+                Received::NoDescriptors => Some(End::Ours(Complaint::NoDescriptors)),
+                Received::Size(bytes, descriptors) => {
+                    account.dispose(descriptors);
+                    Some(End::Ours(BadMessage::Size(bytes).into()))
+                }
+                Received::Message(_, descriptors) if descriptors.len() > 1 => {
+                    let count = descriptors.len();
+                    account.dispose(descriptors);
+                    Some(End::Ours(Complaint::Descriptors(count)))
+                }
                 Received::Message(bytes, mut descriptors) => {
-                    let descriptor = (descriptors.len() == 1).then(|| descriptors.pop()).flatten();
+                    let descriptor = descriptors.pop().map(|fd| Unchecked::new(fd, &account));
                     match Message::decode(&bytes) {
                         Ok(Message::Disconnect { reason, .. }) => Some(End::Theirs(reason)),
                         Ok(message) => {
@@ -132,9 +168,12 @@ fn answer(
     memif: &mut Memif,
     number: u64,
     message: Message,
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Unchecked>,
 ) -> Result<(), Complaint> {
     let Some(session) = memif.sessions.get_mut(&number) else { return Ok(()) };
+    if descriptor.is_some() && !matches!(message, Message::AddRegion { .. } | Message::AddRing(_)) {
+        return Err(Complaint::Descriptors(1));
+    }
     match (&mut session.stage, message) {
         (Stage::AwaitsInit, Message::Init(init)) => {
             if init.version != crate::protocol::VERSION {
@@ -233,6 +272,17 @@ fn propose(memif: &mut Memif, number: u64) -> Result<(), Complaint> {
     }
 }
 
+/// Rings, and apart from them their eventfds.
+fn split(rings: Vec<AgreedRing>) -> (Vec<(Ring, AnySlots)>, Vec<Interrupt>) {
+    rings.into_iter().map(|agreed| ((agreed.ring, agreed.slots), agreed.interrupt)).unzip()
+}
+
+/// Threads of earlier connections of an interface that have not ended.
+fn ending(memif: &mut Memif, id: InterfaceId) -> usize {
+    memif.ending.retain(|(_, interrupts)| !interrupts.has_ended());
+    memif.ending.iter().filter(|(of, _)| *of == id).count()
+}
+
 /// Both ends have agreed: give the rings to the workers.
 fn begin(
     engine: &mut Engine,
@@ -244,6 +294,10 @@ fn begin(
 ) -> Result<(), Complaint> {
     set_stage(memif, number, Stage::Connected(id));
     let program = memif.sessions.get(&number).map(|s| s.program.clone()).unwrap_or_default();
+    let blocked = ending(memif, id);
+    if blocked >= ENDING_MAX {
+        return Err(Complaint::Blocked(blocked));
+    }
     let Some(entry) = memif.interfaces.get_mut(&id) else { return Err(Complaint::Deleted) };
     let link = Arc::new(Link::new(number, id, memif.node));
     let shown = |receives: bool, rings: &[AgreedRing]| -> Vec<ShownRing> {
@@ -257,23 +311,28 @@ fn begin(
     let mut rings = shown(true, &agreement.receive);
     rings.extend(shown(false, &agreement.transmit));
     let peer = format!("{program} ({peer_interface})");
+    let Agreement { regions, receive, transmit } = agreement;
+    let (receive, from_peer) = split(receive);
+    let (transmit, to_peer) = split(transmit);
+    let interrupts = Interrupts::start(from_peer, to_peer).map_err(Complaint::NoThread)?;
+    let bells: Vec<_> = (0..receive.len()).map(|ring| interrupts.bell(ring)).collect();
+    let ringers: Vec<_> = (0..transmit.len()).map(|ring| interrupts.ringer(ring)).collect();
     entry.connected = Some(Connected {
         session: number,
         program,
         peer_interface,
-        regions: agreement.regions,
+        regions,
         rings,
         link: link.clone(),
+        interrupts,
     });
-    let is_shared = agreement.transmit.len() < engine.worker_count();
-    let transmit = agreement
-        .transmit
-        .into_iter()
-        .map(|a| TxRing::new(a.ring, a.slots, a.interrupt, link.clone(), is_shared, engine.pool()));
-    let transmit = TxRings(transmit.collect());
-    entry.rings.publish(transmit);
-    for (queue, agreed) in agreement.receive.into_iter().enumerate() {
-        let rx = MemifRx::new(agreed.ring, agreed.slots, agreed.interrupt, link.clone(), engine.pool());
+    let is_shared = transmit.len() < engine.worker_count();
+    let transmit = transmit.into_iter().zip(ringers).map(|((ring, slots), ringer)| {
+        TxRing::new(ring, slots, ringer, link.clone(), is_shared, engine.pool())
+    });
+    entry.rings.publish(TxRings(transmit.collect()));
+    for (queue, ((ring, slots), bell)) in receive.into_iter().zip(bells).enumerate() {
+        let rx = MemifRx::new(ring, slots, bell, link.clone(), engine.pool());
         let worker = entry.workers.get(queue).copied();
         let added = engine.add_rx_queue(id, INPUT_NODE, Box::new(rx), entry.config.rx_mode, worker);
         added.map_err(|error| match error {
@@ -302,7 +361,10 @@ fn finish(engine: &mut Engine, memif: &mut Memif, number: u64, end: End) {
         entry.session = None;
         if entry.connected.is_some() {
             let _ = engine.set_link_up(id, false); // it exists: it is in our list
-            stop(engine, id, entry);
+            if let Some(interrupts) = stop(engine, id, entry) {
+                interrupts.end();
+                memif.ending.push((id, interrupts));
+            }
             tracing::info!("{}: disconnected: {end}", entry.config.name());
         }
         let mut status = entry.status();
@@ -313,9 +375,10 @@ fn finish(engine: &mut Engine, memif: &mut Memif, number: u64, end: End) {
         let farewell = Message::Disconnect { code: 0, reason: complaint.to_string() };
         let _ = session.channel.send(&farewell, None); // it may be gone already
     }
+    session.channel.close(&session.account);
 }
 
-fn stop(engine: &mut Engine, id: InterfaceId, entry: &mut Entry) {
+fn stop(engine: &mut Engine, id: InterfaceId, entry: &mut Entry) -> Option<Interrupts> {
     if let Some(interface) = engine.interface(id) {
         entry.workers = interface.rx.iter().map(|placement| placement.worker).collect::<Vec<WorkerId>>();
     }
@@ -323,8 +386,8 @@ fn stop(engine: &mut Engine, id: InterfaceId, entry: &mut Entry) {
     if let Err(error) = engine.remove_rx_queues(id) {
         tracing::warn!("{}: {error}", entry.config.name());
     }
-    entry.connected = None;
     entry.status().disconnects += 1;
+    entry.connected.take().map(|connected| connected.interrupts)
 }
 
 /// End whatever connection an interface has.
@@ -359,10 +422,23 @@ fn end_if_broken(engine: &mut Engine, memif: &mut Memif, id: InterfaceId) {
     }
 }
 
+/// Do again what could not be done: accept, close, end threads that a peer has blocked.
+fn try_again(engine: &mut Engine, memif: &mut Memif) {
+    disposal::retry();
+    memif.ending.iter().for_each(|(_, interrupts)| interrupts.end());
+    memif.ending.retain(|(_, interrupts)| !interrupts.has_ended());
+    for listening in memif.sockets.values_mut().filter_map(|socket| socket.listening.as_mut()) {
+        if std::mem::replace(&mut listening.paused, false) {
+            engine.set_interest(listening.token, Interest::READ);
+        }
+    }
+}
+
 /// Once a second: slaves without a connection try again, handshakes that hang end, and so do
 /// connections whose peer broke the rules.
 pub(crate) fn look(engine: &mut Engine) {
     let ids = engine.with::<Memif, _>(|engine, memif| {
+        try_again(engine, memif);
         let now = engine.now_ns();
         let hanging = |s: &Session| {
             !matches!(s.stage, Stage::Connected(_)) && now.saturating_sub(s.since_ns) > HANDSHAKE_NS_MAX

@@ -16,7 +16,7 @@ use crate::connection;
 use crate::handshake::Complaint;
 use crate::reasons::MemifReason;
 use crate::socket::{Listener, check_name};
-use crate::state::{Entry, Memif, MemifDevice, Socket, Status};
+use crate::state::{Entry, Listening, Memif, MemifDevice, Socket, Status};
 use crate::transmit::{MemifTx, TxRings};
 
 /// The node under which packets come in.
@@ -48,10 +48,11 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
         interfaces: Default::default(),
         sessions: Default::default(),
         sessions_made: 0,
+        ending: Vec::new(),
         pool_lost: false,
         node,
     };
-    memif.sockets.insert(0, Socket { path, listening: None });
+    memif.sockets.insert(0, Socket::new(path));
     engine.insert(memif);
     engine.on_event(INPUT_NODE, |engine, event| connection::fault(engine, event.interface, event.bytes()));
     engine.every(LOOK_EVERY_NS, connection::look);
@@ -72,7 +73,7 @@ pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), Me
         if let Some((other, _)) = memif.sockets.iter().find(|(_, s)| s.path == path) {
             return Err(MemifError::PathTaken(*other));
         }
-        memif.sockets.insert(number, Socket { path: path.to_owned(), listening: None });
+        memif.sockets.insert(number, Socket::new(path.to_owned()));
         Ok(())
     })
 }
@@ -151,7 +152,7 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     if let (Some(listener), Some(socket)) = (listener, memif.sockets.get_mut(&number)) {
         let token =
             engine.watch(listener.fd(), Interest::READ, move |engine| connection::accept(engine, number));
-        socket.listening = Some((listener, token));
+        socket.listening = Some(Listening { listener, token, paused: false, is_reported: false });
     }
     let entry = Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
     memif.interfaces.insert(id, entry);
@@ -199,10 +200,13 @@ pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), MemifError> {
         for session in strangers {
             if let Some(session) = memif.sessions.remove(&session) {
                 engine.unwatch(session.token);
+                session.channel.close(&session.account);
             }
         }
-        if let Some((_, token)) = memif.sockets.get_mut(&number).and_then(|s| s.listening.take()) {
-            engine.unwatch(token);
+        let Some(socket) = memif.sockets.get_mut(&number) else { return };
+        if let Some(listening) = socket.listening.take() {
+            engine.unwatch(listening.token);
+            listening.listener.close(&socket.account);
         }
     });
     Ok(())

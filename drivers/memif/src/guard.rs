@@ -6,11 +6,13 @@
 #![allow(unsafe_code)]
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, OnceLock};
 
-/// Mappings that can be guarded at a time, in all of the process.
-const GUARDS_MAX: usize = 4096;
+/// Places in a block. Blocks are added when all places are taken and never freed: a connection has at
+/// most [`REGIONS_MAX`](crate::region::REGIONS_MAX) regions and an interface one connection, so that no
+/// peer can take the place of another's.
+const BLOCK_SLOTS: usize = 256;
 
 /// A guarded mapping, or a free place when `start` is 0.
 struct Slot {
@@ -19,9 +21,34 @@ struct Slot {
     lost: AtomicBool,
 }
 
-static SLOTS: [Slot; GUARDS_MAX] =
-    [const { Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
-        GUARDS_MAX];
+/// Slots, and where more of them are. The handler walks through all: it takes no lock.
+struct Block {
+    slots: [Slot; BLOCK_SLOTS],
+    next: AtomicPtr<Block>,
+}
+
+impl Block {
+    const fn new() -> Block {
+        Block {
+            slots: [const {
+                Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) }
+            }; BLOCK_SLOTS],
+            next: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    fn next(&self) -> Option<&'static Block> {
+        // SAFETY: null, or a block that is never freed.
+        unsafe { self.next.load(Ordering::Acquire).as_ref() }
+    }
+}
+
+static FIRST: Block = Block::new();
+
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    std::iter::successors(Some(&FIRST), |block| block.next()).flat_map(|block| &block.slots)
+}
+
 /// Held while a place is chosen; the handler does not need it.
 static CHOOSING: Mutex<()> = Mutex::new(());
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
@@ -30,15 +57,15 @@ static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 pub(crate) struct Guard(&'static Slot);
 
 impl Guard {
-    /// Guard `bytes` (whole pages) from `start`; `None` when there are too many guards.
-    pub(crate) fn new(start: *mut u8, bytes: usize) -> Option<Guard> {
+    /// Guard `bytes` (whole pages) from `start`.
+    pub(crate) fn new(start: *mut u8, bytes: usize) -> Guard {
         install();
         let _choosing = CHOOSING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let slot = SLOTS.iter().find(|slot| slot.start.load(Ordering::Relaxed) == 0)?;
+        let slot = free_slot();
         slot.bytes.store(bytes, Ordering::Relaxed);
         slot.lost.store(false, Ordering::Relaxed);
         slot.start.store(start as usize, Ordering::Release);
-        Some(Guard(slot))
+        Guard(slot)
     }
 
     /// Has memory been missing?
@@ -50,6 +77,21 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.0.start.store(0, Ordering::Release);
+    }
+}
+
+/// A place that is free, in a new block if need be. Called with `CHOOSING` held.
+fn free_slot() -> &'static Slot {
+    let mut block = &FIRST;
+    loop {
+        if let Some(slot) = block.slots.iter().find(|slot| slot.start.load(Ordering::Relaxed) == 0) {
+            return slot;
+        }
+        block = block.next().unwrap_or_else(|| {
+            let more: &'static Block = Box::leak(Box::new(Block::new()));
+            block.next.store(std::ptr::from_ref(more).cast_mut(), Ordering::Release);
+            more
+        });
     }
 }
 
@@ -76,7 +118,7 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mu
     unsafe {
         let address = (*info).si_addr() as usize;
         let errno = *libc::__errno_location();
-        for slot in &SLOTS {
+        for slot in slots() {
             let start = slot.start.load(Ordering::Acquire);
             let bytes = slot.bytes.load(Ordering::Relaxed);
             if start == 0 || address < start || address - start >= bytes {
@@ -99,7 +141,7 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mu
 
 /// All guards of this mapping know: several connections may share it.
 fn mark_lost(address: usize) {
-    for slot in &SLOTS {
+    for slot in slots() {
         let start = slot.start.load(Ordering::Acquire);
         if start != 0 && address >= start && address - start < slot.bytes.load(Ordering::Relaxed) {
             slot.lost.store(true, Ordering::Relaxed);
@@ -130,5 +172,20 @@ unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c
                 libc::sigaction(signal, &default, null_mut());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_guards_leaves_the_next_one_without_a_place() {
+        // Pages that nobody maps: guards only remember them.
+        let page = |number: usize| ((number + 1) << 12) as *mut u8;
+        let guards: Vec<Guard> = (0..3 * BLOCK_SLOTS).map(|n| Guard::new(page(n), 4096)).collect();
+        mark_lost(page(700) as usize + 5);
+        let lost: Vec<usize> = (0..guards.len()).filter(|n| guards[*n].is_lost()).collect();
+        assert_eq!(lost, [700]);
     }
 }

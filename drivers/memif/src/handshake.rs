@@ -2,16 +2,17 @@
 //! the master checks each.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use quiver_core::buffer::BufferPool;
 
 use crate::config::{MemifConfig, QUEUES_MAX};
+use crate::disposal::Unchecked;
 use crate::interrupt::Interrupt;
 use crate::lend::{LentSlots, POOL_REGION};
 use crate::protocol::{ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION};
-use crate::region::{REGIONS_MAX, Region, RegionError, Regions};
+use crate::region::{Mapped, REGIONS_MAX, Region, RegionError, Regions};
 use crate::ring::{Ring, RingError, ring_bytes};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, stride_bytes};
 
@@ -59,8 +60,16 @@ pub(crate) enum Complaint {
     Region(#[from] RegionError),
     #[error(transparent)]
     Ring(#[from] RingError),
+    #[error("a message with {0} descriptors")]
+    Descriptors(usize),
+    #[error("the router has no descriptors left; raise its limit of open files (`ulimit -n`)")]
+    NoDescriptors,
     #[error("no eventfd for a ring: {0}")]
     NoInterrupt(#[source] std::io::Error),
+    #[error("no thread for interrupts: {0}")]
+    NoThread(#[source] std::io::Error),
+    #[error("interrupts of {0} earlier connections are blocked by the peer")]
+    Blocked(usize),
     #[error("a message cannot be sent: {0}")]
     Send(#[source] std::io::Error),
     #[error("the handshake took too long")]
@@ -131,17 +140,23 @@ pub(crate) fn check_init(config: &MemifConfig, init: &Init) -> Result<(), Compla
 #[derive(Default)]
 pub(crate) struct Offer {
     regions: Vec<Region>,
+    mapped: Mapped,
     /// By direction (slave to master first), then by number.
     rings: [BTreeMap<u16, (AddRing, Interrupt)>; 2],
 }
 
 impl Offer {
-    pub(crate) fn add_region(&mut self, index: u16, size: u64, fd: Option<OwnedFd>) -> Result<(), Complaint> {
+    pub(crate) fn add_region(
+        &mut self,
+        index: u16,
+        size: u64,
+        fd: Option<Unchecked>,
+    ) -> Result<(), Complaint> {
         let fd = fd.ok_or(Complaint::RegionWithoutFile)?;
         if index as usize != self.regions.len() || index as usize >= REGIONS_MAX {
             return Err(Complaint::RegionIndex(index));
         }
-        self.regions.push(Region::from_peer(fd, size)?);
+        self.regions.push(Region::from_peer(&fd, size, &mut self.mapped)?);
         Ok(())
     }
 
@@ -149,7 +164,7 @@ impl Offer {
         &mut self,
         config: &MemifConfig,
         ring: AddRing,
-        fd: Option<OwnedFd>,
+        fd: Option<Unchecked>,
     ) -> Result<(), Complaint> {
         let interrupt = fd.and_then(Interrupt::from_peer).ok_or(Complaint::RingWithoutInterrupt)?;
         let s2m = ring.flags & ADD_RING_S2M != 0;
@@ -222,7 +237,7 @@ impl Proposal {
         let mut regions = vec![Region::make(plan.region_bytes())?];
         if plan.lent.is_some() {
             debug_assert_eq!(regions.len(), POOL_REGION as usize);
-            regions.push(Region::of_pool(pool)?);
+            regions.push(Region::of_pool(pool));
         }
         let regions = Regions::new(regions);
         let mut rings = Vec::new();

@@ -10,13 +10,16 @@ use proptest::prelude::*;
 use quiver_core::InterfaceId;
 
 use crate::config::Role;
+use crate::disposal::{Account, Unchecked};
 use crate::interrupt::Interrupt;
 use crate::protocol::{ADD_RING_S2M, AddRing, Hello, Init, MESSAGE_BYTES, Message, VERSION};
 use crate::reasons::MemifReason;
-use crate::region::{Region, Regions};
+use crate::region::{Mapped, Region, Regions};
 use crate::ring::{Descriptor, NEXT, Ring, ring_bytes};
 use crate::router::{Router, frame, socket, until};
 use crate::socket::{Channel, Listener, Received};
+
+mod descriptors;
 
 const LOG2: u8 = 4;
 const M2S_OFFSET: u32 = 1024;
@@ -51,6 +54,11 @@ fn shrink(fd: RawFd, bytes: u64) {
     assert_eq!(unsafe { libc::ftruncate(fd, bytes as i64) }, 0);
 }
 
+/// A region as the other end maps it.
+fn map(fd: OwnedFd, size: u64) -> Region {
+    Region::from_peer(&Unchecked::new(fd, &Account::default()), size, &mut Mapped::default()).expect("map")
+}
+
 fn init(id: u32) -> Message {
     Message::Init(Init { version: VERSION, id, mode: 0, secret: [0; 24], name: "hostile".into() })
 }
@@ -62,13 +70,15 @@ struct FakeSlave {
     regions: Arc<Regions>,
     s2m: Ring,
     m2s: Ring,
+    /// The eventfd that the master writes to.
+    to_slave: Interrupt,
 }
 
 impl FakeSlave {
     fn connect(path: &str, master: &mut Router, id: InterfaceId) -> FakeSlave {
         let channel = Channel::connect(path).expect("connect");
         let file = memfd(REGION_BYTES);
-        let region = Region::from_peer(file.try_clone().expect("dup"), REGION_BYTES).expect("map");
+        let region = map(file.try_clone().expect("dup"), REGION_BYTES);
         let regions = Regions::new(vec![region]);
         let s2m = Ring::new(&regions, 0, 0, LOG2).expect("ring");
         let m2s = Ring::new(&regions, 0, M2S_OFFSET, LOG2).expect("ring");
@@ -102,7 +112,7 @@ impl FakeSlave {
         (0..8).for_each(|_| master.turn());
         assert!(master.is_up(id), "{}", master.reason(id));
         m2s.set_head(16);
-        FakeSlave { channel, file, regions, s2m, m2s }
+        FakeSlave { channel, file, regions, s2m, m2s, to_slave: b }
     }
 }
 
@@ -128,7 +138,7 @@ fn assert_in_order(path: &str, master: &mut Router, id: InterfaceId) {
         if slave.is_up(s) && master.is_up(id) {
             break;
         }
-        master.turn();
+        master.pass_ms(50);
         slave.pass_ms(300);
     }
     assert!(slave.is_up(s), "{}", slave.reason(s));
@@ -335,9 +345,14 @@ fn any_message(random: &mut Random) -> (Vec<u8>, Option<OwnedFd>) {
 
 /// A master made by hand takes all that our slave proposes.
 fn accept(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>) {
+    let (channel, regions, _) = accept_with_eventfds(listener, slave);
+    (channel, regions)
+}
+
+fn accept_with_eventfds(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>, Vec<OwnedFd>) {
     let mut channel = None;
     for _ in 0..100 {
-        channel = listener.accept();
+        channel = listener.accept().expect("descriptors");
         if channel.is_some() {
             break;
         }
@@ -345,13 +360,17 @@ fn accept(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>) {
     }
     let channel = channel.expect("our slave connects");
     channel.send(&crate::handshake::hello(), None).expect("send");
-    let mut regions = Vec::new();
+    let (mut regions, mut eventfds) = (Vec::new(), Vec::new());
     for _ in 0..100 {
         slave.turn();
         while let Received::Message(bytes, mut fds) = channel.receive() {
             let answer = match Message::decode(&bytes).expect("ours") {
                 Message::AddRegion { size, .. } => {
-                    regions.push(Region::from_peer(fds.pop().expect("fd"), size).expect("map"));
+                    regions.push(map(fds.pop().expect("fd"), size));
+                    Message::Ack
+                }
+                Message::AddRing(_) => {
+                    eventfds.append(&mut fds);
                     Message::Ack
                 }
                 Message::Connect(_) => Message::Connected("hostile0".into()),
@@ -361,7 +380,7 @@ fn accept(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>) {
             channel.send(&answer, None).expect("send");
             if is_last {
                 (0..4).for_each(|_| slave.turn());
-                return (channel, Regions::new(regions));
+                return (channel, Regions::new(regions), eventfds);
             }
         }
     }

@@ -4,6 +4,7 @@ mod commands;
 mod config;
 mod connection;
 mod copy;
+mod disposal;
 mod driver;
 mod guard;
 mod handshake;

@@ -8,10 +8,10 @@ use quiver_core::buffer::{BufferCache, BufferPool};
 use quiver_core::cpu::prefetch;
 use quiver_core::device::RxQueue;
 use quiver_core::frame::FRAME_PACKETS_MAX;
+use quiver_core::poll::Bell;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces};
-use crate::interrupt::Interrupt;
 use crate::lend::Lender;
 use crate::link::{Fault, Link};
 use crate::reasons::MemifReason;
@@ -36,7 +36,8 @@ const PAUSES_BETWEEN_LOOKS: usize = 32;
 pub(crate) struct MemifRx {
     pub(crate) ring: Ring,
     slots: AnySlots,
-    interrupt: Interrupt,
+    /// Rung when the peer sends an interrupt; ours alone.
+    bell: Arc<Bell>,
     pub(crate) link: Arc<Link>,
     /// The next slot to take.
     pub(crate) next: u16,
@@ -50,7 +51,7 @@ impl MemifRx {
     pub(crate) fn new(
         ring: Ring,
         slots: AnySlots,
-        interrupt: Interrupt,
+        bell: Arc<Bell>,
         link: Arc<Link>,
         pool: &Arc<BufferPool>,
     ) -> MemifRx {
@@ -61,7 +62,7 @@ impl MemifRx {
             AnySlots::Own(_) => ring.set_head(ring.size()), // all slots are ready to be filled
             AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)), // none is, yet
         }
-        MemifRx { ring, slots, interrupt, link, next: 0, seen: 0, lender }
+        MemifRx { ring, slots, bell, link, next: 0, seen: 0, lender }
     }
 
     #[inline(always)]
@@ -286,13 +287,13 @@ impl RxQueue for MemifRx {
     }
 
     fn wake_fd(&self) -> Option<RawFd> {
-        Some(self.interrupt.fd())
+        Some(self.bell.fd())
     }
 
     fn arm(&mut self, interrupts: bool) -> bool {
         if !interrupts {
             self.ring.set_flags(MASK_INTERRUPT);
-            self.interrupt.clear();
+            self.bell.clear();
             return false;
         }
         if self.link.is_broken() {

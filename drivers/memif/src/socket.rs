@@ -5,10 +5,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::disposal::Account;
 use crate::protocol::{MESSAGE_BYTES, Message};
 
-/// Descriptors that are taken from one message; the system closes further ones.
-const DESCRIPTORS_MAX: usize = 4;
+/// Descriptors that Linux lets travel with one message (`SCM_MAX_FD`). All are taken over, because the
+/// system would close what there is no room for on our thread, and a close can block.
+const DESCRIPTORS_MAX: usize = 253;
+/// Words of the control buffer for as many.
+const CONTROL_WORDS: usize = (DESCRIPTORS_MAX * size_of::<RawFd>()).div_ceil(8) + 4;
 /// Peers that wait to be accepted.
 const BACKLOG: i32 = 128;
 
@@ -19,8 +23,11 @@ pub(crate) struct Channel(OwnedFd);
 pub(crate) enum Received {
     /// 128 bytes, and the descriptors that came with them.
     Message(Box<[u8; MESSAGE_BYTES]>, Vec<OwnedFd>),
-    /// A message of another size.
-    Size(usize),
+    /// A message of another size, and the descriptors that came with it.
+    Size(usize, Vec<OwnedFd>),
+    /// A message with descriptors, while the router has no room for as many as there can be. It
+    /// stays where it is.
+    NoDescriptors,
     /// Nothing now.
     Nothing,
     /// The other end is gone.
@@ -109,29 +116,19 @@ impl Channel {
         if sent == bytes.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Look for a message.
+    /// Look for a message. It does not block, whatever the peer sends: all descriptors are taken over,
+    /// none is closed.
     pub(crate) fn receive(&self) -> Received {
+        if self.descriptors_wait() && !self.has_room_for(DESCRIPTORS_MAX) {
+            return Received::NoDescriptors;
+        }
         let mut bytes = Box::new([0u8; MESSAGE_BYTES]);
-        let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: MESSAGE_BYTES };
-        let mut control = [0u64; 16];
+        let mut control = [0u64; CONTROL_WORDS];
         let mut descriptors = Vec::new();
-        // SAFETY: as in `send_bytes`; only the control messages that the system wrote are walked,
-        // and every descriptor in them is new and ours.
-        let (size, flags) = unsafe {
-            let mut header: libc::msghdr = std::mem::zeroed();
-            header.msg_iov = &mut part;
-            header.msg_iovlen = 1;
-            header.msg_control = control.as_mut_ptr().cast();
-            header.msg_controllen = libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<RawFd>()) as u32) as _;
-            let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC | libc::MSG_TRUNC;
-            let size = libc::recvmsg(self.fd(), &mut header, flags);
-            if size > 0 {
-                take_descriptors(&header, &mut descriptors);
-            }
-            (size, header.msg_flags)
-        };
+        let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC | libc::MSG_TRUNC;
+        let (size, flags) = self.look(&mut bytes[..], &mut control, &mut descriptors, flags);
         match size {
-            0 => Received::Closed(None),
+            0 if descriptors.is_empty() => Received::Closed(None),
             n if n < 0 => {
                 let error = io::Error::last_os_error();
                 match error.kind() {
@@ -139,10 +136,64 @@ impl Channel {
                     _ => Received::Closed(Some(error)),
                 }
             }
-            n if n as usize != MESSAGE_BYTES || flags & libc::MSG_TRUNC != 0 => Received::Size(n as usize),
+            n if n as usize != MESSAGE_BYTES || flags & libc::MSG_TRUNC != 0 => {
+                Received::Size(n as usize, descriptors)
+            }
             _ => Received::Message(bytes, descriptors),
         }
     }
+
+    /// Does the next message carry descriptors? Nothing is taken, and nothing closed.
+    fn descriptors_wait(&self) -> bool {
+        let (size, flags) = self.look(&mut [], &mut [], &mut Vec::new(), libc::MSG_DONTWAIT | libc::MSG_PEEK);
+        size >= 0 && flags & libc::MSG_CTRUNC != 0
+    }
+
+    /// Has this process room for so many more descriptors?
+    fn has_room_for(&self, descriptors: usize) -> bool {
+        let mut copies = Vec::with_capacity(descriptors);
+        (0..descriptors).all(|_| self.0.try_clone().map(|copy| copies.push(copy)).is_ok())
+    }
+
+    /// `recvmsg`: what it returned, and its flags.
+    fn look(
+        &self,
+        bytes: &mut [u8],
+        control: &mut [u64],
+        descriptors: &mut Vec<OwnedFd>,
+        flags: libc::c_int,
+    ) -> (isize, libc::c_int) {
+        let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        // SAFETY: all zero is a valid msghdr; the pointers put in live through `recvmsg`. Only the
+        // control messages that the system wrote are walked, and every descriptor in them is new and
+        // ours.
+        unsafe {
+            let mut header: libc::msghdr = std::mem::zeroed();
+            header.msg_iov = &mut part;
+            header.msg_iovlen = 1;
+            if !control.is_empty() {
+                header.msg_control = control.as_mut_ptr().cast();
+                header.msg_controllen = size_of_val(control) as _;
+            }
+            let size = libc::recvmsg(self.fd(), &mut header, flags);
+            if size >= 0 && !control.is_empty() {
+                take_descriptors(&header, descriptors);
+            }
+            (size, header.msg_flags)
+        }
+    }
+
+    /// Close it: the peer sees that at once, and what waits in it unread is let go of elsewhere.
+    pub(crate) fn close(self, account: &Account) {
+        shut_down(&self.0);
+        account.dispose(self);
+    }
+}
+
+/// Nothing comes or goes any more. It does not block.
+fn shut_down(fd: &OwnedFd) {
+    // SAFETY: a plain system call on our own descriptor.
+    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
 /// SAFETY: `header` is as `recvmsg` left it.
@@ -164,10 +215,21 @@ unsafe fn take_descriptors(header: &libc::msghdr, into: &mut Vec<OwnedFd>) {
     }
 }
 
-/// A listening socket. Its file goes when it does.
+/// The file of a listening socket, if its name is one. It goes when this does.
+struct SocketFile(String);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if !self.0.starts_with('@') {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+}
+
+/// A listening socket.
 pub(crate) struct Listener {
     fd: OwnedFd,
-    name: String,
+    _file: SocketFile,
 }
 
 impl Listener {
@@ -191,20 +253,39 @@ impl Listener {
         if unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Listener { fd, name: name.to_owned() })
+        Ok(Listener { fd, _file: SocketFile(name.to_owned()) })
     }
 
     pub(crate) fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
+    /// Close it. Slaves that wait in it, with what they have sent, are let go of elsewhere.
+    pub(crate) fn close(self, account: &Account) {
+        shut_down(&self.fd); // nobody comes any more
+        loop {
+            match self.accept() {
+                Ok(Some(channel)) => channel.close(account),
+                Ok(None) => return, // nobody is left
+                Err(_) => return account.dispose(self.fd),
+            }
+        }
+    }
+
     /// A slave that has connected, if there is one.
-    pub(crate) fn accept(&self) -> Option<Channel> {
+    pub(crate) fn accept(&self) -> io::Result<Option<Channel>> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no address is asked for; the result is checked.
         let fd = unsafe { libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
+        if fd < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => Err(error),
+                _ => Ok(None),
+            };
+        }
         // SAFETY: just created, ours alone.
-        (fd >= 0).then(|| Channel(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Some(Channel(unsafe { OwnedFd::from_raw_fd(fd) })))
     }
 }
 
@@ -216,14 +297,6 @@ fn is_stale(name: &str) -> bool {
         && Channel::connect(name).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if !self.name.starts_with('@') {
-            let _ = std::fs::remove_file(&self.name);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +304,7 @@ mod tests {
     fn pair(name: &str) -> (Channel, Channel) {
         let listener = Listener::bind(name).expect("bind");
         let slave = Channel::connect(name).expect("connect");
-        (listener.accept().expect("accept"), slave)
+        (listener.accept().expect("descriptors").expect("accept"), slave)
     }
 
     #[test]
@@ -251,8 +324,8 @@ mod tests {
         let (master, slave) = pair(&format!("@quiver-memif-sizes-{}", std::process::id()));
         slave.send_bytes(&[1; 5], None).expect("send");
         slave.send_bytes(&[1; 500], Some(slave.fd())).expect("send");
-        assert!(matches!(master.receive(), Received::Size(5)));
-        assert!(matches!(master.receive(), Received::Size(500)));
+        assert!(matches!(master.receive(), Received::Size(5, none) if none.is_empty()));
+        assert!(matches!(master.receive(), Received::Size(500, one) if one.len() == 1));
     }
 
     #[test]

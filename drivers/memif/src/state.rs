@@ -10,7 +10,9 @@ use quiver_core::{InterfaceId, NodeId, WorkerId};
 use serde_json::{Value, json};
 
 use crate::config::{MemifConfig, Role};
+use crate::disposal::Account;
 use crate::handshake::{Offer, Proposal};
+use crate::interrupt::Interrupts;
 use crate::link::Link;
 use crate::region::Regions;
 use crate::ring::Ring;
@@ -20,7 +22,25 @@ use crate::transmit::TxRings;
 /// A socket's path, and who listens there.
 pub(crate) struct Socket {
     pub(crate) path: String,
-    pub(crate) listening: Option<(Listener, Token)>,
+    pub(crate) listening: Option<Listening>,
+    /// What its peers left behind and is still being closed.
+    pub(crate) account: Account,
+}
+
+impl Socket {
+    pub(crate) fn new(path: String) -> Socket {
+        Socket { path, listening: None, account: Account::default() }
+    }
+}
+
+/// A listening socket that is watched.
+pub(crate) struct Listening {
+    pub(crate) listener: Listener,
+    pub(crate) token: Token,
+    /// Nobody is accepted until the next look.
+    pub(crate) paused: bool,
+    /// That nobody is accepted was logged.
+    pub(crate) is_reported: bool,
 }
 
 /// Where a connection stands.
@@ -55,6 +75,8 @@ pub(crate) struct Session {
     pub(crate) token: Token,
     /// The socket's number.
     pub(crate) socket: u32,
+    /// The socket's account.
+    pub(crate) account: Account,
     /// When it began, engine's nanoseconds.
     pub(crate) since_ns: u64,
     pub(crate) stage: Stage,
@@ -78,6 +100,7 @@ pub(crate) struct Connected {
     pub(crate) regions: Arc<Regions>,
     pub(crate) rings: Vec<ShownRing>,
     pub(crate) link: Arc<Link>,
+    pub(crate) interrupts: Interrupts,
 }
 
 /// An interface.
@@ -119,10 +142,25 @@ pub struct Memif {
     pub(crate) interfaces: BTreeMap<InterfaceId, Entry>,
     pub(crate) sessions: BTreeMap<u64, Session>,
     pub(crate) sessions_made: u64,
+    /// Threads of connections that are over, until they have ended.
+    pub(crate) ending: Vec<(InterfaceId, Interrupts)>,
     /// A peer has taken away the memory of the router's buffers: private pages stand in for it.
     pub(crate) pool_lost: bool,
     /// `memif-input`.
     pub(crate) node: NodeId,
+}
+
+impl Drop for Memif {
+    fn drop(&mut self) {
+        for session in std::mem::take(&mut self.sessions).into_values() {
+            session.channel.close(&session.account);
+        }
+        for socket in self.sockets.values_mut() {
+            if let Some(listening) = socket.listening.take() {
+                listening.listener.close(&socket.account);
+            }
+        }
+    }
 }
 
 impl Memif {

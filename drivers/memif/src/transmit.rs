@@ -13,7 +13,7 @@ use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
 use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write};
-use crate::interrupt::Interrupt;
+use crate::interrupt::Ringer;
 use crate::lend::Lender;
 use crate::link::{Fault, Link};
 use crate::offload;
@@ -32,7 +32,7 @@ pub(crate) struct TxRings(pub(crate) Box<[TxRing]>);
 pub(crate) struct TxRing {
     pub(crate) ring: Ring,
     slots: AnySlots,
-    interrupt: Interrupt,
+    ringer: Ringer,
     pub(crate) link: Arc<Link>,
     /// Several workers send on it.
     shared: bool,
@@ -58,7 +58,7 @@ impl TxRing {
     pub(crate) fn new(
         ring: Ring,
         slots: AnySlots,
-        interrupt: Interrupt,
+        ringer: Ringer,
         link: Arc<Link>,
         shared: bool,
         pool: &Arc<BufferPool>,
@@ -70,7 +70,7 @@ impl TxRing {
             AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)),
         }
         let cursor = UnsafeCell::new(Cursor { next: 0, seen: 0, lender });
-        TxRing { ring, slots, interrupt, link, shared, busy: AtomicBool::new(false), cursor }
+        TxRing { ring, slots, ringer, link, shared, busy: AtomicBool::new(false), cursor }
     }
 
     #[inline(always)]
@@ -112,8 +112,7 @@ impl TxRing {
     #[inline(always)]
     pub(crate) fn wake(&self, cx: &Context<'_>) {
         fence(Ordering::SeqCst);
-        if self.ring.flags() & MASK_INTERRUPT == 0 {
-            self.interrupt.raise();
+        if self.ring.flags() & MASK_INTERRUPT == 0 && self.ringer.raise() {
             count(cx, self.link.node, MemifReason::Interrupts);
         }
     }

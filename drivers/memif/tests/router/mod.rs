@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use quiver_core::clock::Clock;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
@@ -10,6 +11,9 @@ use quiver_core::memory::PageSize;
 use quiver_core::node::{Node, Reason};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeSpec, WorkerId};
 use quiver_memif::{MemifConfig, MemifReason, Role};
+
+/// Longer than anything takes on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Frames as an input node saw them.
 pub type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
@@ -128,14 +132,13 @@ impl Router {
 
 /// Let both go on until `done`.
 pub fn until(a: &mut Router, b: &mut Router, what: &str, done: impl Fn(&Router, &Router) -> bool) {
-    for _ in 0..2000 {
-        if done(a, b) {
-            return;
-        }
+    let start = Instant::now();
+    while !done(a, b) {
+        assert!(start.elapsed() < PATIENCE, "never happened: {what}");
         a.turn();
         b.turn();
+        std::thread::yield_now(); // threads carry interrupts over
     }
-    panic!("never happened: {what}");
 }
 
 /// A frame that can be recognised.
