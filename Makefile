@@ -3,8 +3,10 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 CARGO ?= cargo
+DENY_VERSION := 0.20.2
+DENY := target/tools/bin/cargo-deny
 
-.PHONY: help demo test stress bench compare flame lint fuzz build python packages reference clean
+.PHONY: help demo test stress bench compare flame lint audit fuzz build python packages reference clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -28,13 +30,25 @@ compare: build python ## beside DPDK, Open vSwitch and Linux; large tables, late
 flame: build ## where a worker's time goes, as out/flame.svg (PID=… for a running quiverd, SECONDS=5)
 	$(CARGO) run --quiet -p xtask -- flame --seconds $(or $(SECONDS),5) $(if $(PID),--pid $(PID))
 
-lint: python ## formatting, clippy, the house's own rules, types of the Python parts
+lint: python $(DENY) ## formatting, clippy, the house's own rules, licences, types of the Python parts
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) run --quiet -p xtask -- check
+	$(DENY) check bans licenses sources
 	$(VENV)/bin/ruff check lab tests
 	$(VENV)/bin/ruff format --check lab tests
 	cd lab && ../$(VENV)/bin/mypy
+
+audit: $(DENY) ## known vulnerabilities of the libraries; fetches the RustSec database
+	$(DENY) check advisories
+
+# One that is installed is taken; else it is built once, without optimisation, and kept below target/.
+$(DENY):
+	@mkdir -p $(@D)
+	@if command -v cargo-deny >/dev/null; then ln -sf "$$(command -v cargo-deny)" $@; else \
+	echo "building cargo-deny $(DENY_VERSION) once, which takes minutes"; \
+	CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug --root target/tools \
+	cargo-deny@$(DENY_VERSION); fi
 
 fuzz: ## the fuzz targets for longer (SECONDS=600 each)
 	$(CARGO) run --quiet -p xtask -- fuzz $(or $(SECONDS),600)

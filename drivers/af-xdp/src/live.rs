@@ -3,7 +3,8 @@
 //! device as a driver's own XDP program would. No socket buffer is made on the way.
 //!
 //! The thread stands on the worker's own core, below everything else (SCHED_IDLE). After each vector the
-//! worker sleeps for as long as the ring takes to become empty, which is when the thread works.
+//! worker sleeps for as long as the ring takes to become empty, which is when the thread works. Where other
+//! programs take all of that time, the worker raises the thread to an ordinary one until the ring is empty.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -36,7 +37,10 @@ const SLEEP_NS_MIN: u64 = 3_000;
 const SLEEP_NS_MAX: u64 = 40_000;
 /// Sleeps for one vector at most, a millisecond in all; what is left then goes later.
 const SLEEPS_MAX: usize = 32;
-/// No core yet.
+/// Sleeps behind them while the thread has an ordinary share of the core, 20 ms in all: several turns of the
+/// scheduler.
+const SLEEPS_RAISED_MAX: usize = 500;
+/// No core yet, no thread yet.
 const NOWHERE: i32 = -1;
 /// The loopback interface's number in any namespace.
 const LOOPBACK: i32 = 1;
@@ -46,6 +50,8 @@ struct Shared {
     value: SharedValue,
     /// Where the worker runs, once it has sent something.
     core: AtomicI32,
+    /// The thread's number in the kernel, once it runs.
+    thread: AtomicI32,
     is_ending: AtomicBool,
     /// The kernel has refused to go on.
     is_broken: AtomicBool,
@@ -66,6 +72,7 @@ impl LiveFrames {
         let shared = Arc::new(Shared {
             value,
             core: AtomicI32::new(NOWHERE),
+            thread: AtomicI32::new(NOWHERE),
             is_ending: AtomicBool::new(false),
             is_broken: AtomicBool::new(false),
         });
@@ -81,7 +88,7 @@ impl LiveFrames {
     /// A queue that sends to a device. All queues must belong to one worker.
     pub fn queue(&self, device: i32) -> LiveTx {
         let thread = self.thread.as_ref().map(|thread| thread.thread().clone());
-        LiveTx { shared: self.shared.clone(), thread, device, is_ready: false }
+        LiveTx { shared: self.shared.clone(), thread, device, is_ready: false, is_raised: false }
     }
 }
 
@@ -90,6 +97,11 @@ impl Drop for LiveFrames {
         self.shared.is_ending.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
+            // Below everything else it might never come to its end; where it may not be raised, it takes longer.
+            let number = self.shared.thread.load(Ordering::Acquire);
+            if number != NOWHERE {
+                let _ = schedule(number, libc::SCHED_OTHER);
+            }
             let _ = thread.join();
         }
     }
@@ -123,6 +135,8 @@ impl Kept {
 /// The thread's life.
 fn run(shared: &Shared, program: &OwnedFd, device: i32) -> io::Result<()> {
     let mut core = NOWHERE;
+    // SAFETY: a plain system call that cannot fail.
+    shared.thread.store(unsafe { libc::gettid() }, Ordering::Release);
     let blank = [0; MORE_HEADROOM_BYTES + BLANK_BYTES];
     while !shared.is_ending.load(Ordering::Acquire) {
         let wanted = shared.core.load(Ordering::Acquire);
@@ -144,17 +158,28 @@ fn run(shared: &Shared, program: &OwnedFd, device: i32) -> io::Result<()> {
 
 /// Run on this core only, when nobody else wants it.
 fn stay_on(core: i32) -> io::Result<()> {
-    // SAFETY: all-zero is a valid set of cores, and a valid parameter.
-    let (mut cores, parameter): (libc::cpu_set_t, libc::sched_param) = unsafe { std::mem::zeroed() };
-    // SAFETY: plain system calls for the calling thread, with sizes given; CPU_SET checks its number.
-    let results = unsafe {
+    // SAFETY: all-zero is a valid set of cores.
+    let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: a plain system call for the calling thread, with the size given; CPU_SET checks its number.
+    let result = unsafe {
         libc::CPU_SET(core as usize, &mut cores);
-        [
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const cores),
-            libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter),
-        ]
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const cores)
     };
-    if results == [0, 0] { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    schedule(0, libc::SCHED_IDLE)
+}
+
+/// Put a thread of this process, 0 for the calling one, into a scheduling class.
+fn schedule(thread: i32, class: i32) -> io::Result<()> {
+    // SAFETY: all-zero is a valid parameter.
+    let parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: a plain system call; the parameter lives through it.
+    match unsafe { libc::sched_setscheduler(thread, class, &raw const parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Sleep for so long, exactly.
@@ -170,6 +195,8 @@ pub struct LiveTx {
     thread: Option<std::thread::Thread>,
     device: i32,
     is_ready: bool,
+    /// The thread has an ordinary share of the core now.
+    is_raised: bool,
 }
 
 impl LiveTx {
@@ -212,20 +239,44 @@ impl LiveTx {
     }
 
     /// Let the thread have what lies in front of `produced`, and the core until it is done with it.
-    fn hand_over(&self, produced: u64, frames: usize) {
+    fn hand_over(&mut self, produced: u64, frames: usize) {
         self.position(ring::PRODUCED).store(produced, Ordering::Release);
-        let mut ns = (frames as u64 * FRAME_NS).clamp(SLEEP_NS_MIN, SLEEP_NS_MAX);
-        let mut more_ns = SLEEP_NS_MIN;
-        for _ in 0..SLEEPS_MAX {
+        let ns = (frames as u64 * FRAME_NS).clamp(SLEEP_NS_MIN, SLEEP_NS_MAX);
+        if self.is_consumed(produced, ns, SLEEPS_MAX) {
+            self.raise(false);
+            return;
+        }
+        // Below everything else the thread has no core at all while other programs want it.
+        self.raise(true);
+        if self.is_raised && self.is_consumed(produced, SLEEP_NS_MAX, SLEEPS_RAISED_MAX) {
+            self.raise(false);
+        }
+    }
+
+    /// Give the thread an ordinary share of the core, or none again. Where that is not allowed it stays as it is.
+    fn raise(&mut self, is_raised: bool) {
+        let thread = self.shared.thread.load(Ordering::Acquire);
+        if self.is_raised != is_raised && thread != NOWHERE {
+            let class = if is_raised { libc::SCHED_OTHER } else { libc::SCHED_IDLE };
+            self.is_raised = if schedule(thread, class).is_ok() { is_raised } else { self.is_raised };
+        }
+    }
+
+    /// Sleep until the thread is done with what lies in front of `produced`; false when it is not after so many
+    /// sleeps, the first of them as long as said.
+    fn is_consumed(&self, produced: u64, first_ns: u64, sleeps_max: usize) -> bool {
+        let (mut ns, mut more_ns) = (first_ns, SLEEP_NS_MIN);
+        for _ in 0..sleeps_max {
             sleep(ns);
             if self.position(ring::CONSUMED).load(Ordering::Acquire) == produced {
-                break;
+                return true;
             }
             // Where setting a timer takes microseconds, as in some virtual machines, a short sleep is over before the
             // core is given away: then only a longer one lets the thread work.
             ns = more_ns;
             more_ns = (2 * more_ns).min(SLEEP_NS_MAX);
         }
+        false
     }
 }
 
