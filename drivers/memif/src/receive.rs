@@ -11,7 +11,7 @@ use quiver_core::frame::FRAME_PACKETS_MAX;
 use quiver_core::poll::Bell;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
-use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces};
+use crate::copy::{Registers, copy_exactly, copy_pieces, in_all_variants, in_pieces};
 use crate::lend::Lender;
 use crate::link::{Fault, Link};
 use crate::reasons::MemifReason;
@@ -148,7 +148,7 @@ in_all_variants!(
 );
 
 #[inline(always)]
-fn receive_plain_loop<S: Slots>(
+fn receive_plain_loop<S: Slots, R: Registers>(
     ring: &Ring,
     slots: S,
     first: u16,
@@ -186,7 +186,7 @@ fn receive_plain_loop<S: Slots>(
         let length = lengths[taken % AHEAD] as usize;
         // SAFETY: the source lies in its region with all its pieces, as `locate` has checked; the
         // buffer holds `data_bytes` and, as its stride is whole lines, the pieces that cover them.
-        unsafe { copy_pieces(sources[taken % AHEAD], packet.as_ptr().cast_mut(), length) };
+        unsafe { copy_pieces::<R>(sources[taken % AHEAD], packet.as_ptr().cast_mut(), length) };
         let fits = packet.set_length(length, data_bytes);
         debug_assert!(fits);
         if let Err(packet) = frame.push(packet) {

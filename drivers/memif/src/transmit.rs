@@ -12,7 +12,7 @@ use quiver_core::node::{DROP, Reason};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
-use crate::copy::{copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write};
+use crate::copy::{Registers, copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write};
 use crate::interrupt::Ringer;
 use crate::lend::Lender;
 use crate::link::{Fault, Link};
@@ -222,7 +222,7 @@ in_all_variants!(
 );
 
 #[inline(always)]
-fn send_plain_loop<S: Slots>(
+fn send_plain_loop<S: Slots, R: Registers>(
     ring: &Ring,
     slots: S,
     first: u16,
@@ -250,7 +250,7 @@ fn send_plain_loop<S: Slots>(
             return sent;
         }
         // SAFETY: whole pieces lie in our buffer (its tail room covers them) and in the slot.
-        unsafe { copy_pieces(packet.as_ptr(), room.at, length) };
+        unsafe { copy_pieces::<R>(packet.as_ptr(), room.at, length) };
         ring.set_length(first.wrapping_add(sent as u16), 0, room.region, length as u32);
     }
     packets.len()
