@@ -200,9 +200,9 @@ def test_proxy_arp_and_nd_proxy_join_two_halves_of_a_subnet() -> None:
         assert answers(ping(left.host, "10.9.2.2", "-W", "0.5", count=1)) == 0
         assert answers(ping(left.host, "2001:db8:9:2::2", "-W", "0.5", count=1)) == 0
         net.router.ctl("set arp proxy start 10.9.0.0 end 10.9.255.255")
-        for side, other in ((left, 2), (right, 1)):
+        for side, number in ((left, 1), (right, 2)):
             net.router.ctl(f"set interface proxy-arp {side.interface} enable")
-            net.router.ctl(f"set ip6 nd proxy {side.interface} 2001:db8:9:{other}::2")
+            net.router.ctl(f"set ip6 nd proxy {side.interface} 2001:db8:9:{number}::2")
         reach(left.host, "10.9.2.2")
         reach(left.host, "2001:db8:9:2::2")
         ping_all(left.host, "10.9.2.2")

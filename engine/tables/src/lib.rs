@@ -20,6 +20,7 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod mfib;
 pub mod neighbour;
+pub mod neighbour_generations;
 pub mod next_hop_group;
 pub mod prefix;
 mod prefix_map;

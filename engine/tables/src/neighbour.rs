@@ -4,9 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use quiver_core::InterfaceId;
 use quiver_wire::MacAddress;
+
+use crate::neighbour_generations::NeighbourGenerations;
 
 /// Dynamic neighbours of a family that are kept, unless configured otherwise. A scan of a connected /8
 /// must not fill the router's memory.
@@ -172,9 +175,12 @@ struct FamilyNeighbours {
 #[derive(Debug, Default)]
 pub struct Neighbours {
     map: BTreeMap<Key, Neighbour>,
+    /// The same by address, for prefixes that cover neighbours of many interfaces.
+    by_address: BTreeSet<(IpAddr, InterfaceId)>,
     families: [FamilyNeighbours; 2],
     due: BTreeSet<Moment>,
     changes: Changes,
+    generations: Arc<NeighbourGenerations>,
 }
 
 fn side(address: IpAddr) -> usize {
@@ -274,16 +280,26 @@ impl Neighbours {
         let before = self.take(on, address).map(|old| old.mac);
         let is_static = state == NeighbourState::Static;
         self.changes.add(NeighbourChange { interface: on, address, before, now: Some(mac), is_static });
+        if before.is_some_and(|before| before != mac) {
+            self.generations.advance(on, address);
+        }
         if state != NeighbourState::Static {
             self.families[side(address)].by_age.insert((now_ms, on, address));
         }
         let neighbour = Neighbour { mac, state, confirmed_ms: now_ms, due_ms: u64::MAX, asked: 0 };
         self.map.insert((on, address), neighbour);
+        self.by_address.insert((address, on));
+    }
+
+    /// What workers compare to learn that a neighbour was forgotten or has another MAC address.
+    pub fn generations(&self) -> &Arc<NeighbourGenerations> {
+        &self.generations
     }
 
     /// Forget a neighbour.
     pub fn remove(&mut self, interface: InterfaceId, address: IpAddr) -> Option<Neighbour> {
         let old = self.take(interface, address)?;
+        self.generations.advance(interface, address);
         let is_static = old.state == NeighbourState::Static;
         self.changes.add(NeighbourChange { interface, address, before: Some(old.mac), now: None, is_static });
         Some(old)
@@ -303,6 +319,7 @@ impl Neighbours {
 
     fn take(&mut self, interface: InterfaceId, address: IpAddr) -> Option<Neighbour> {
         let old = self.map.remove(&(interface, address))?;
+        self.by_address.remove(&(address, interface));
         self.families[side(address)].by_age.remove(&(old.confirmed_ms, interface, address));
         self.due.remove(&(old.due_ms, interface, address));
         Some(old)
@@ -397,6 +414,11 @@ impl Neighbours {
     /// All, by interface and address.
     pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, IpAddr, &Neighbour)> {
         self.map.iter().map(|((interface, address), neighbour)| (*interface, *address, neighbour))
+    }
+
+    /// Those whose address is `first` or higher, in order of address; IPv4 comes before IPv6.
+    pub fn from(&self, first: IpAddr) -> impl Iterator<Item = (IpAddr, InterfaceId)> {
+        self.by_address.range((first, InterfaceId(0))..).copied()
     }
 
     /// Those on `interface`.

@@ -2,7 +2,7 @@
 //! share a group, so that one store moves all of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use quiver_core::NodeId;
 use quiver_core::cpu::prefetch;
@@ -73,8 +73,8 @@ pub struct Hop {
     pub index: u32,
 }
 
-/// A group as one word: index 32 bits, node 16 bits, log2 of the number of buckets 8 bits, and the
-/// fields that make a flow 8 bits; the last two are 0 where there is one path.
+/// A group as one word: index 32 bits, node 16 bits, log2 of the number of buckets 4 bits, and the
+/// fields that make a flow 12 bits; the last two are 0 where there is one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct GroupWord(u64);
@@ -87,7 +87,7 @@ impl GroupWord {
 
     #[inline]
     const fn multi(base: u32, buckets_log2: u32, fields: FlowFields) -> GroupWord {
-        GroupWord(base as u64 | (buckets_log2 as u64) << 48 | (fields.bits() as u64) << 56)
+        GroupWord(base as u64 | (buckets_log2 as u64) << 48 | (fields.bits() as u64) << 52)
     }
 
     /// Is there one path? Then no flow hash is needed.
@@ -105,13 +105,13 @@ impl GroupWord {
     /// Which fields make a flow, where there are several paths.
     #[inline(always)]
     pub const fn flow_fields(self) -> FlowFields {
-        FlowFields::from_bits((self.0 >> 56) as u8)
+        FlowFields::from_bits((self.0 >> 52) as u16)
     }
 
     /// How many buckets.
     #[inline(always)]
     pub const fn buckets(self) -> usize {
-        1 << (self.0 >> 48 & 0xff)
+        1 << (self.0 >> 48 & 0xf)
     }
 }
 
@@ -119,6 +119,8 @@ impl GroupWord {
 pub struct Groups {
     words: Reserved<AtomicU64>,
     buckets: Reserved<AtomicU64>,
+    /// What the flow hash is mixed with in groups whose fields say so.
+    seed: AtomicU32,
     /// Are there so many that their words do not stay at hand?
     many: AtomicBool,
 }
@@ -157,6 +159,11 @@ impl Groups {
         }
         let bucket = word.0 as u32 as usize + (flow_hash as usize & (word.buckets() - 1));
         GroupWord(self.buckets.get(bucket).load(Ordering::Acquire)).hop()
+    }
+
+    /// What the flow hash is mixed with in groups whose fields say [`FlowFields::SEEDED`].
+    pub fn seed(&self) -> u32 {
+        self.seed.load(Ordering::Relaxed)
     }
 
     /// The hop of `group` for a flow.
@@ -213,7 +220,7 @@ impl GroupSlots {
         let table = Groups {
             words: Reserved::new("next-hop groups", GROUPS_MAX, Pages::Small)?,
             buckets: Reserved::new("next-hop buckets", BUCKETS_TOTAL_MAX, Pages::Small)?,
-            many: AtomicBool::new(false),
+            seed: AtomicU32::new(0), many: AtomicBool::new(false),
         };
         Ok(GroupSlots {
             table: Arc::new(table),
@@ -275,10 +282,15 @@ impl GroupSlots {
     pub fn set_fields(&mut self, group: GroupId, fields: FlowFields) {
         let word = self.table.word(group);
         if !word.is_single() {
-            let changed = GroupWord(word.0 << 8 >> 8 | u64::from(fields.bits()) << 56);
+            let changed = GroupWord(word.0 << 12 >> 12 | u64::from(fields.bits()) << 52);
             self.table.words.get(group.0 as usize).store(changed.0, Ordering::Release);
             self.stores += 1;
         }
+    }
+
+    /// Mix this into flow hashes from now on.
+    pub fn set_seed(&mut self, seed: u32) {
+        self.table.seed.store(seed, Ordering::Relaxed);
     }
 
     /// How many stores have changed what a group means.

@@ -166,7 +166,9 @@ fn found(fib: &Fib, address: IpAddr) -> Vec<(NodeId, Adjacency)> {
     let IpAddr::V4(address) = address else { unreachable!("IPv4 only here") };
     let group = fib.ip4_tables().table(0).lookup(address.to_bits());
     let hops = fib.groups().hops(group).into_iter();
-    hops.map(|hop| (hop.next, *fib.adjacencies().get(hop.index))).collect()
+    // The index of a local hop is no adjacency.
+    let index = |hop: quiver_tables::Hop| if hop.next == NODES.ip4.local { 0 } else { hop.index };
+    hops.map(|hop| (hop.next, *fib.adjacencies().get(index(hop)))).collect()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::ip6::extension;
 use crate::upper::Upper;
 use crate::{Header, Ip4Header, Ip6Header};
 
-pub use fields::{FlowFields, hash_ip4_by, hash_ip4_of, hash_ip6_by, hash_ip6_of};
+pub use fields::{FlowFields, hash_ip4_by, hash_ip4_of, hash_ip6_by, hash_ip6_of, with_seed};
 
 // Odd constants with as many ones as zeros: digits of the golden ratio and of the square roots of 2,
 // 3 and 5.

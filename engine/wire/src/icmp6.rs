@@ -57,6 +57,8 @@ pub mod unreachable {
     pub const ADDRESS: u8 = 3;
     /// Nobody here listens on the port.
     pub const PORT: u8 = 4;
+    /// A route that rejects (RFC 4443 §3.1).
+    pub const REJECT: u8 = 6;
 }
 
 /// The first 8 bytes of an ICMPv6 message on packet bytes.

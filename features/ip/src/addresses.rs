@@ -146,6 +146,9 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
     check_routes(engine, id)?;
     unnumbered::refuse_borrower(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
+        if ip.replacing.give_address(id, prefix.address, prefix.length) && ip.has(id, prefix) {
+            return Ok(Ok(()));
+        }
         let mut changed = ip.interface(id).clone();
         match prefix.address {
             IpAddr::V4(address) => {
@@ -255,6 +258,10 @@ pub(crate) fn bind(engine: &mut Engine, id: InterfaceId, family: Family, table: 
     unnumbered::refuse_lender(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| {
         let index = fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
+        if family == Family::Ip6 && ip.interface(id).table6 != index && !ip.interface(id).nd_proxies.is_empty() {
+            let table = fib.table_id(family, ip.interface(id).table6).unwrap_or(0);
+            return Err(FibError::TableInUse { family, id: table, user: "hosts of `show ip6 nd proxy`".into() });
+        }
         let mut changed = ip.interface(id).clone();
         match family {
             Family::Ip4 => changed.table4 = index,

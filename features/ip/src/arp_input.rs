@@ -3,15 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_core::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::FibNodes;
 use quiver_wire::arp::{ArpHeader, Operation, Repr};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
+use crate::address_routes::AddressRoutes;
 use crate::ip6::discovery::{become_frame, frame_source};
 use crate::notice::{Heard, Notice};
-use crate::proxies::Elsewhere;
 use crate::tables::{Addresses, IpTables};
 use crate::tell::{Tell, Teller};
 use quiver_core::throttle::key;
@@ -28,8 +28,6 @@ quiver_core::reasons! {
         NotIp4OverEthernet = "bad-type", "ARP for something else than IPv4 over Ethernet";
         /// RARP and the like.
         BadOperation = "bad-operation", "ARP that is neither request nor reply";
-        /// RFC 826 has them equal.
-        SenderMismatch = "sender-mismatch", "the sender's MAC address in ARP is not the frame's";
         /// Not a station's.
         BadSenderMac = "bad-sender-mac", "the sender's MAC address is one that no station can have";
         /// Not a host's.
@@ -54,6 +52,8 @@ quiver_core::reasons! {
         Request = info "requests-received", "requests received";
         /// Received.
         Reply = info "replies-received", "replies received";
+        /// RFC 826 asks for no comparison; virtual routers answer so (RFC 9568 §8.1.2).
+        OtherSender = info "other-sender", "received with another MAC address than the frame's, as of virtual routers";
         /// RFC 5227 §3.
         Gratuitous = info "gratuitous", "announcements received: sender and target are the same";
         /// Told.
@@ -67,7 +67,7 @@ quiver_core::reasons! {
 
 struct ArpInput {
     tables: IpTables,
-    elsewhere: Elsewhere,
+    routes: AddressRoutes,
     done: NodeId,
     teller: Teller,
 }
@@ -80,7 +80,7 @@ impl ArpInput {
         }
         let (arp, _) = Repr::parse(packet.bytes()).map_err(|_| ArpDrop::BadOperation)?;
         if frame_source(packet).is_some_and(|source| source != arp.sender_mac) {
-            return Err(ArpDrop::SenderMismatch);
+            cx.count(ArpDrop::OtherSender, 1);
         }
         if !arp.sender_mac.is_unicast() {
             return Err(ArpDrop::BadSenderMac);
@@ -98,7 +98,7 @@ impl ArpInput {
         if !probes {
             self.hear(cx, packet, own, &arp)?;
         }
-        if arp.operation == Operation::Request && own.has4(arp.target_ip) {
+        if arp.operation == Operation::Request && self.has(packet.rx, own, arp.target_ip) {
             return self.reply(cx, packet, &arp);
         }
         if arp.operation == Operation::Request && self.answers_for(packet, own, &arp) {
@@ -108,12 +108,17 @@ impl ArpInput {
         Ok(self.done)
     }
 
+    /// Is this an address of the interface, or one that a route makes the router's own?
+    fn has(&self, rx: InterfaceId, own: &Addresses, address: Ipv4Addr) -> bool {
+        own.has4(address) || self.routes.is_local(rx, address)
+    }
+
     /// Is the target somebody for whom the router answers, elsewhere (RFC 1027)? Never for who announces
     /// itself.
     fn answers_for(&self, packet: &Packet, own: &Addresses, arp: &Repr) -> bool {
         own.answers_for4(arp.target_ip)
             && arp.sender_ip != arp.target_ip
-            && self.elsewhere.leads4(packet.rx, arp.target_ip)
+            && self.routes.leads_elsewhere(packet.rx, arp.target_ip)
     }
 
     /// Judge the sender, and tell of it.
@@ -131,7 +136,11 @@ impl ArpInput {
         if own.has4(address) || own.is_tentative(address) {
             return self.conflict(cx, packet, address, arp.sender_mac);
         }
-        if own.on_link4(address).is_none() {
+        let ours = self.has(packet.rx, own, arp.target_ip);
+        let is_near = own.on_link4(address).is_some() || self.routes.is_attached4(packet.rx, address);
+        // Somebody else may be asked for, too: for a route of another table, or a next hop.
+        let is_answer = ours && arp.operation == Operation::Reply;
+        if !is_near && !is_answer {
             return Err(ArpDrop::NotOnSubnet);
         }
         if address == arp.target_ip {
@@ -139,19 +148,22 @@ impl ArpInput {
         }
         // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
         // who speaks to us.
-        let ours = own.has4(arp.target_ip)
-            || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
-        let heard = if ours { Heard::Spoke } else { Heard::Overheard };
-        let counted =
-            match self.teller.may(notice_key(packet, address, arp.sender_mac) ^ heard as u64, cx.now_ns) {
-                Tell::Now => {
-                    let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
-                    Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
-                    ArpDrop::Learned
-                }
-                Tell::KnownAlready => ArpDrop::KnownAlready,
-                Tell::TooMany => ArpDrop::TooMany,
-            };
+        let ours = ours || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
+        let heard = match ours {
+            _ if !is_near => Heard::Answered,
+            true => Heard::Spoke,
+            false => Heard::Overheard,
+        };
+        let key = self.key(packet, address, arp.sender_mac) ^ heard as u64;
+        let counted = match self.teller.may(key, cx.now_ns) {
+            Tell::Now => {
+                let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
+                Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
+                ArpDrop::Learned
+            }
+            Tell::KnownAlready => ArpDrop::KnownAlready,
+            Tell::TooMany => ArpDrop::TooMany,
+        };
         cx.count(counted, 1);
         Ok(())
     }
@@ -167,10 +179,17 @@ impl ArpInput {
         if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) == mac) {
             return Err(ArpDrop::Own);
         }
-        if self.teller.may(notice_key(packet, address, mac), cx.now_ns) == Tell::Now {
+        let key = self.key(packet, address, mac);
+        if self.teller.may(key, cx.now_ns) == Tell::Now {
             Notice::Conflict { address: IpAddr::V4(address), mac }.send(cx, packet.rx);
         }
         Err(ArpDrop::Conflict)
+    }
+
+    /// What the same message about the same neighbour has in common, until the neighbour is forgotten.
+    fn key(&self, packet: &Packet, address: Ipv4Addr, mac: MacAddress) -> u64 {
+        let generation = self.tables.neighbours.of(packet.rx, address.into());
+        key(&[u64::from(packet.rx.0), address.to_bits().into(), mac.to_u64(), generation.into()])
     }
 
     /// The request becomes the reply where it lies.
@@ -189,10 +208,6 @@ impl ArpInput {
         cx.count(ArpDrop::Replied, 1);
         Ok(row.output)
     }
-}
-
-fn notice_key(packet: &Packet, address: Ipv4Addr, mac: MacAddress) -> u64 {
-    key(&[u64::from(packet.rx.0), address.to_bits().into(), mac.to_u64()])
 }
 
 impl Node for ArpInput {
@@ -222,10 +237,9 @@ pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
         "arp-input",
         "Answers who asks for our addresses, and learns who neighbours are",
         move |wiring| {
-            let elsewhere = Elsewhere::new(&tables, nodes);
             Box::new(ArpInput {
                 tables: tables.clone(),
-                elsewhere,
+                routes: AddressRoutes::new(&tables, nodes),
                 done: wiring.node("ip-done"),
                 teller: Teller::new(),
             })

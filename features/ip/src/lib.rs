@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod address_routes;
 mod addresses;
 mod ageing;
 mod arp_input;
@@ -14,6 +15,7 @@ mod error_request;
 mod events;
 mod held;
 mod icmp_limits;
+mod interface_rx;
 mod ip4;
 mod ip6;
 mod ip_input;
@@ -31,6 +33,7 @@ mod room;
 mod route_end;
 mod segments;
 mod shown;
+mod source_lookup;
 mod state;
 pub mod tables;
 mod tell;
@@ -70,6 +73,7 @@ pub fn register(registry: &mut Registry) {
         ip6: fib.ip6_tables().clone(),
         groups: fib.groups().clone(),
         adjacencies: fib.adjacencies().clone(),
+        neighbours: fib.neighbours().generations().clone(),
         interfaces: Arc::new(IpInterfaces::new(&epochs)),
     };
     let pings = Arc::new(WaitingPings::default());

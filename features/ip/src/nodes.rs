@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use quiver_core::NodeId;
 use quiver_core::graph::GraphBuilder;
-use quiver_tables::fib::{FamilyNodes, FibNodes};
+use quiver_tables::fib::{Family, FamilyNodes, FibNodes};
+use quiver_tables::ip::{Ip4, Ip6};
 use quiver_wire::icmp6::kind;
 use quiver_wire::{EtherType, IpProtocol};
 
@@ -14,15 +15,17 @@ use crate::icmp_limits::IcmpLimits;
 use crate::pings::WaitingPings;
 use crate::room::HeldCounts;
 use crate::tables::IpTables;
-use crate::{arp_input, confirm, done, ip_input, ip4, ip6};
+use crate::{arp_input, confirm, done, interface_rx, ip_input, ip4, ip6, source_lookup};
 
 /// Names in the order of [`declare`].
-const NAMES: [&str; 35] = [
+const NAMES: [&str; 39] = [
     "ip-input",
     "arp-input",
     "ip4-input",
     "ip4-lookup",
     "ip4-lookup-in-table",
+    "ip4-source-lookup-in-table",
+    "ip4-interface-rx",
     "ip4-rewrite",
     "ip4-too-big",
     "ip4-frag",
@@ -39,6 +42,8 @@ const NAMES: [&str; 35] = [
     "ip6-input",
     "ip6-lookup",
     "ip6-lookup-in-table",
+    "ip6-source-lookup-in-table",
+    "ip6-interface-rx",
     "ip6-link-local",
     "ip6-rewrite",
     "ip6-frag",
@@ -82,6 +87,8 @@ impl Numbers {
                 drop: self.of("ip4-drop"),
                 punt: self.of("ip4-punt"),
                 lookup: self.of("ip4-lookup-in-table"),
+                source_lookup: self.of("ip4-source-lookup-in-table"),
+                interface_rx: self.of("ip4-interface-rx"),
             },
             ip6: FamilyNodes {
                 rewrite: self.of("ip6-rewrite"),
@@ -92,6 +99,8 @@ impl Numbers {
                 drop: self.of("ip6-drop"),
                 punt: self.of("ip6-punt"),
                 lookup: self.of("ip6-lookup-in-table"),
+                source_lookup: self.of("ip6-source-lookup-in-table"),
+                interface_rx: self.of("ip6-interface-rx"),
             },
             ip6_link_local: self.of("ip6-link-local"),
             ip4_broadcast: self.of("ip4-directed-broadcast"),
@@ -119,6 +128,8 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         ip4::input::spec(arc4),
         ip4::lookup::spec(tables),
         ip4::lookup_in_table::spec(tables),
+        source_lookup::spec::<Ip4>(tables),
+        interface_rx::spec(Family::Ip4),
         ip4::rewrite::spec(tables),
         ip4::too_big::spec(tables),
         ip4::fragment::spec(tables),
@@ -135,6 +146,8 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         ip6::input::spec(arc6),
         ip6::lookup::spec(tables),
         ip6::lookup_in_table::spec(tables),
+        source_lookup::spec::<Ip6>(tables),
+        interface_rx::spec(Family::Ip6),
         ip6::link_local::spec(tables),
         ip6::rewrite::spec(tables),
         ip6::fragment::spec(tables, workers),
@@ -143,7 +156,7 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         ip6::echo::spec(tables),
         ip6::icmp_error::spec(tables, limits),
         ip6::solicitation::spec(tables, numbers.fib_nodes()),
-        ip6::advertisement::spec(tables),
+        ip6::advertisement::spec(tables, numbers.fib_nodes()),
         asks("ip6-discover-neighbor", true, false),
         asks("ip6-glean", true, true),
         confirm::spec("ip6-confirm-neighbor", true, tables),

@@ -4,12 +4,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use quiver_core::{InterfaceId, NodeId};
-use quiver_tables::fib::{FamilyNodes, FibNodes};
-use quiver_tables::next_hop_group::GroupId;
-
-use crate::tables::IpTables;
-
 /// Ranges of addresses that ARP is answered for, in all tables.
 pub const ARP_PROXIES_MAX: usize = 1024;
 /// Addresses that are advertised for others, on one interface.
@@ -74,42 +68,6 @@ impl ArpProxies {
             }
         }
         self.merged.insert(table, merged.into());
-    }
-}
-
-/// Does the way to an address lead elsewhere than to where somebody asks for it? Who is on the asker's
-/// own link answers itself, and who cannot be reached is not answered for (RFC 1027 §2.4).
-#[derive(Clone)]
-pub(crate) struct Elsewhere {
-    tables: IpTables,
-    nodes: FibNodes,
-}
-
-impl Elsewhere {
-    /// With what there is to look at.
-    pub fn new(tables: &IpTables, nodes: FibNodes) -> Elsewhere {
-        Elsewhere { tables: tables.clone(), nodes }
-    }
-
-    /// Does the way to `address` lead out of another interface than `asked_on`?
-    pub fn leads4(&self, asked_on: InterfaceId, address: Ipv4Addr) -> bool {
-        let table = self.tables.ip4.table(self.tables.interfaces.table4(asked_on));
-        self.leads(asked_on, &self.nodes.ip4, table.lookup(address.to_bits()))
-    }
-
-    /// The same for IPv6.
-    pub fn leads6(&self, asked_on: InterfaceId, address: std::net::Ipv6Addr) -> bool {
-        let table = self.tables.ip6.table(self.tables.interfaces.table6(asked_on));
-        self.leads(asked_on, &self.nodes.ip6, table.lookup(address.to_bits()))
-    }
-
-    fn leads(&self, asked_on: InterfaceId, nodes: &FamilyNodes, group: GroupId) -> bool {
-        let hop = self.tables.groups.resolve(group, 0);
-        let neighbours: [NodeId; 4] = [nodes.rewrite, nodes.confirm, nodes.incomplete, nodes.glean];
-        if neighbours.contains(&hop.next) {
-            return self.tables.adjacencies.get(hop.index).tx != asked_on;
-        }
-        hop.next != nodes.drop
     }
 }
 

@@ -126,13 +126,14 @@ impl Shown {
 
 impl IpState {
     /// What others follow of an interface, as it is configured now.
-    fn entry(&self, id: InterfaceId) -> Entry {
+    fn entry(&self, fib: &Fib, id: InterfaceId) -> Entry {
         let Some(interface) = self.interfaces.get(&id) else { return Entry::default() };
+        let is_up = fib.interface(id).is_some_and(|info| info.up);
         let seen = self.own_or_lent(interface);
         let own = if seen.borrowed { interface.addresses().ip6 } else { seen.ip6.clone() };
         Entry {
             lender: interface.unnumbered,
-            source6: own.first().map(|own| (interface.table6, own.address())),
+            source6: own.first().filter(|_| is_up).map(|own| (interface.table6, own.address())),
             seeks6: (seen.ip6.is_empty() && seen.link_local.is_some()).then_some(interface.table6),
         }
     }
@@ -144,7 +145,7 @@ impl IpState {
         due.extend(lent);
         let mut tables = BTreeSet::new();
         for id in &due {
-            let entry = self.entry(*id);
+            let entry = self.entry(fib, *id);
             tables.extend(self.shown.enter(*id, entry));
         }
         for table in tables {
@@ -163,8 +164,13 @@ impl IpState {
         if let Some(table) = proxies.and_then(|interface| fib.table_id(Family::Ip4, interface.table4)) {
             now.arp_proxies = self.arp_proxies.ranges(table);
         }
+        if let Some(interface) = interface.filter(|_| now.link_local.is_some()) {
+            now.nd_proxies = self.nd_proxies(interface.table6);
+        }
         let is_empty = now == Addresses::default();
-        let speaks = interface.map_or([None; 2], |interface| {
+        // The addresses of an interface that is down are not the router's: nobody is spoken to with them.
+        let is_up = fib.interface(id).is_some_and(|info| info.up);
+        let speaks = interface.filter(|_| is_up).map_or([None; 2], |interface| {
             let ip4 = (!now.ip4.is_empty()).then_some(interface.table4);
             [ip4, (!now.ip6.is_empty()).then_some(interface.table6)]
         });

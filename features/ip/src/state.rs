@@ -10,6 +10,7 @@ use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
+use crate::commands::replace::Replacing;
 use crate::icmp_limits::IcmpLimits;
 use crate::ownership::Ownerships;
 use crate::path_mtu::PathMtus;
@@ -39,7 +40,7 @@ pub(crate) struct InterfaceIp {
     pub link_local: Option<Ip6InterfaceAddress>,
     /// Is ARP for others answered on it?
     pub proxy_arp: bool,
-    /// IPv6 addresses of others that are advertised on it.
+    /// IPv6 addresses of hosts behind it, which the router advertises on the other interfaces of its table.
     pub nd_proxies: BTreeSet<Ipv6Addr>,
     /// Addresses of it that are not used, and not in the FIB: others are asked for them first, or have them.
     pub withheld: Vec<IpAddr>,
@@ -70,7 +71,6 @@ impl InterfaceIp {
             ip6: self.ip6.iter().copied().filter(|own| used(own.address().into())).collect(),
             link_local: self.link_local.map(|own| own.address()).filter(|own| used((*own).into())),
             tentative: self.tentative.clone(),
-            nd_proxies: self.nd_proxies.iter().copied().collect(),
             ..Addresses::default()
         }
     }
@@ -86,10 +86,14 @@ pub struct IpState {
     pub(crate) shown: Shown,
     /// Neighbours that were asked for.
     pub(crate) asked: Asked,
+    /// What was given since a replacement began.
+    pub(crate) replacing: Replacing,
     /// How many ICMP errors workers may send.
     pub(crate) icmp_limits: Arc<IcmpLimits>,
     /// How long packets of our own may be.
     pub(crate) path_mtus: PathMtus,
+    /// Hosts that solicitations are answered for, by IPv6 table (a small number), in order.
+    nd_proxies: BTreeMap<u32, Arc<[Ipv6Addr]>>,
     /// Whom ARP is answered for.
     pub(crate) arp_proxies: ArpProxies,
     /// How sure it is that our addresses are ours.
@@ -114,8 +118,10 @@ impl IpState {
             interfaces: BTreeMap::new(),
             shown: Shown::default(),
             asked: Asked::default(),
+            replacing: Replacing::default(),
             icmp_limits,
             path_mtus: PathMtus::default(),
+            nd_proxies: BTreeMap::new(),
             arp_proxies: ArpProxies::default(),
             ownerships: Ownerships::default(),
             held,
@@ -138,6 +144,14 @@ impl IpState {
     pub(crate) fn interface(&mut self, id: InterfaceId) -> &mut InterfaceIp {
         self.shown.touch(id);
         self.interfaces.entry(id).or_default()
+    }
+
+    /// Has the operator given an interface this address, with this length?
+    pub(crate) fn has(&self, id: InterfaceId, prefix: quiver_control::IpPrefix) -> bool {
+        let Some(own) = self.interfaces.get(&id) else { return false };
+        let is = |address: IpAddr, length: u8| (address, length) == (prefix.address, prefix.length);
+        own.ip4.iter().any(|own| is(own.address().into(), own.length()))
+            || own.ip6.iter().chain(&own.chosen_link_local).any(|own| is(own.address().into(), own.length()))
     }
 
     /// The addresses of an interface as workers see them: its own, or those that it borrows.
@@ -167,10 +181,32 @@ impl IpState {
         answering.for_each(|(id, _)| self.shown.touch(*id));
     }
 
+    /// Hosts that solicitations are answered for on the interfaces of an IPv6 table (a small number).
+    pub(crate) fn nd_proxies(&self, table: u32) -> Arc<[Ipv6Addr]> {
+        self.nd_proxies.get(&table).cloned().unwrap_or_default()
+    }
+
+    /// Interfaces of an IPv6 table have other hosts behind them that are answered for: the next `publish`
+    /// looks at all of the table.
+    pub(crate) fn touch_nd_proxies(&mut self, table: u32) {
+        let here = || self.interfaces.iter().filter(|(_, interface)| interface.table6 == table);
+        let proxied: BTreeSet<Ipv6Addr> =
+            here().flat_map(|(_, interface)| interface.nd_proxies.iter().copied()).collect();
+        let near: Vec<InterfaceId> = here().map(|(id, _)| *id).collect();
+        near.into_iter().for_each(|id| self.shown.touch(id));
+        match proxied.is_empty() {
+            true => self.nd_proxies.remove(&table),
+            false => self.nd_proxies.insert(table, proxied.into_iter().collect()),
+        };
+    }
+
     /// The interface is gone.
     pub(crate) fn forget(&mut self, id: InterfaceId) {
-        self.interfaces.remove(&id);
+        let old = self.interfaces.remove(&id);
         self.shown.touch(id);
+        if let Some(old) = old.filter(|old| !old.nd_proxies.is_empty()) {
+            self.touch_nd_proxies(old.table6);
+        }
         self.asked.forget_interface(id);
         self.ownerships.forget_interface(id);
         self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);

@@ -36,8 +36,16 @@ pub(crate) fn words(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names:
         "ip4-directed-broadcast" => format!("to all hosts on {}", via().1),
         "ip4-local" | "ip6-local" => "for the router itself".to_owned(),
         "ip4-punt" | "ip6-punt" => "for the host".to_owned(),
-        "ip4-drop" | "ip6-drop" if RouteEnd::of(record.index) == RouteEnd::NoRoute => "no route".to_owned(),
-        "ip4-drop" | "ip6-drop" => "the route drops".to_owned(),
+        "ip4-drop" | "ip6-drop" => match RouteEnd::of(record.index) {
+            RouteEnd::NoRoute => "no route".to_owned(),
+            RouteEnd::Unreachable => "the route says unreachable".to_owned(),
+            RouteEnd::Prohibited => "the route prohibits it".to_owned(),
+            RouteEnd::Dropped | RouteEnd::NotEnabled => "the route drops".to_owned(),
+        },
+        "ip4-source-lookup-in-table" | "ip6-source-lookup-in-table" => "by the route of its source".to_owned(),
+        "ip4-interface-rx" | "ip6-interface-rx" => {
+            format!("received once more, on {}", names.interface(quiver_core::InterfaceId(record.index)))
+        }
         "ip4-lookup-in-table" | "ip6-lookup-in-table" => "on to another table".to_owned(),
         _ => format!("to {next} with index {}", record.index),
     }

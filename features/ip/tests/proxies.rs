@@ -77,13 +77,14 @@ fn solicitations_are_answered_for_an_address_elsewhere_without_override() {
     let mut router = router();
     let (asker, far) = (host6(1, 9), host6(0, 2));
     assert_eq!(solicited(&mut router, asker, far), None);
-    router.cli("set ip6 nd proxy e1 2001:db8::2");
+    router.cli("ip neighbor del e0 2001:db8::2");
+    router.cli("set ip6 nd proxy e0 2001:db8::2");
     assert_eq!(solicited(&mut router, asker, far), Some(0xc0), "router, solicited");
     assert_eq!(solicited(&mut router, "::".parse().unwrap(), far), Some(0x80), "whoever wants to take it");
     assert_eq!(router.count("icmp6-neighbor-solicitation", "proxied"), 2);
-    router.cli("ip6 nd proxy e1 2001:db8:1::8");
+    router.cli("ip6 nd proxy e1 2001:db8:1::8"); // it is behind e1
     assert_eq!(solicited(&mut router, asker, host6(1, 8)), None, "it is there itself");
-    router.cli("set ip6 nd proxy e1 del 2001:db8::2");
+    router.cli("set ip6 nd proxy e0 del 2001:db8::2");
     assert_eq!(solicited(&mut router, asker, far), None);
 }
 
@@ -95,7 +96,7 @@ fn proxies_are_shown_written_down_and_refused_with_a_reason() {
         "set arp proxy start 10.0.0.1 end 10.0.0.9",
         "set arp proxy table-id 7 start 10.0.0.1 end 10.0.0.9",
         "set interface proxy-arp e1 enable",
-        "set ip6 nd proxy e1 2001:db8::2",
+        "set ip6 nd proxy e0 2001:db8::2",
     ];
     lines.iter().for_each(|line| drop(router.cli(line)));
     let written = router.cli("show running-config");
@@ -108,8 +109,9 @@ fn proxies_are_shown_written_down_and_refused_with_a_reason() {
         ("set arp proxy start 10.0.0.9 end 10.0.0.1", "before its start"),
         ("set arp proxy start 10.0.0.1 end 10.0.0.8 del", "not answered"),
         ("set arp proxy table-id 9 start 10.0.0.1 end 10.0.0.8", "table 9"),
-        ("set ip6 nd proxy e1 2001:db8::2", "already"),
-        ("set ip6 nd proxy e1 del 2001:db8::3", "no proxy"),
+        ("set ip6 nd proxy e0 2001:db8::2", "already"),
+        ("set ip6 nd proxy e1 2001:db8::2", "another interface"),
+        ("set ip6 nd proxy e1 del 2001:db8::3", "no proxied host"),
         ("set ip6 nd proxy e1 ff02::1", "ff02::1"),
         ("set ip6 nd proxy e1 fe80::1", "fe80::1"),
     ] {
@@ -126,9 +128,24 @@ fn proxies_are_shown_written_down_and_refused_with_a_reason() {
 fn an_interface_that_goes_is_a_proxy_no_more() {
     let mut router = router();
     router.cli("set interface proxy-arp e1 enable");
-    router.cli("set ip6 nd proxy e1 2001:db8::2");
+    router.cli("set ip6 nd proxy e1 2001:db8:7::2");
     let id = router.id("e1");
     router.engine().delete_interface(id).unwrap();
     assert_eq!(router.json("show ip6 nd proxy"), serde_json::json!([]));
     assert!(!router.cli("show running-config").contains("prox"));
+}
+
+/// The words are VPP's: the interface is the one that the host is behind.
+#[test]
+fn a_proxied_host_is_reached_by_the_interface_that_is_named_and_answered_for_on_the_others() {
+    let mut router = router();
+    let far: Ipv6Addr = "2001:db8:7::2".parse().unwrap();
+    router.cli("set ip6 nd proxy e0 2001:db8:7::2");
+    assert_eq!(solicited(&mut router, host6(1, 9), far), Some(0xc0));
+    router.sent("e0");
+    router.send("e1", &stand::ping(1, host6(1, 9).into(), far.into(), 20));
+    let question = router.sent("e0").into_iter().find(|frame| frame[12..14] == [0x86, 0xdd] && frame[54] == 135);
+    assert_eq!(question.expect("the host is asked for on its interface")[62..78], far.octets());
+    router.cli("set ip6 nd proxy e0 del 2001:db8:7::2");
+    assert_eq!(solicited(&mut router, host6(1, 9), far), None);
 }

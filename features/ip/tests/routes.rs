@@ -341,3 +341,98 @@ fn a_next_hop_of_another_table_leads_where_that_table_says() {
     assert_eq!(way(&mut router, &frame6("2001:db8:a::1", "2001:db8:e::1", (7, 7), 0)), "e2");
     assert!(router.refused("ip6 table del 10").contains("in use"));
 }
+
+#[test]
+fn a_seed_moves_flows_and_tunnels_spread_where_asked_for() {
+    let mut router = router();
+    router.cli("ip route add 203.0.113.0/24 via 10.0.1.2 e1 via 10.0.2.2 e2");
+    let ways = |router: &mut Router| -> Vec<&'static str> {
+        (0..64).map(|port| way(router, &frame([10, 0, 0, 9], [203, 0, 113, 9], 1000 + port, 80))).collect()
+    };
+    let before = ways(&mut router);
+    router.cli("set ip flow-hash seed 7");
+    let seeded = ways(&mut router);
+    assert_ne!(before, seeded);
+    assert_eq!(seeded, ways(&mut router), "a flow stays on its path");
+    assert!(seeded.contains(&"e1") && seeded.contains(&"e2"));
+    // A route that is made later has the seed, too, and a table's own choice keeps it.
+    router.cli("ip route del 203.0.113.0/24");
+    router.cli("ip route add 203.0.113.0/24 via 10.0.1.2 e1 via 10.0.2.2 e2");
+    assert_eq!(seeded, ways(&mut router));
+    router.cli("set ip flow-hash table 0 src dst");
+    assert!(ways(&mut router).iter().all(|way| *way == ways(&mut router)[0]));
+    // G-PDUs of one pair of gateways, in 64 tunnels.
+    router.cli("set ip flow-hash table 0 gtpv1teid");
+    let tunnels: Vec<_> = (0..64u8)
+        .map(|teid| {
+            let mut gpdu = frame([10, 0, 0, 9], [203, 0, 113, 9], 2152, 2152);
+            gpdu[42..50].copy_from_slice(&[0x30, 255, 0, 0, 0, 0, 0, teid]);
+            way(&mut router, &gpdu)
+        })
+        .collect();
+    assert!(tunnels.contains(&"e1") && tunnels.contains(&"e2"));
+    let config = config(&mut router);
+    assert!(config.iter().any(|line| line == "set ip flow-hash seed 7"), "{config:#?}");
+    assert!(config.iter().any(|line| line.contains("gtpv1teid")), "{config:#?}");
+    router.cli("set ip flow-hash seed 0");
+    router.cli("set ip flow-hash table 0");
+    assert_eq!(before, ways(&mut router));
+}
+
+#[test]
+fn a_route_can_ask_for_the_source_and_receive_once_more() {
+    let mut router = router();
+    for line in [
+        "ip table add 5",
+        "ip route add 192.0.2.0/24 table 5 via 10.0.1.2 e1",
+        "ip route add 0.0.0.0/0 table 5 via 10.0.2.2 e2",
+        "ip route add 203.0.113.0/24 via ip4-lookup-in-table 5 src-lookup",
+    ] {
+        router.cli(line);
+    }
+    assert_eq!(way(&mut router, &frame([192, 0, 2, 9], [203, 0, 113, 9], 1, 2)), "e1");
+    assert_eq!(way(&mut router, &frame([192, 0, 3, 9], [203, 0, 113, 9], 1, 2)), "e2");
+    assert!(router.refused("ip table del 5").contains("looks up"));
+    // As if received on e3, whose table has a route of its own.
+    router.interface("e3");
+    for line in [
+        "ip table add 6",
+        "set interface ip table e3 6",
+        "set interface ip address e3 10.0.3.1/24",
+        "ip route add 198.51.100.0/24 table 6 via 10.0.2.2 e2",
+        "ip route add 198.51.100.0/24 via rx-ip4 e3",
+        "ip6 table add 5",
+        "ip route add 2001:db8:a::/48 via rx-ip6 e3",
+        "ip route add 2001:db8:b::/48 via ip6-lookup-in-table 5 src-lookup",
+    ] {
+        router.cli(line);
+    }
+    assert_eq!(way(&mut router, &frame([192, 0, 2, 9], [198, 51, 100, 9], 1, 2)), "e2");
+    let before = config(&mut router);
+    for line in [
+        "ip route add 203.0.113.0/24 via ip4-lookup-in-table 5 src-lookup",
+        "ip route add 198.51.100.0/24 via rx-ip4 e3",
+        "ip route add 2001:db8:a::/48 via rx-ip6 e3",
+        "ip route add 2001:db8:b::/48 via ip6-lookup-in-table 5 src-lookup",
+    ] {
+        assert!(before.iter().any(|known| known == line), "{line} in {before:#?}");
+    }
+    router.cli("set interface state e3 down");
+    router.send("e0", &frame([192, 0, 2, 9], [198, 51, 100, 9], 1, 2));
+    assert!(router.sent("e2").is_empty());
+    router.cli("set interface state e3 up");
+    assert!(router.refused("ip route add 192.0.2.0/24 via drop src-lookup").contains("no table"));
+}
+
+#[test]
+fn packets_that_are_received_round_and_round_die() {
+    let mut router = router();
+    router.cli("ip route add 198.51.100.0/24 via rx-ip4 e1");
+    router.send("e0", &frame([192, 0, 2, 9], [198, 51, 100, 9], 1, 2));
+    assert_eq!(router.count("ip4-interface-rx", "interface-loop"), 1);
+    router.cli("ip table add 5");
+    router.cli("ip route add 192.0.2.0/24 table 5 via ip4-lookup-in-table 5 src-lookup");
+    router.cli("ip route add 203.0.113.0/24 via ip4-lookup-in-table 5 src-lookup");
+    router.send("e0", &frame([192, 0, 2, 9], [203, 0, 113, 9], 1, 2));
+    assert_eq!(router.count("ip4-source-lookup-in-table", "lookup-loop"), 1);
+}

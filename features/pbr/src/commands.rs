@@ -7,7 +7,7 @@ use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib};
+use quiver_tables::fib::{Family, Fib, Path};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::IpProtocol;
 
@@ -29,13 +29,13 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "abf policy add id <id:u32> [match {[src <:prefix>] [dst <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:word>] [dport <:word>] [dscp <:0-63>]}] [drop-if-unusable] \
-             [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | ip4-lookup-in-table <table4:u32> \
-             | ip6-lookup-in-table <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
+             [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
+             | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
         )
         .group(GROUP)
         .help("Add a policy: packets that match go by these paths, not by their destination's route")
         .details(
-            "What is left out of `match` does not matter. The paths are those of `ip route`, and follow \
+            "Paths for a policy that is there already join its others, without `match` or with the same. What is left out of `match` does not matter. The paths are those of `ip route`, and follow \
              neighbours, interfaces and routes as theirs do. When none of them can be used, the next policy is \
              asked, and then the routes, unless the policy drops. A fragment has ports only on an interface with \
              virtual reassembly (`set interface reassembly`), which knows them from the first.",
@@ -48,14 +48,24 @@ pub(crate) fn register(registry: &mut Registry) {
         .run(add),
     );
     registry.command(
-        Command::new("abf policy del id <id:u32>")
-            .group(GROUP)
-            .help("Delete a policy that is attached nowhere")
-            .example("abf policy del id 1")
-            .run(|engine: &mut Engine, args| {
-                config::delete(engine, args.get("id")?)?;
-                Ok(Output::none())
-            }),
+        Command::new(
+            "abf policy del id <id:u32> \
+             [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
+             | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32>) \
+             {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
+        )
+        .group(GROUP)
+        .help("Delete a policy that is attached nowhere, or some of a policy's paths")
+        .example("abf policy del id 1")
+        .example("abf policy del id 2 via 10.0.0.2 e0")
+        .run(|engine: &mut Engine, args| {
+            let (id, paths) = (args.get("id")?, paths_of(engine, args)?);
+            match paths.is_empty() {
+                true => config::delete(engine, id)?,
+                false => config::remove_paths(engine, id, &paths)?,
+            }
+            Ok(Output::none())
+        }),
     );
     registry.command(
         Command::new("abf attach ip4|ip6 [del] policy <policy:u32> [priority <:u32>] <interface>")
@@ -142,12 +152,23 @@ fn matched(args: &Args<'_>) -> Result<Match, Refusal> {
     Ok(matched)
 }
 
-fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn paths_of(engine: &Engine, args: &Args<'_>) -> Result<Vec<Path>, Refusal> {
     let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
-    let paths =
-        args.groups("via").map(|via| paths::path(engine, fib, &via)).collect::<Result<Vec<_>, _>>()?;
+    args.groups("via").map(|via| paths::path(engine, fib, &via)).collect()
+}
+
+fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let (id, paths) = (args.get("id")?, paths_of(engine, args)?);
     let policy = Policy { matched: matched(args)?, paths, drops: args.has("drop-if-unusable") };
-    config::add(engine, args.get("id")?, policy)?;
+    let known = engine.get::<Policies>().and_then(|policies| policies.policy(id));
+    let joins = known.is_some_and(|known| {
+        let says_nothing = !args.has("match") && !policy.drops;
+        says_nothing || known.matched == policy.matched && known.drops == policy.drops
+    });
+    match joins && !policy.paths.is_empty() {
+        true => config::add_paths(engine, id, &policy.paths)?,
+        false => config::add(engine, id, policy)?,
+    }
     Ok(Output::none())
 }
 

@@ -30,7 +30,10 @@ pub(crate) struct Policy {
 impl Policy {
     /// Can a policy whose paths are these be followed by nobody else?
     fn ends(&self) -> bool {
-        self.drops || self.paths.iter().any(|path| path.target == Target::Drop)
+        let ends = |path: &Path| {
+            matches!(path.target, Target::Drop | Target::Unreachable | Target::Prohibit)
+        };
+        self.drops || self.paths.iter().any(ends)
     }
 }
 
@@ -73,6 +76,11 @@ fn no_policy(id: u32) -> Refusal {
 impl Policies {
     pub fn new(published: Arc<Attached>, workers: usize) -> Policies {
         Policies { policies: BTreeMap::new(), attached: BTreeMap::new(), published, workers }
+    }
+
+    /// The policy with this number.
+    pub fn policy(&self, id: u32) -> Option<&Policy> {
+        self.policies.get(&id).map(|known| &known.policy)
     }
 
     /// All policies, by number.
@@ -176,6 +184,86 @@ pub(crate) fn add(engine: &mut Engine, id: u32, policy: Policy) -> Result<(), Re
         hold_tables(engine, &policy.paths, true);
         let counts = Arc::new(Counts::new(policies.workers));
         policies.policies.insert(id, Known { policy, counts, used: Default::default() });
+        Ok(())
+    })
+}
+
+/// Add paths to a policy; one that is there gets the new weight.
+pub(crate) fn add_paths(engine: &mut Engine, id: u32, paths: &[Path]) -> Result<(), Refusal> {
+    change_paths(engine, id, |known| {
+        let kept = known.iter().filter(|path| !paths.iter().any(|new| is_same(path, new)));
+        Ok(kept.chain(paths).copied().collect())
+    })
+}
+
+/// Take paths from a policy. Weights do not matter.
+pub(crate) fn remove_paths(engine: &mut Engine, id: u32, paths: &[Path]) -> Result<(), Refusal> {
+    change_paths(engine, id, |known| {
+        if !paths.iter().all(|gone| known.iter().any(|path| is_same(path, gone))) {
+            let what = format!("policy {id} has no such path");
+            return Err(Refusal::new(what).remedy("`show abf policy` shows its paths"));
+        }
+        let left: Vec<Path> =
+            known.iter().filter(|path| !paths.iter().any(|gone| is_same(path, gone))).copied().collect();
+        if left.is_empty() {
+            let what = format!("policy {id} would have no path left");
+            return Err(Refusal::new(what).remedy(format!("abf policy del id {id}")));
+        }
+        Ok(left)
+    })
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    (one.preference, one.target) == (other.preference, other.target)
+}
+
+/// Give a policy other paths, where it is attached, too: workers see the old ones or the new ones.
+fn change_paths(
+    engine: &mut Engine,
+    id: u32,
+    change: impl FnOnce(&[Path]) -> Result<Vec<Path>, Refusal>,
+) -> Result<(), Refusal> {
+    engine.with(|engine, policies: &mut Policies| {
+        let known = policies.policies.get(&id).ok_or_else(|| no_policy(id))?;
+        let now = change(&known.policy.paths)?;
+        let matched = known.policy.matched.family().unwrap_or(Family::Ip4);
+        let attached = [Family::Ip4, Family::Ip6].map(|family| !known.used[number(family)].on.is_empty());
+        check_outputs(engine, &now)?;
+        let Some(fib) = engine.get_mut::<Fib>() else {
+            return Err(Refusal::new("the forwarding table is being changed"));
+        };
+        // Held for one family at least: whatever is wrong with the paths is told now.
+        let mut held = Vec::new();
+        for family in [Family::Ip4, Family::Ip6] {
+            if attached[number(family)] || family == matched {
+                match fib.hold_paths(family, 0, &now) {
+                    Ok(group) => held.push((family, group)),
+                    Err(error) => {
+                        held.into_iter().for_each(|(_, group)| fib.release_paths(group));
+                        return Err(refusal(engine, id, error));
+                    }
+                }
+            }
+        }
+        hold_tables(engine, &now, true);
+        let mut gone = Vec::new();
+        let Some(known) = policies.policies.get_mut(&id) else { return Ok(()) };
+        let before = std::mem::replace(&mut known.policy.paths, now);
+        for (family, group) in held {
+            match attached[number(family)] {
+                true => gone.extend(known.used[number(family)].group.replace(group)),
+                false => gone.push(group),
+            }
+        }
+        let places = [Family::Ip4, Family::Ip6].into_iter();
+        let places: Vec<Place> = places
+            .flat_map(|family| known.used[number(family)].on.iter().map(move |on| (family, *on)))
+            .collect();
+        places.into_iter().for_each(|place| policies.publish(place));
+        hold_tables(engine, &before, false);
+        if let Some(fib) = engine.get_mut::<Fib>() {
+            gone.into_iter().for_each(|group| fib.release_paths(group));
+        }
         Ok(())
     })
 }

@@ -32,6 +32,10 @@ pub(crate) fn path(engine: &Engine, fib: &Fib, via: &Args<'_>) -> Result<Path, R
         Target::LookupIn { family: Family::Ip6, table: table(Family::Ip6, "table6")? }
     } else if via.has("drop") {
         Target::Drop
+    } else if via.has("unreachable") {
+        Target::Unreachable
+    } else if via.has("prohibit") {
+        Target::Prohibit
     } else {
         Target::Attached(via.interface(engine, "out")?)
     };
@@ -57,6 +61,8 @@ pub(crate) fn words(engine: &Engine, fib: &Fib, path: &Path) -> String {
         Target::LookupIn { family: Family::Ip6, table } => {
             format!("via ip6-lookup-in-table {}", id(Family::Ip6, table))
         }
+        Target::Unreachable => "via unreachable".to_owned(),
+        Target::Prohibit => "via prohibit".to_owned(),
         _ => "via drop".to_owned(),
     };
     if path.weight != 1 {

@@ -76,6 +76,12 @@ pub enum FibError {
     /// A look-up in its own table.
     #[error("route {0}: a look-up in the route's own table would never end; name another table")]
     LookupInItself(IpPrefix),
+    /// A replacement is under way.
+    #[error("the static routes of that {} table are being replaced already; end or cancel that first", .0)]
+    ReplaceBegun(Family),
+    /// No replacement is under way.
+    #[error("the static routes of that {} table are not being replaced; begin that first", .0)]
+    ReplaceNotBegun(Family),
     /// No such route.
     #[error("there is no such route {0} in that table")]
     NoRoute(IpPrefix),

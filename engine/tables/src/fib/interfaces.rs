@@ -70,13 +70,7 @@ impl Interface {
         }
     }
 
-    /// Is `address` on a subnet of this interface?
-    pub fn connects(&self, address: IpAddr) -> bool {
-        is_link_local(address) && self.link_local_table.is_some()
-            || self.addresses.iter().any(|(own, len)| IpPrefix::new(*own, *len).contains(address))
-    }
-
-    /// The routes that follow from the addresses.
+    /// The routes that follow from the addresses while the interface is up.
     fn connected(&self) -> Connected {
         let mut routes = Connected::new();
         let attached = Path::new(Target::Attached(self.info.id));
@@ -99,7 +93,8 @@ impl Interface {
             }
         }
         for (address, _) in &self.addresses {
-            routes.insert((self.table_of(*address), IpPrefix::host(*address)), Path::new(Target::Local));
+            let own = Path::new(Target::InterfaceAddress);
+            routes.insert((self.table_of(*address), IpPrefix::host(*address)), own);
         }
         routes
     }
@@ -121,12 +116,12 @@ impl Fib {
                 return Err(FibError::InterfaceHasAddresses { interface: info.id, family, table });
             }
         }
-        self.leave_tables(&info)?;
         let keys = self.adjacencies.on(info.id);
         if !self.adjacencies.slots().has_room(keys.len()) {
             return Err(FibError::AdjacenciesFull(self.limits.adjacencies));
         }
         let id = info.id;
+        let (before, is_up) = (self.installed(id), info.up);
         match self.interfaces.get_mut(&id) {
             Some(known) => known.info = info,
             None => {
@@ -139,27 +134,16 @@ impl Fib {
                 self.interfaces.insert(id, new);
             }
         }
+        // Withdraw routes before their hops drop, and install them after their hops forward.
+        if !is_up {
+            self.install(&before, &self.installed(id))?;
+        }
         self.refresh_adjacencies(&keys);
         self.resolve_again(self.lists.on(id));
+        if is_up {
+            self.install(&before, &self.installed(id))?;
+        }
         self.refresh_neighbour_routes(id)
-    }
-
-    /// Host routes of neighbours go from the tables that their interface leaves.
-    fn leave_tables(&mut self, to: &InterfaceInfo) -> Result<(), FibError> {
-        let Some(old) = self.interfaces.get(&to.id) else { return Ok(()) };
-        if (old.info.ip4_table, old.info.ip6_table) == (to.ip4_table, to.ip6_table) {
-            return Ok(());
-        }
-        let own = |(address, _): (IpAddr, _)| (old.table_of(address), address);
-        let places: Vec<_> = self.neighbours.on(to.id).map(own).collect();
-        for (table, address) in places {
-            let said = self.said(table, IpPrefix::host(address), Source::Neighbour);
-            let path = Path::via(address, Some(to.id));
-            if said.and_then(|group| self.lists.get(group)).is_some_and(|list| list.key.paths == [path]) {
-                self.remove_route(table, IpPrefix::host(address), Source::Neighbour)?;
-            }
-        }
-        Ok(())
     }
 
     /// Forget an interface: its addresses, its neighbours, and every path that names it.
@@ -180,7 +164,6 @@ impl Fib {
             self.drop_table(Family::Ip6, table);
         }
         self.remove_paths_on(id)?;
-        self.attaching.remove(&id);
         self.interfaces.remove(&id);
         self.resolve_again(self.lists.on(id));
         Ok(())
@@ -320,11 +303,39 @@ impl Fib {
         id: InterfaceId,
         change: impl FnOnce(&mut Interface),
     ) -> Result<(), FibError> {
+        let installed = self.installed(id);
         let interface = self.known(id, String::new)?;
-        let (old_addresses, before) = (interface.addresses.clone(), interface.connected());
+        let (old_addresses, claimed) = (interface.addresses.clone(), interface.connected());
         let old_broadcast = interface.directed_broadcast;
         change(interface);
-        let after = interface.connected();
+        let claims = interface.connected();
+        // An interface that is down keeps its subnets: it will come up again.
+        let taken = claims.keys().find(|place| self.connected.get(place).is_some_and(|owner| *owner != id));
+        let done = match taken {
+            Some((_, prefix)) => Err(FibError::SubnetConnected(*prefix)),
+            None => self.install(&installed, &self.installed(id)),
+        };
+        if let Err(error) = done {
+            let interface = self.known(id, String::new)?;
+            (interface.addresses, interface.directed_broadcast) = (old_addresses, old_broadcast);
+            return Err(error);
+        }
+        claimed.keys().filter(|place| !claims.contains_key(place)).for_each(|place| {
+            self.connected.remove(place);
+        });
+        self.connected.extend(claims.into_keys().map(|place| (place, id)));
+        Ok(())
+    }
+
+    /// The routes of an interface's addresses that should be in the tables: none while it is down
+    /// (RFC 1812 §5.2.1: a router forwards by interfaces that are up).
+    fn installed(&self, id: InterfaceId) -> Connected {
+        let interface = self.interfaces.get(&id).filter(|interface| interface.info.up);
+        interface.map_or_else(Connected::new, Interface::connected)
+    }
+
+    /// Replace the connected routes `before` by `after`: all or none.
+    fn install(&mut self, before: &Connected, after: &Connected) -> Result<(), FibError> {
         let link_local_subnet = |prefix: IpPrefix| match prefix {
             IpPrefix::V6(prefix) => {
                 is_link_local(IpAddr::from(prefix.first().to_be_bytes())) && prefix.len() < 128
@@ -335,17 +346,7 @@ impl Fib {
         let differs = |other: &Connected, (place, path): &(&(u32, IpPrefix), &Path)| {
             other.get(place) != Some(path) && !link_local_subnet(place.1)
         };
-        let own = |place: &(u32, IpPrefix)| before.contains_key(place);
-        let added: Vec<_> = after.iter().filter(|route| differs(&before, route)).collect();
-        let taken = added.iter().find(|((table, prefix), _)| {
-            !own(&(*table, *prefix)) && self.said(*table, *prefix, Source::Interface).is_some()
-        });
-        if let Some(((_, prefix), _)) = taken {
-            let error = FibError::SubnetConnected(*prefix);
-            let interface = self.known(id, String::new)?;
-            (interface.addresses, interface.directed_broadcast) = (old_addresses, old_broadcast);
-            return Err(error);
-        }
+        let added: Vec<_> = after.iter().filter(|route| differs(before, route)).collect();
         for (done, ((table, prefix), path)) in added.iter().enumerate() {
             if let Err(error) = self.replace_route(*table, *prefix, Source::Interface, &[**path]) {
                 for (place, _) in &added[..done] {
@@ -354,8 +355,6 @@ impl Fib {
                         None => self.remove_route(place.0, place.1, Source::Interface),
                     };
                 }
-                let interface = self.known(id, String::new)?;
-                (interface.addresses, interface.directed_broadcast) = (old_addresses, old_broadcast);
                 return Err(error);
             }
         }
@@ -364,6 +363,6 @@ impl Fib {
                 self.remove_route(*table, *prefix, Source::Interface)?;
             }
         }
-        self.refresh_neighbour_routes(id)
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@
 //! change (a neighbour's new address, a covering route) is resolved anew before the call returns.
 
 mod adjacencies;
+mod attached;
 mod error;
 mod explain;
 mod interfaces;
@@ -19,13 +20,14 @@ mod neighbours;
 mod path;
 mod path_list;
 mod range;
+mod replace;
 mod resolve;
 mod routes;
 mod series;
 mod tables;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -42,6 +44,7 @@ use crate::next_hop_group::{GroupId, GroupSlots, Groups, Hop};
 use crate::prefix::{Address, IpPrefix};
 
 use adjacencies::{AdjacencyBook, Surroundings};
+use attached::AttachedRoutes;
 use interfaces::Interface;
 use path_list::{ListKey, PathLists};
 use resolve::Resolver;
@@ -53,12 +56,20 @@ pub use explain::{PathState, Unusable};
 pub use limits::{FibLimits, FibStores, FibWeight};
 pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
+pub use replace::Swept;
 pub use resolve::RECURSION_MAX;
 pub use series::{Change, RouteChange, SeriesRefused};
 pub use view::{AdjacencyView, GroupView, RouteView};
 
 /// The index of the hop that a table answers when no route matches.
 pub const NO_ROUTE_INDEX: u32 = u32::MAX;
+/// The index of a drop hop whose route says unreachable.
+pub const UNREACHABLE_INDEX: u32 = u32::MAX - 1;
+/// The index of a drop hop whose route says prohibited.
+pub const PROHIBIT_INDEX: u32 = u32::MAX - 2;
+/// The index of a local hop whose route was made by the operator or a feature; that of an interface's own
+/// address has 0.
+pub const LOCAL_ROUTE_INDEX: u32 = 1;
 
 /// The nodes that a family's hops name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,18 +79,23 @@ pub struct FamilyNodes {
     /// Has a neighbour confirmed that was not heard from for some time, and sends on to `rewrite`; index:
     /// the complete adjacency.
     pub confirm: NodeId,
-    /// Packets for the router itself; index: 0.
+    /// Packets for the router itself; index: 0, or [`LOCAL_ROUTE_INDEX`].
     pub local: NodeId,
     /// Asks for a neighbour's address (ARP, ND); index: the incomplete adjacency.
     pub incomplete: NodeId,
     /// A connected subnet: makes the packet's destination a neighbour; index: the glean adjacency.
     pub glean: NodeId,
-    /// Packets for nobody; index: 0, or [`NO_ROUTE_INDEX`] when no route matched.
+    /// Packets for nobody; index: 0, [`NO_ROUTE_INDEX`] when no route matched, [`UNREACHABLE_INDEX`] or
+    /// [`PROHIBIT_INDEX`] when the sender is to be told.
     pub drop: NodeId,
     /// Packets for the control plane; index: 0.
     pub punt: NodeId,
     /// Looks up in another table; index: the table's small number.
     pub lookup: NodeId,
+    /// Looks the source up in a table; index: the table's small number.
+    pub source_lookup: NodeId,
+    /// Receives a packet once more; index: the interface.
+    pub interface_rx: NodeId,
 }
 
 /// The nodes that hops name.
@@ -216,8 +232,12 @@ pub struct Fib {
     table_holders: Vec<(Family, u32, &'static str)>,
     /// What makes a flow in tables where that is not the default.
     flow_fields: BTreeMap<(Family, u32), FlowFields>,
-    /// Interfaces whose hosts routes lead to that nobody has configured an address for.
-    attaching: BTreeSet<InterfaceId>,
+    /// Tables whose static routes are being replaced, and the routes that were given since that began.
+    replacing: BTreeMap<(Family, u32), HashSet<IpPrefix>>,
+    /// Attached routes by interface and table.
+    attached: AttachedRoutes,
+    /// Which interface has an address with this subnet or host, by table; up or not.
+    connected: BTreeMap<(u32, IpPrefix), InterfaceId>,
     prefix_stores: u64,
     /// Where packets to groups go, IPv4 and IPv6, when somebody forwards them.
     groups_lead: Option<[NodeId; 2]>,
@@ -245,7 +265,9 @@ impl Fib {
             route_counts: [0; 2],
             table_holders: Vec::new(),
             flow_fields: BTreeMap::new(),
-            attaching: BTreeSet::new(),
+            replacing: BTreeMap::new(),
+            attached: AttachedRoutes::default(),
+            connected: BTreeMap::new(),
             prefix_stores: 0,
             groups_lead: None,
         };
@@ -399,11 +421,34 @@ impl Fib {
             true => self.flow_fields.remove(&(family, table)),
             false => self.flow_fields.insert((family, table), fields),
         };
+        let fields = self.group_fields(family, table);
         let here = |list: &path_list::PathList| (list.key.payload, list.key.table) == (family, table);
         for (group, _) in self.lists.iter().filter(|(_, list)| here(list)) {
             self.groups.set_fields(group, fields);
         }
         Ok(())
+    }
+
+    /// What the router mixes into flow hashes; 0 for nothing.
+    pub fn flow_seed(&self) -> u32 {
+        self.groups.table().seed()
+    }
+
+    /// Mix this into flow hashes of all tables from now on; 0 for nothing.
+    pub fn set_flow_seed(&mut self, seed: u32) {
+        self.groups.set_seed(seed);
+        let all = self.lists.iter();
+        let all: Vec<_> = all.map(|(group, list)| (group, list.key.payload, list.key.table)).collect();
+        for (group, family, table) in all {
+            let fields = self.group_fields(family, table);
+            self.groups.set_fields(group, fields);
+        }
+    }
+
+    /// The fields of a table's groups, as workers read them.
+    fn group_fields(&self, family: Family, table: u32) -> FlowFields {
+        let fields = self.flow_fields(family, table);
+        if self.flow_seed() == 0 { fields } else { fields.and(FlowFields::SEEDED) }
     }
 
     fn drop_table(&mut self, family: Family, index: u32) {
@@ -413,6 +458,8 @@ impl Fib {
         };
         self.route_counts[family as usize] -= held.len();
         self.flow_fields.remove(&(family, index));
+        self.attached.forget_table(family, index);
+        self.replacing.remove(&(family, index));
         held.into_iter().for_each(|group| self.lists.release(group));
         self.sweep();
     }
@@ -467,7 +514,7 @@ impl Fib {
         let (mut resolver, _) = self.resolver();
         let hops = resolver.hops(&key, None);
         let dependencies = resolver.dependencies;
-        let fields = self.flow_fields(payload, key.table);
+        let fields = self.group_fields(payload, key.table);
         let straight = self.lists.straight(&key);
         let group = match straight.map_or_else(|| self.groups.add_by(fields, &hops), Ok) {
             Ok(group) => group,
@@ -513,7 +560,7 @@ impl Fib {
             let (mut resolver, _) = self.resolver();
             let hops = resolver.hops(&key, Some(group));
             let dependencies = resolver.dependencies;
-            let fields = self.flow_fields(key.payload, key.table);
+            let fields = self.group_fields(key.payload, key.table);
             let Some(list) = self.lists.get_mut(group) else { continue };
             if list.hops != hops {
                 if self.groups.replace_by(fields, group, &hops).is_err() {

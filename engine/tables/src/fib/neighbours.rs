@@ -6,12 +6,11 @@ use quiver_core::InterfaceId;
 use quiver_wire::MacAddress;
 
 use super::adjacencies::AdjacencyKey;
-use super::path::{Family, Path, Source};
+use super::path::Family;
 use super::routes::is_unicast;
 use super::{Fib, FibError};
 use crate::neighbour::{Due, Learned, NeighbourChange, NeighbourConfig, NeighbourState, Neighbours};
 use crate::next_hop_group::Hop;
-use crate::prefix::IpPrefix;
 
 impl Fib {
     /// The neighbours.
@@ -80,7 +79,7 @@ impl Fib {
             && let Err(error) = self.neighbour_changed(interface, address)
         {
             self.neighbours.remove(interface, address);
-            self.refresh_neighbour(interface, address);
+            let _ = self.neighbour_changed(interface, address);
             return Err(error);
         }
         Ok(learned)
@@ -127,7 +126,7 @@ impl Fib {
         self.neighbours.set_static(interface, address, mac, now_ms);
         if let Err(error) = self.neighbour_changed(interface, address) {
             self.neighbours.remove(interface, address);
-            self.refresh_neighbour(interface, address);
+            let _ = self.neighbour_changed(interface, address);
             return Err(error);
         }
         Ok(())
@@ -136,8 +135,7 @@ impl Fib {
     /// Forget a neighbour; whoever sends to it asks again.
     pub fn remove_neighbour(&mut self, interface: InterfaceId, address: IpAddr) -> Result<(), FibError> {
         self.neighbours.remove(interface, address).ok_or(FibError::NoNeighbour(interface, address))?;
-        self.refresh_neighbour(interface, address);
-        self.refresh_neighbour_route(interface, address)
+        self.neighbour_changed(interface, address)
     }
 
     fn check_neighbour(
@@ -165,7 +163,9 @@ impl Fib {
 
     fn neighbour_changed(&mut self, interface: InterfaceId, address: IpAddr) -> Result<(), FibError> {
         self.refresh_neighbour(interface, address);
-        self.refresh_neighbour_route(interface, address)
+        let done = self.refresh_imports_of(interface, address);
+        self.sweep();
+        done
     }
 
     fn refresh_neighbour(&mut self, interface: InterfaceId, address: IpAddr) {
@@ -173,53 +173,11 @@ impl Fib {
         self.refresh_adjacencies(&[key(Family::Ip4), key(Family::Ip6)]);
     }
 
-    /// A neighbour on a connected subnet has a host route; one elsewhere must not draw traffic. Who is heard on several
-    /// interfaces that lead to it has a path by each.
-    pub(super) fn refresh_neighbour_route(
-        &mut self,
-        id: InterfaceId,
-        address: IpAddr,
-    ) -> Result<(), FibError> {
-        let Some(interface) = self.interfaces.get(&id) else { return Ok(()) };
-        let (table, prefix) = (interface.table_of(address), IpPrefix::host(address));
-        let wanted = (interface.connects(address) || self.is_attached_by_route(id, table, address))
-            && interface.info.mac.is_some()
-            && self.neighbours.get(id, address).is_some();
-        let path = Path::via(address, Some(id));
-        let said = self.said(table, prefix, Source::Neighbour);
-        let mut paths = said
-            .and_then(|group| self.lists.get(group))
-            .map_or_else(Vec::new, |list| list.key.paths.to_vec());
-        let ours = paths.contains(&path);
-        if wanted == ours {
-            return Ok(());
-        }
-        paths.retain(|other| *other != path);
-        if wanted {
-            paths.push(path);
-            paths.sort_by_key(|path| path.target);
-        }
-        if paths.is_empty() {
-            self.remove_route(table, prefix, Source::Neighbour)
-        } else {
-            self.replace_route(table, prefix, Source::Neighbour, &paths)
-        }
-    }
-
-    /// Does the longest prefix around `address` that is not for it alone lead to the hosts of this
-    /// interface?
-    fn is_attached_by_route(&self, id: InterfaceId, table: u32, address: IpAddr) -> bool {
-        let group = match address {
-            IpAddr::V4(address) => self.families.ip4.cover_above(table, address.to_bits()),
-            IpAddr::V6(address) => self.families.ip6.cover_above(table, address.to_bits()),
-        };
-        let list = group.and_then(|group| self.lists.get(group));
-        list.is_some_and(|list| list.key.paths.iter().any(|path| path.attached() == Some(id)))
-    }
-
-    /// After the subnets of an interface changed.
+    /// After an interface began to have neighbours, or ceased to.
     pub(super) fn refresh_neighbour_routes(&mut self, id: InterfaceId) -> Result<(), FibError> {
         let addresses: Vec<_> = self.neighbours.on(id).map(|(address, _)| address).collect();
-        addresses.into_iter().try_for_each(|address| self.refresh_neighbour_route(id, address))
+        addresses.into_iter().try_for_each(|address| self.refresh_imports_of(id, address))?;
+        self.sweep();
+        Ok(())
     }
 }

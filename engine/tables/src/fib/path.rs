@@ -101,10 +101,16 @@ pub enum Target {
         /// Is it forwarded, when it comes from elsewhere (RFC 2644)?
         forward: bool,
     },
-    /// To the router itself.
+    /// To the router itself, by the operator's or a feature's choice.
     Local,
+    /// To the router itself: an interface has this address.
+    InterfaceAddress,
     /// To nobody.
     Drop,
+    /// To nobody; the sender is told that the destination is unreachable.
+    Unreachable,
+    /// To nobody; the sender is told that it may not go there.
+    Prohibit,
     /// To the control plane.
     Punt,
     /// Look the destination up in another table.
@@ -114,6 +120,15 @@ pub enum Target {
         /// Its small number.
         table: u32,
     },
+    /// Look the source up in a table of the packet's family; its route decides.
+    SourceLookupIn {
+        /// The table's family.
+        family: Family,
+        /// Its small number.
+        table: u32,
+    },
+    /// Receive the packet once more, on this interface.
+    InterfaceRx(InterfaceId),
     /// A feature's own node, with what it needs.
     Feature(Hop),
 }
@@ -182,7 +197,9 @@ impl Path {
     pub(super) fn named(&self) -> Option<InterfaceId> {
         match self.target {
             Target::Via { interface, .. } => interface,
-            Target::Attached(on) | Target::Broadcast { interface: on, .. } => Some(on),
+            Target::Attached(on) | Target::Broadcast { interface: on, .. } | Target::InterfaceRx(on) => {
+                Some(on)
+            }
             _ => None,
         }
     }
@@ -200,7 +217,9 @@ impl Path {
     /// Does it look something up in this table?
     pub(super) fn looks_in(&self, of: Family, index: u32) -> bool {
         match self.target {
-            Target::LookupIn { family, table } => (family, table) == (of, index),
+            Target::LookupIn { family, table } | Target::SourceLookupIn { family, table } => {
+                (family, table) == (of, index)
+            }
             Target::Through { next_hop, table, .. } => table == Some(index) && Family::of(next_hop) == of,
             _ => false,
         }

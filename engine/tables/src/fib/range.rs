@@ -40,6 +40,8 @@ pub struct RangeChange {
     done: u64,
     found: u64,
     before: Vec<Before>,
+    /// Prefixes whose stale routes were given anew, by their place.
+    refreshed: Vec<(u64, u64)>,
 }
 
 impl RangeChange {
@@ -96,6 +98,7 @@ impl Fib {
             done: 0,
             found: 0,
             before: Vec::new(),
+            refreshed: Vec::new(),
         })
     }
 
@@ -134,6 +137,12 @@ impl Fib {
     fn remember<A: Side>(&mut self, range: &mut RangeChange, outcomes: &[Outcome<A>]) {
         for (at, outcome) in (range.done..).zip(outcomes) {
             range.found += u64::from(outcome.before.is_some());
+            if outcome.stale && outcome.given {
+                match range.refreshed.last_mut() {
+                    Some((first, count)) if *first + *count == at => *count += 1,
+                    _ => range.refreshed.push((at, 1)),
+                }
+            }
             if outcome.before == outcome.after {
                 continue;
             }
@@ -149,7 +158,15 @@ impl Fib {
 
     /// Put back at most `most` prefixes. Returns whether any are left to be put back.
     pub fn undo_range(&mut self, range: &mut RangeChange, most: u64) -> bool {
-        let Some(mut run) = range.before.pop() else { return false };
+        let Some(mut run) = range.before.pop() else {
+            for (at, count) in std::mem::take(&mut range.refreshed) {
+                match range.first {
+                    IpPrefix::V4(first) => self.forget_given(range.table, first, at, count),
+                    IpPrefix::V6(first) => self.forget_given(range.table, first, at, count),
+                }
+            }
+            return false;
+        };
         let count = most.clamp(1, SLICE_PREFIXES).min(run.count);
         run.count -= count;
         match range.first {
@@ -161,7 +178,11 @@ impl Fib {
             range.before.push(run);
         }
         self.sweep();
-        !range.before.is_empty()
+        !range.before.is_empty() || !range.refreshed.is_empty()
+    }
+
+    fn forget_given<A: Side>(&mut self, table: u32, first: Prefix<A>, at: u64, count: u64) {
+        consecutive(first, at, count).for_each(|prefix| self.stale_again(table, prefix));
     }
 
     fn undo_slice<A: Side>(&mut self, range: &RangeChange, first: Prefix<A>, run: &Before, count: u64) {

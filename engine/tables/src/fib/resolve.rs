@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use quiver_core::InterfaceId;
 
-use super::Families;
+use super::{Families, LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
 use super::explain::Unusable;
 use super::path::{Family, Only, Path, Source, Target};
@@ -134,13 +134,23 @@ impl<'a, H: Hops> Resolver<'a, H> {
             Target::Through { next_hop, table, only } => self.recurse(next_hop, table, only, scope),
             Target::Attached(interface) => self.adjacency(interface, scope.sought, scope.payload),
             // A next hop that the router itself has, or that is dropped, forwards nothing.
-            Target::Local if scope.sought.is_some() => Err(Unusable::NextHopIsOurs),
-            Target::Drop | Target::Punt | Target::LookupIn { .. } | Target::Broadcast { .. }
+            Target::Local | Target::InterfaceAddress if scope.sought.is_some() => {
+                Err(Unusable::NextHopIsOurs)
+            }
+            Target::Drop
+            | Target::Unreachable
+            | Target::Prohibit
+            | Target::Punt
+            | Target::LookupIn { .. }
+            | Target::SourceLookupIn { .. }
+            | Target::InterfaceRx(_)
+            | Target::Broadcast { .. }
                 if scope.sought.is_some() =>
             {
                 Err(Unusable::NextHopDies)
             }
             Target::Broadcast { interface, forward } => {
+                self.dependencies.interfaces.insert(interface);
                 let known = self.around.interfaces.get(&interface);
                 if known.is_none_or(|on| on.info.mac.is_none()) {
                     return own(nodes.drop, 0); // nothing can be sent to all on a line with one other end
@@ -150,10 +160,23 @@ impl<'a, H: Hops> Resolver<'a, H> {
                 hops.iter_mut().for_each(|(hop, _)| hop.next = self.around.nodes.ip4_broadcast);
                 Ok(hops)
             }
-            Target::Local => own(nodes.local, 0),
+            Target::Local => own(nodes.local, LOCAL_ROUTE_INDEX),
+            Target::InterfaceAddress => own(nodes.local, 0),
             Target::Drop => own(nodes.drop, 0),
+            Target::Unreachable => own(nodes.drop, UNREACHABLE_INDEX),
+            Target::Prohibit => own(nodes.drop, PROHIBIT_INDEX),
             Target::Punt => own(nodes.punt, 0),
             Target::LookupIn { family, table } => own(self.around.nodes.of(family).lookup, table),
+            Target::SourceLookupIn { family, table } => {
+                own(self.around.nodes.of(family).source_lookup, table)
+            }
+            Target::InterfaceRx(interface) => {
+                self.dependencies.interfaces.insert(interface);
+                match self.around.interfaces.get(&interface).is_some_and(|on| on.info.up) {
+                    true => own(nodes.interface_rx, interface.0),
+                    false => Err(Unusable::InterfaceDown(interface)),
+                }
+            }
             Target::Feature(hop) => Ok(vec![(hop, 1)]),
         }
     }

@@ -64,7 +64,7 @@ impl Fib {
         done
     }
 
-    fn plan_and_make<A: Side>(
+    pub(super) fn plan_and_make<A: Side>(
         &mut self,
         series: Series<'_>,
         prefix: Prefix<A>,
@@ -196,7 +196,15 @@ impl Fib {
                 }
                 None
             }
-            Target::Attached(interface) | Target::Broadcast { interface, .. } => Some(interface),
+            Target::Attached(interface)
+            | Target::Broadcast { interface, .. }
+            | Target::InterfaceRx(interface) => Some(interface),
+            Target::SourceLookupIn { family, table: other } => {
+                if !self.families.exists(family, other) {
+                    return Err(FibError::NoTableIndex { family, index: other });
+                }
+                None
+            }
             Target::LookupIn { family, table: other } => {
                 if !self.families.exists(family, other) {
                     return Err(FibError::NoTableIndex { family, index: other });
@@ -206,7 +214,13 @@ impl Fib {
                 }
                 None
             }
-            Target::Local | Target::Drop | Target::Punt | Target::Feature(_) => None,
+            Target::Local
+            | Target::InterfaceAddress
+            | Target::Drop
+            | Target::Unreachable
+            | Target::Prohibit
+            | Target::Punt
+            | Target::Feature(_) => None,
         };
         match interface {
             Some(interface) if !self.interfaces.contains_key(&interface) => {
@@ -217,13 +231,14 @@ impl Fib {
     }
 }
 
-/// An address that a single host may have.
+/// An address that a single host may have on a link. Loopback addresses stay inside of a host (RFC 1122
+/// §3.2.1.3, RFC 4291 §2.5.3), and so do IPv4 addresses that are mapped into IPv6 (RFC 4291 §2.5.5.2).
 pub(super) fn is_unicast(address: IpAddr) -> bool {
     let reserved = match address {
-        IpAddr::V4(address) => address.is_broadcast() || address.octets()[0] >= 224,
-        IpAddr::V6(_) => false,
+        IpAddr::V4(address) => address.octets()[0] == 0 || address.octets()[0] >= 224,
+        IpAddr::V6(address) => address.to_ipv4_mapped().is_some(),
     };
-    !address.is_multicast() && !address.is_unspecified() && !reserved
+    !address.is_multicast() && !address.is_unspecified() && !address.is_loopback() && !reserved
 }
 
 pub(super) fn is_link_local(address: IpAddr) -> bool {

@@ -4,10 +4,6 @@
 //! come before those that cover them and go after them, so that a packet meets the old answer or
 //! the last one and nothing between.
 
-use std::net::IpAddr;
-
-use quiver_core::InterfaceId;
-
 use super::path::{Path, Source};
 use super::{Fib, FibError, Side};
 use crate::lpm::LpmError;
@@ -61,6 +57,10 @@ pub(super) struct Outcome<A: Address> {
     pub prefix: Prefix<A>,
     pub before: Option<GroupId>,
     pub after: Option<GroupId>,
+    /// Was a route added or replaced, be it by the same?
+    pub given: bool,
+    /// Was it stale before ([`Fib::begin_replace`])?
+    pub stale: bool,
 }
 
 /// Where a series applies.
@@ -153,10 +153,16 @@ impl Fib {
         let mut take = |fib: &mut Fib, (prefix, step): (Prefix<A>, Step)| {
             if outcomes.last().is_none_or(|last| last.prefix != prefix) {
                 let before = A::tables(&fib.families).says(series.table, prefix, series.source);
-                outcomes.push(Outcome { prefix, before, after: before });
+                let stale = before.is_some() && fib.is_stale(series, prefix);
+                outcomes.push(Outcome { prefix, before, after: before, given: false, stale });
             }
             let at = outcomes.len() - 1;
             let outcome = &mut outcomes[at];
+            let gives = matches!(step, Step::Make(Change::Add(_) | Change::Replace(_)));
+            if gives && outcome.stale && !outcome.given {
+                outcome.after = None; // the old paths go
+            }
+            outcome.given |= gives;
             outcome.after = fib.step(series, &mut known, prefix, outcome.after, step)?;
             Ok::<(), FibError>(())
         };
@@ -278,7 +284,10 @@ impl Fib {
         series: Series<'_>,
         outcomes: &[Outcome<A>],
     ) -> Result<(), FibError> {
-        self.check_routes(outcomes)?;
+        // Neighbours have a limit of their own.
+        if series.source != Source::Neighbour {
+            self.check_routes(outcomes)?;
+        }
         self.make_within(series, outcomes)
     }
 
@@ -290,53 +299,16 @@ impl Fib {
     ) -> Result<(), FibError> {
         self.write(series, outcomes)?;
         self.count_routes(outcomes);
+        self.refresh_given(series, outcomes);
+        let lost = self.count_attached(series.table, outcomes);
         let changed = || outcomes.iter().filter(|outcome| outcome.before != outcome.after);
         changed().filter_map(|outcome| outcome.after).for_each(|group| self.lists.hold(group, 1));
         changed().filter_map(|outcome| outcome.before).for_each(|group| self.lists.release(group));
         let prefixes = changed().map(|outcome| outcome.prefix);
         let users = self.lists.tracked_under(A::FAMILY, series.table, prefixes, outcomes.len());
         self.resolve_again(users);
-        self.refresh_attached(series, outcomes)
-    }
-
-    /// Neighbours under a route that leads to the hosts of their interface have host routes, as those on
-    /// connected subnets: see to those whose covering route may be another now.
-    fn refresh_attached<A: Side>(
-        &mut self,
-        series: Series<'_>,
-        outcomes: &[Outcome<A>],
-    ) -> Result<(), FibError> {
-        if series.source == Source::Neighbour {
-            return Ok(());
-        }
-        let changed = |outcome: &&Outcome<A>| {
-            outcome.before != outcome.after && u32::from(outcome.prefix.len()) < A::BITS
-        };
-        if series.source != Source::Interface {
-            let mut last = None;
-            for group in outcomes.iter().filter(changed).filter_map(|outcome| outcome.after) {
-                if last.replace(group) != Some(group)
-                    && let Some(list) = self.lists.get(group)
-                {
-                    self.attaching.extend(list.key.paths.iter().filter_map(Path::attached));
-                }
-            }
-        }
-        if self.attaching.is_empty() {
-            return Ok(());
-        }
-        let changed: Vec<Prefix<A>> = outcomes.iter().filter(changed).map(|outcome| outcome.prefix).collect();
-        let mut near: Vec<(InterfaceId, IpAddr)> = Vec::new();
-        for id in &self.attaching {
-            let addresses = self.neighbours.on(*id).map(|(address, _)| address);
-            let is_near = |address: &IpAddr| match (A::from_ip(*address), changed.as_slice()) {
-                (None, _) | (_, []) => false,
-                (Some(address), [one]) => one.contains(address),
-                _ => true,
-            };
-            near.extend(addresses.filter(is_near).map(|address| (*id, address)));
-        }
-        near.into_iter().try_for_each(|(id, address)| self.refresh_neighbour_route(id, address))
+        self.refresh_imports(series, outcomes, &lost);
+        Ok(())
     }
 
     fn write<A: Side>(&mut self, series: Series<'_>, outcomes: &[Outcome<A>]) -> Result<(), LpmError> {

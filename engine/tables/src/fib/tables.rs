@@ -123,6 +123,11 @@ impl<A: Address> FamilyTables<A> {
         all
     }
 
+    /// Do several sources have `prefix`?
+    pub fn has_others(&self, table: u32, prefix: Prefix<A>) -> bool {
+        !self.others.is_empty() && self.others.contains_key(&(table, prefix))
+    }
+
     /// What `source` says of `prefix`.
     pub fn says(&self, table: u32, prefix: Prefix<A>, source: Source) -> Option<GroupId> {
         let route = self.lpm.prefixes_if_any(table)?.get(prefix)?;

@@ -88,11 +88,12 @@ impl Addresses {
         self.ip4.iter().any(|own| own.address() == address)
     }
 
-    /// The own address whose subnet `address` is in. On an interface that borrows its addresses anybody
+    /// The own address whose subnet `address` is in, of several in one subnet the oldest. On an interface that borrows its addresses anybody
     /// may be (RFC 1812 §2.2.7): there it is the first.
     pub fn on_link4(&self, address: Ipv4Addr) -> Option<Ip4InterfaceAddress> {
         let near = self.ip4.iter().copied().filter(|own| own.prefix().contains(address));
-        near.max_by_key(|own| own.length()).or_else(|| self.ip4.first().copied().filter(|_| self.borrowed))
+        // `max_by_key` takes the last of those that are equal.
+        near.rev().max_by_key(|own| own.length()).or_else(|| self.ip4.first().copied().filter(|_| self.borrowed))
     }
 
     /// With which address to speak to `to`: itself, one of the same subnet, or else the first; one that
@@ -183,6 +184,20 @@ mod tests {
         assert_eq!(own.source4([192, 0, 2, 1].into()), Some([10, 0, 0, 1].into()));
         assert_eq!(own.source6("2001:db8:2::9".parse().unwrap()), "2001:db8:2::1".parse().ok());
         assert_eq!(own.source6("fe80::9".parse().unwrap()), "fe80::1".parse().ok());
+    }
+
+    #[test]
+    fn of_several_addresses_in_a_subnet_the_oldest_is_the_source() {
+        let own = Addresses {
+            ip4: ["10.0.0.9/24", "10.0.0.1/24", "10.0.0.200/24"].map(|text| text.parse().unwrap()).to_vec(),
+            ip6: ["2001:db8::9/64", "2001:db8::1/64", "2001:db8::200/64"]
+                .map(|text| text.parse().unwrap())
+                .to_vec(),
+            ..addresses()
+        };
+        assert_eq!(own.source4([10, 0, 0, 77].into()), Some([10, 0, 0, 9].into()));
+        assert_eq!(own.source4([192, 0, 2, 1].into()), Some([10, 0, 0, 9].into()));
+        assert_eq!(own.source6("2001:db8::77".parse().unwrap()), "2001:db8::9".parse().ok());
     }
 
     #[test]

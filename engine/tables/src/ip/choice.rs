@@ -2,7 +2,7 @@
 
 use quiver_core::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
-use quiver_wire::flow::FlowFields;
+use quiver_wire::flow::{self, FlowFields};
 use quiver_wire::upper::Upper;
 
 use super::family::IpFamily;
@@ -22,7 +22,10 @@ pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet)
         word.hop()
     } else {
         let fields = word.flow_fields();
-        let hash = if fields.is_default() { kept_hash::<F>(packet) } else { hash_by::<F>(fields, packet) };
+        let hash = match fields.is_default() {
+            true => kept_hash::<F>(packet),
+            false => hash_by::<F>(groups, fields, packet),
+        };
         groups.choose(word, hash)
     };
     packet.index = hop.index;
@@ -88,12 +91,15 @@ pub fn noted(packet: &Packet) -> Option<Upper> {
     packet.note().map(Upper::from_note)
 }
 
-/// The hash of a table's own choice. It is not kept in the packet: another table's may differ.
+/// The hash of a table's own choice, with the router's seed. It is not kept in the packet: another table's
+/// may differ.
 #[inline(never)]
-fn hash_by<F: IpFamily>(fields: FlowFields, packet: &Packet) -> u32 {
+fn hash_by<F: IpFamily>(groups: &Groups, fields: FlowFields, packet: &mut Packet) -> u32 {
+    let chosen = fields.unseeded();
     let hash = match noted(packet) {
-        Some(upper) => F::flow_hash_of(fields, packet.bytes(), &upper),
-        None => F::flow_hash_by(fields, packet.bytes()),
+        _ if chosen.is_default() => flow_hash::<F>(packet),
+        Some(upper) => F::flow_hash_of(chosen, packet.bytes(), &upper).unwrap_or(0),
+        None => F::flow_hash_by(chosen, packet.bytes()).unwrap_or(0),
     };
-    hash.unwrap_or(0)
+    if fields.has(FlowFields::SEEDED) { flow::with_seed(hash, groups.seed()) } else { hash }
 }

@@ -13,6 +13,7 @@ use crate::fib::Family;
 use crate::ip4_lpm::Ip4Tables;
 use crate::ip6_lpm::Ip6Tables;
 use crate::lpm::TABLES_MAX;
+use crate::neighbour_generations::NeighbourGenerations;
 use crate::{Adjacencies, Groups};
 
 /// The table of an interface that does not speak the protocol. Every look-up in it misses.
@@ -29,6 +30,8 @@ pub struct IpTables {
     pub groups: Arc<Groups>,
     /// What a group leads to.
     pub adjacencies: Arc<Adjacencies>,
+    /// How often neighbours were forgotten or replaced.
+    pub neighbours: Arc<NeighbourGenerations>,
     /// What is known of interfaces.
     pub interfaces: Arc<IpInterfaces>,
 }

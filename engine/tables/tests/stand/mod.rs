@@ -16,6 +16,8 @@ const fn family_nodes(first: u16) -> FamilyNodes {
         punt: NodeId(first + 5),
         lookup: NodeId(first + 6),
         confirm: NodeId(first + 7),
+        source_lookup: NodeId(first + 8),
+        interface_rx: NodeId(first + 9),
     }
 }
 

@@ -3,13 +3,14 @@
 use core::fmt;
 
 use super::{fold_both, mix, rest, rest_of, rest4, rest6};
+use crate::ip6::extension;
 use crate::upper::Upper;
-use crate::{Ip4Header, Ip6Header};
+use crate::{Header, Ip4Header, Ip6Header, IpProtocol, gtpu};
 
 /// Which fields make a flow. None at all stands for the default: both addresses, protocol and ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct FlowFields(u8);
+pub struct FlowFields(u16);
 
 impl FlowFields {
     /// Addresses, protocol and ports.
@@ -31,10 +32,15 @@ impl FlowFields {
     /// The IPv6 flow label (RFC 6437, RFC 6438).
     pub const FLOW_LABEL: FlowFields = FlowFields(128);
 
+    /// The tunnel endpoint identifier of GTP-U (3GPP TS 29.281 §5.1), where UDP carries it to its port.
+    pub const GTPV1_TEID: FlowFields = FlowFields(256);
+    /// The router's seed is mixed in, so that routers behind each other spread flows independently.
+    pub const SEEDED: FlowFields = FlowFields(512);
+
     /// What the default is made of.
-    const FIVE: u8 = 31;
+    const FIVE: u16 = 31;
     /// Each field with its word in commands.
-    pub const WORDS: [(FlowFields, &'static str); 8] = [
+    pub const WORDS: [(FlowFields, &'static str); 9] = [
         (FlowFields::SOURCE, "src"),
         (FlowFields::DESTINATION, "dst"),
         (FlowFields::SOURCE_PORT, "sport"),
@@ -43,17 +49,18 @@ impl FlowFields {
         (FlowFields::REVERSE, "reverse"),
         (FlowFields::SYMMETRIC, "symmetric"),
         (FlowFields::FLOW_LABEL, "flowlabel"),
+        (FlowFields::GTPV1_TEID, "gtpv1teid"),
     ];
 
     /// From its number; every number is one.
     #[inline(always)]
-    pub const fn from_bits(bits: u8) -> FlowFields {
+    pub const fn from_bits(bits: u16) -> FlowFields {
         FlowFields(bits)
     }
 
     /// Its number.
     #[inline(always)]
-    pub const fn bits(self) -> u8 {
+    pub const fn bits(self) -> u16 {
         self.0
     }
 
@@ -64,15 +71,22 @@ impl FlowFields {
     }
 
     /// The same choice in one form: the five of the default are the default, and an order alone
-    /// ([`REVERSE`](Self::REVERSE), [`SYMMETRIC`](Self::SYMMETRIC)) is that of the five.
+    /// ([`REVERSE`](Self::REVERSE), [`SYMMETRIC`](Self::SYMMETRIC)) is that of the five, as is what
+    /// [`GTPV1_TEID`](Self::GTPV1_TEID) adds.
     #[must_use]
     pub const fn normal(self) -> FlowFields {
-        let order = FlowFields::REVERSE.0 | FlowFields::SYMMETRIC.0;
+        let order = FlowFields::REVERSE.0 | FlowFields::SYMMETRIC.0 | FlowFields::GTPV1_TEID.0;
         match self.0 {
             FlowFields::FIVE => FlowFields::DEFAULT,
             bits if bits != 0 && bits & !order == 0 => FlowFields(bits | FlowFields::FIVE),
             bits => FlowFields(bits),
         }
+    }
+
+    /// These fields without the seed.
+    #[must_use]
+    pub const fn unseeded(self) -> FlowFields {
+        FlowFields(self.0 & !FlowFields::SEEDED.0)
     }
 
     /// Is it the default?
@@ -108,6 +122,11 @@ impl FlowFields {
                 "the two directions of a flow have labels of their own: symmetric and flowlabel exclude each other",
             );
         }
+        if self.has(FlowFields::GTPV1_TEID) {
+            return Some(
+                "the two directions of a tunnel have identifiers of their own: symmetric and gtpv1teid exclude each other",
+            );
+        }
         if self.has(FlowFields::REVERSE) {
             return Some("reverse changes nothing where both directions are alike: leave it out");
         }
@@ -135,7 +154,7 @@ impl FlowFields {
 
 impl fmt::Display for FlowFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = if self.is_default() { FlowFields(FlowFields::FIVE) } else { *self };
+        let all = if self.unseeded().is_default() { FlowFields(FlowFields::FIVE) } else { *self };
         let chosen = FlowFields::WORDS.iter().filter(|(field, _)| all.has(*field));
         for (place, (_, word)) in chosen.enumerate() {
             write!(f, "{}{word}", if place == 0 { "" } else { " " })?;
@@ -151,8 +170,39 @@ pub fn hash_ip4_by(fields: FlowFields, header: &Ip4Header, behind: &[u8]) -> u32
     if fields.is_default() {
         super::hash_ip4(header, behind)
     } else {
-        mix4(fields, header, rest4(header, behind))
+        let hash = mix4(fields, header, rest4(header, behind));
+        if fields.has(FlowFields::GTPV1_TEID) { with_teid(hash, upper4(header, behind)) } else { hash }
     }
+}
+
+/// The UDP header and what follows it, in an IPv4 packet that is no fragment.
+fn upper4<'a>(header: &Ip4Header, behind: &'a [u8]) -> Option<&'a [u8]> {
+    let is_whole = header.protocol() == IpProtocol::UDP && !header.is_fragment();
+    behind.get(header.header_len().checked_sub(Ip4Header::LEN)?..).filter(|_| is_whole)
+}
+
+/// The same in an IPv6 packet.
+fn upper6<'a>(header: &Ip6Header, behind: &'a [u8]) -> Option<&'a [u8]> {
+    let upper = extension::upper_layer(header.next_header(), behind).ok()?;
+    let is_whole = upper.fragment.is_none_or(|fragment| fragment.is_atomic());
+    behind.get(upper.offset..).filter(|_| is_whole && upper.protocol == IpProtocol::UDP)
+}
+
+/// A hash with the tunnel endpoint identifier of a G-PDU in `udp`, if it is one.
+fn with_teid(hash: u32, udp: Option<&[u8]>) -> u32 {
+    let teid = |udp: &[u8]| {
+        let header: [u8; 16] = *udp.first_chunk()?;
+        let port = u16::from_be_bytes([header[2], header[3]]);
+        // Version 1, protocol type GTP.
+        let is_user_data = port == gtpu::PORT && header[8] & 0xf0 == 0x30 && header[9] == gtpu::message::G_PDU;
+        is_user_data.then(|| u32::from_be_bytes([header[12], header[13], header[14], header[15]]))
+    };
+    udp.and_then(teid).map_or(hash, |teid| mix(hash.into(), teid.into()))
+}
+
+/// A hash as a router with this seed chooses paths by.
+pub fn with_seed(hash: u32, seed: u32) -> u32 {
+    mix(hash.into(), seed.into())
 }
 
 /// The hash of an IPv4 fragment that has what `upper` says in its bytes or in those of the first: that of
@@ -171,7 +221,8 @@ pub fn hash_ip6_by(fields: FlowFields, header: &Ip6Header, behind: &[u8]) -> u32
     if fields.is_default() {
         super::hash_ip6(header, behind)
     } else {
-        mix6(fields, header, rest6(header, behind))
+        let hash = mix6(fields, header, rest6(header, behind));
+        if fields.has(FlowFields::GTPV1_TEID) { with_teid(hash, upper6(header, behind)) } else { hash }
     }
 }
 
@@ -190,7 +241,6 @@ fn mix6(fields: FlowFields, header: &Ip6Header, rest: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Header, IpProtocol};
     use core::net::{Ipv4Addr, Ipv6Addr};
     use proptest::prelude::*;
     use std::string::ToString;
@@ -257,6 +307,41 @@ mod tests {
         };
         assert_ne!(hash("src dst flowlabel", 5), hash("src dst flowlabel", 6));
         assert_eq!(hash("src dst", 5), hash("src dst", 6));
+    }
+
+    #[test]
+    fn the_tunnel_of_user_data_counts_when_it_is_asked_for() {
+        let packet = |kind: u8, port: u16, teid: u32| {
+            let mut bytes = vec![0; 16];
+            bytes[..4].copy_from_slice(&ports(2152, port));
+            bytes[8..10].copy_from_slice(&[0x30, kind]);
+            bytes[12..].copy_from_slice(&teid.to_be_bytes());
+            bytes
+        };
+        let udp6 = Ip6Header::new(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, IpProtocol::UDP, 64, 16);
+        let by = fields("gtpv1teid");
+        assert_eq!(by.to_string(), "src dst sport dport proto gtpv1teid");
+        let hash4 = |by, bytes: &[u8]| hash_ip4_by(by, &ip4(1, 2), bytes);
+        let hash6 = |by, bytes: &[u8]| hash_ip6_by(by, &udp6, bytes);
+        let (one, other) = (packet(255, 2152, 5), packet(255, 2152, 6));
+        assert_ne!(hash4(by, &one), hash4(by, &other));
+        assert_ne!(hash6(by, &one), hash6(by, &other));
+        assert_eq!(hash4(FlowFields::DEFAULT, &one), hash4(FlowFields::DEFAULT, &other));
+        // An echo request has no tunnel; to another port it is no GTP-U.
+        assert_eq!(hash4(by, &packet(1, 2152, 5)), hash4(by, &packet(1, 2152, 6)));
+        assert_eq!(hash4(by, &packet(255, 2153, 5)), hash4(by, &packet(255, 2153, 6)));
+        assert_eq!(hash4(by, &one[..15]), hash4(by, &other[..15]), "cut");
+        assert!(fields("symmetric gtpv1teid").asymmetry().unwrap().contains("gtpv1teid"));
+    }
+
+    #[test]
+    fn routers_with_other_seeds_choose_independently() {
+        let mut both = [[0u32; 2]; 2];
+        for flow in 0..16_000u64 {
+            let hash = mix(flow, 7);
+            both[with_seed(hash, 1) as usize % 2][with_seed(hash, 2) as usize % 2] += 1;
+        }
+        assert!(both.iter().flatten().all(|count| (3_700..4_300).contains(count)), "{both:?}");
     }
 
     proptest! {

@@ -9,16 +9,16 @@ use super::{GROUP, table_of};
 use crate::state::{refusal, with_ip};
 
 pub(crate) fn register(registry: &mut Registry) {
-    let words = "[src] [dst] [sport] [dport] [proto] [reverse] [symmetric]";
+    let words = "[src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid]";
     for (family, syntax, example) in [
         (
             Family::Ip4,
-            "set ip flow-hash {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric]}",
+            "set ip flow-hash {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid]}",
             "set ip flow-hash table 0 src dst symmetric",
         ),
         (
             Family::Ip6,
-            "set ip6 flow-hash {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] \
+            "set ip6 flow-hash {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid] \
              [flowlabel]}",
             "set ip6 flow-hash table 0 src dst flowlabel",
         ),
@@ -29,11 +29,12 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Say which fields make a flow, where the routes of a table have several paths")
             .details(
                 "Packets of one flow take one path. Without any field it is again the default: src, dst, sport, \
-                 dport and proto; `reverse` and `symmetric` alone go with these five. Fragments have no ports. \
+                 dport and proto; `reverse`, `symmetric` and `gtpv1teid` alone go with these five. Fragments have no ports. \
                  Flows may change their path when this changes.",
             )
             .word("table", "the table; 0")
             .word("reverse", "exchange source and destination, as the other direction has them")
+            .word("gtpv1teid", "the tunnel of user data to UDP port 2152 (GTP-U)")
             .word("symmetric", "both directions of a flow take the path of the same number")
             .example(example);
         if family == Family::Ip6 {
@@ -41,6 +42,21 @@ pub(crate) fn register(registry: &mut Registry) {
         }
         registry.command(command.run(move |engine: &mut Engine, args| set(engine, args, family)));
     }
+    registry.command(
+        Command::new("set ip flow-hash seed <seed:u32>")
+            .group(GROUP)
+            .help("Say what is mixed into flow hashes of both families, where routes have several paths")
+            .details(
+                "Routers behind each other that hash alike send what arrives by one path on by one path. \
+                 Give each another seed. 0, the default, mixes nothing in.",
+            )
+            .example("set ip flow-hash seed 7")
+            .run(|engine: &mut Engine, args| {
+                let seed = args.get("seed")?;
+                with_ip(engine, |_, _, fib| fib.set_flow_seed(seed));
+                Ok(Output::none())
+            }),
+    );
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Output, Refusal> {

@@ -15,6 +15,7 @@ pub(crate) mod neighbours;
 mod ownership;
 mod ping;
 mod proxies;
+pub(crate) mod replace;
 mod route_batch;
 mod route_range;
 pub(crate) mod routes;
@@ -30,6 +31,7 @@ const GROUP: &str = "Layer 3";
 pub(crate) fn register(registry: &mut Registry) {
     addresses::register(registry);
     tables::register(registry);
+    replace::register(registry);
     routes::register(registry);
     neighbours::register(registry);
     ownership::register(registry);

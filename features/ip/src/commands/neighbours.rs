@@ -62,6 +62,7 @@ fn configure(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddr
     let now = now_ms(engine);
     let done = with_ip(engine, |_, ip, fib| {
         fib.set_static_neighbour(on, address, mac, now)?;
+        ip.replacing.give_neighbour(on, address);
         Ok(ip.asked.remove(on, address))
     });
     if done.map_err(|error| refusal(engine, error))? {

@@ -4,13 +4,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, FibError};
+use quiver_tables::fib::{Family, FibError, Path, Source};
+use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
 
 use super::GROUP;
 use crate::addresses;
 use crate::proxies::{ARP_PROXIES_MAX, ND_PROXIES_MAX};
-use crate::state::{IpState, with_ip};
+use crate::state::{IpState, refusal, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
@@ -43,8 +44,11 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("set ip6 nd proxy <interface> [del] <address:ip6>")
             .also("ip6 nd proxy <interface> [del] <address:ip6>")
             .group(GROUP)
-            .help("Answer solicitations on an interface for an address of somebody elsewhere")
-            .details("They are answered when the way to the address leads out of another interface.")
+            .help("Answer solicitations for a host behind an interface, on the other interfaces of its table")
+            .details(
+                "The host gets a route by the interface. Who solicits it on another interface of the table is \
+                 answered by the router, which forwards to the host (RFC 4861 §7.2.8).",
+            )
             .example("set ip6 nd proxy e0 2001:db8::5")
             .example("set ip6 nd proxy e0 del 2001:db8::5")
             .run(|engine: &mut Engine, args| {
@@ -62,7 +66,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip6 nd proxy")
             .group(GROUP)
-            .help("Show for whom solicitations are answered, and where")
+            .help("Show the hosts that solicitations are answered for, and the interface that each is behind")
             .run(|engine: &mut Engine, _| Ok(shown_nd(engine))),
     );
 }
@@ -99,26 +103,37 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
     if !is_unicast(address) || is_link_local(address) {
         return Err(args.refuse("address", FibError::BadAddress(address.into()).to_string()));
     }
-    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface));
-    let there = own.is_some_and(|own| own.nd_proxies.contains(&address));
-    if args.has("del") {
-        if !there {
-            return Err(Refusal::new(format!("{name} is no proxy for {address}")));
+    addresses::check_routes(engine, interface)?;
+    let (host, path) = (IpPrefix::host(address.into()), Path::via(address, Some(interface)));
+    let done = with_ip(engine, |_, ip, fib| {
+        let own = ip.interfaces.get(&interface).cloned().unwrap_or_default();
+        let (there, table) = (own.nd_proxies.contains(&address), own.table6);
+        let changed = match args.has("del") {
+            true if !there => return Err(Refusal::new(format!("{address} is no proxied host behind {name}"))),
+            true => fib.remove_route(table, host, Source::Feature),
+            false if there => {
+                return Err(Refusal::new(format!("{address} is a proxied host behind {name} already")));
+            }
+            false if own.nd_proxies.len() >= ND_PROXIES_MAX => {
+                let what = format!("{ND_PROXIES_MAX} hosts behind {name} are proxied already");
+                return Err(Refusal::new(what).remedy("delete some"));
+            }
+            false if fib.route(table, host).iter().any(|route| route.source == Source::Feature) => {
+                let what = format!("{address} is a proxied host of another interface, or a feature's");
+                return Err(Refusal::new(what).remedy("`show ip6 nd proxy`, `show ip6 fib` tell whose"));
+            }
+            false => fib.add_route(table, host, Source::Feature, &[path]),
+        };
+        if let Err(error) = changed {
+            return Ok(Err(error));
         }
-        return addresses::change(engine, interface, |changed| {
-            changed.nd_proxies.remove(&address);
-        });
-    }
-    if there {
-        return Err(Refusal::new(format!("{name} is a proxy for {address} already")));
-    }
-    if own.is_some_and(|own| own.nd_proxies.len() >= ND_PROXIES_MAX) {
-        return Err(Refusal::new(format!("{name} is a proxy for {ND_PROXIES_MAX} addresses already"))
-            .remedy("delete some"));
-    }
-    addresses::change(engine, interface, |changed| {
-        changed.nd_proxies.insert(address);
-    })
+        let proxies = &mut ip.interface(interface).nd_proxies;
+        if there { proxies.remove(&address) } else { proxies.insert(address) };
+        ip.touch_nd_proxies(table);
+        ip.publish(fib);
+        Ok(Ok(()))
+    })?;
+    done.map_err(|error| refusal(engine, error))
 }
 
 fn shown_arp(engine: &Engine) -> Output {

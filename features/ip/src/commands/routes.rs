@@ -19,10 +19,12 @@ const COUNT: &str = "<:1-100000000>";
 
 pub(crate) fn register(registry: &mut Registry) {
     let syntax = "ip route add|del <prefix> {[table <:u32>] [count <:1-100000000>]} \
-        [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | local | punt \
-        | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32>) \
+        [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
+        | null-send-unreach | null-send-prohibit | local | punt \
+        | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32> \
+        | rx-ip4 <rx4:interface> | rx-ip6 <rx6:interface>) \
         {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>] [resolve-via-host] \
-        [resolve-via-attached]})...]";
+        [resolve-via-attached] [src-lookup]})...]";
     debug_assert!(syntax.contains(COUNT));
     registry.command(
         Command::new(syntax)
@@ -38,6 +40,13 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("next-hop", "the neighbour's address; without an interface it is looked up itself")
             .word("out", "an interface, whose hosts are reached directly")
             .word("drop", "packets die silently")
+            .word("rx-ip4", "packets are received once more, on this interface")
+            .word("rx-ip6", "packets are received once more, on this interface")
+            .word("src-lookup", "look the source up in the table, not the destination")
+            .word("unreachable", "packets die, and their senders are told that the destination is unreachable")
+            .word("prohibit", "packets die, and their senders are told that it is prohibited")
+            .word("null-send-unreach", "unreachable")
+            .word("null-send-prohibit", "prohibit")
             .word("local", "packets are for the router itself")
             .word("punt", "packets are for the host")
             .word("count", "how many consecutive prefixes")
@@ -51,6 +60,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 next-hop-table 10")
+            .example("ip route add 10.0.0.0/8 via unreachable")
             .example("ip route del 198.51.100.0/24")
             .run_or_begin(change)
             .run_many("prefix", route_batch::change_many),
@@ -144,11 +154,19 @@ fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
             Target::Via { next_hop, interface }
         }
     } else if via.has("table4") {
-        Target::LookupIn { family: Family::Ip4, table: table_of(engine, via, Family::Ip4, "table4")? }
+        looked_up_in(via, Family::Ip4, table_of(engine, via, Family::Ip4, "table4")?)
     } else if via.has("table6") {
-        Target::LookupIn { family: Family::Ip6, table: table_of(engine, via, Family::Ip6, "table6")? }
+        looked_up_in(via, Family::Ip6, table_of(engine, via, Family::Ip6, "table6")?)
+    } else if via.has("rx4") {
+        Target::InterfaceRx(via.interface(engine, "rx4")?)
+    } else if via.has("rx6") {
+        Target::InterfaceRx(via.interface(engine, "rx6")?)
     } else if via.has("drop") {
         Target::Drop
+    } else if via.has("unreachable") || via.has("null-send-unreach") {
+        Target::Unreachable
+    } else if via.has("prohibit") || via.has("null-send-prohibit") {
+        Target::Prohibit
     } else if via.has("local") {
         Target::Local
     } else if via.has("punt") {
@@ -163,7 +181,20 @@ fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
             return Err(via.refuse(word, what).remedy("leave it out, or the interface"));
         }
     }
+    let is_table = matches!(target, Target::LookupIn { .. } | Target::SourceLookupIn { .. });
+    if via.has("src-lookup") && !is_table {
+        let what = "`src-lookup` says that a table is asked for the source, but this path names no table";
+        return Err(via.refuse("src-lookup", what).remedy("ip4-lookup-in-table N src-lookup"));
+    }
     Ok(Path::new(target).weight(via.or("weight", 1u32)?).preference(via.or("preference", 0u8)?))
+}
+
+/// A path that looks the destination up in a table, or the source.
+fn looked_up_in(via: &Args<'_>, family: Family, table: u32) -> Target {
+    match via.has("src-lookup") {
+        true => Target::SourceLookupIn { family, table },
+        false => Target::LookupIn { family, table },
+    }
 }
 
 /// A next hop that the FIB says how to reach.
@@ -185,7 +216,7 @@ fn looked_up(engine: &Engine, via: &Args<'_>, next_hop: IpAddr) -> Result<Target
 }
 
 /// A path in the words of the command.
-pub(super) fn path_words(engine: &Engine, fib: &Fib, path: &Path) -> String {
+pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Path) -> String {
     let mut words = match path.target {
         Target::Via { next_hop, interface: Some(interface) } => {
             format!("via {next_hop} {}", engine.interface_name(interface))
@@ -209,12 +240,21 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, path: &Path) -> String {
             let forward = if forward { "" } else { ", of its own hosts alone" };
             format!("broadcast on {}{forward}", engine.interface_name(interface))
         }
-        Target::Local => "via local".to_owned(),
+        Target::Local | Target::InterfaceAddress => "via local".to_owned(),
         Target::Drop => "via drop".to_owned(),
+        Target::Unreachable => "via unreachable".to_owned(),
+        Target::Prohibit => "via prohibit".to_owned(),
         Target::Punt => "via punt".to_owned(),
         Target::LookupIn { family, table } => {
             let word = if family == Family::Ip4 { "ip4" } else { "ip6" };
             format!("via {word}-lookup-in-table {}", fib.table_id(family, table).unwrap_or(table))
+        }
+        Target::SourceLookupIn { family, table } => {
+            let word = if family == Family::Ip4 { "ip4" } else { "ip6" };
+            format!("via {word}-lookup-in-table {} src-lookup", fib.table_id(family, table).unwrap_or(table))
+        }
+        Target::InterfaceRx(interface) => {
+            format!("via rx-{} {}", if prefix.is_ip6() { "ip6" } else { "ip4" }, engine.interface_name(interface))
         }
         Target::Feature(hop) => format!("via {} {}", engine.node_name(hop.next), hop.index),
     };
@@ -270,7 +310,7 @@ fn write_route(
         let _ = write!(words, " count {count}");
     }
     for path in route.paths {
-        let _ = write!(words, " {}", path_words(engine, fib, path));
+        let _ = write!(words, " {}", path_words(engine, fib, route.prefix, path));
     }
     config.command(format_args!("{words}"));
 }

@@ -37,7 +37,11 @@ pub(crate) fn register(registry: &mut Registry) {
                         let hash = fib.flow_fields(family, index).to_string();
                         table.row().cell(id).cell(routes).cell(hash);
                     }
-                    Ok(Output::none().table("tables", table))
+                    let shown = Output::none().table("tables", table);
+                    Ok(match fib.flow_seed() {
+                        0 => shown,
+                        seed => shown.line(format!("flow hash seed {seed} (`set ip flow-hash seed`)")),
+                    })
                 },
             ),
         );
@@ -63,6 +67,9 @@ fn change_table(engine: &mut Engine, family: Family, id: u32, delete: bool) -> R
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
     super::limits::write_config(fib, config);
+    if fib.flow_seed() != 0 {
+        config.command(format_args!("set ip flow-hash seed {}", fib.flow_seed()));
+    }
     for (family, word) in [(Family::Ip4, "ip"), (Family::Ip6, "ip6")] {
         for (id, _) in fib.tables(family).into_iter().filter(|(id, _)| *id != 0) {
             config.command(format_args!("{word} table add {id}"));

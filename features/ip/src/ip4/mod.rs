@@ -18,7 +18,7 @@ use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 10] = [
+pub(crate) const ROUTE_TARGETS: [&str; 12] = [
     "ip4-rewrite",
     "ip4-confirm-neighbor",
     "ip4-local",
@@ -28,6 +28,8 @@ pub(crate) const ROUTE_TARGETS: [&str; 10] = [
     "ip4-drop",
     "ip4-punt",
     "ip4-lookup-in-table",
+    "ip4-source-lookup-in-table",
+    "ip4-interface-rx",
     "ip6-lookup-in-table",
 ];
 

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_tables::fib::FibNodes;
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 
 use super::discovery::{NdDrop, read};
+use crate::address_routes::AddressRoutes;
 use crate::notice::{AS_KNOWN, Heard, Notice};
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
@@ -15,6 +17,7 @@ use quiver_core::throttle::key;
 
 struct Advertisement {
     tables: IpTables,
+    routes: AddressRoutes,
     done: NodeId,
     teller: Teller,
 }
@@ -48,7 +51,9 @@ impl Advertisement {
             }
             return Ok(self.done);
         }
-        if !own.is_on_link6(target) {
+        // An answer may be about a host of another table's route: the control thread knows who was asked for.
+        let is_near = || own.is_on_link6(target) || self.routes.is_attached6(packet.rx, target);
+        if !flags.contains(NeighborFlags::SOLICITED) && !is_near() {
             return Err(NdDrop::NotOnLink);
         }
         let heard = match (flags.contains(NeighborFlags::SOLICITED), flags.contains(NeighborFlags::OVERRIDE))
@@ -59,7 +64,9 @@ impl Advertisement {
             (false, false) => Heard::Hinted,
         };
         let bits = target.to_bits();
-        let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), heard as u64];
+        let generation = self.tables.neighbours.of(packet.rx, address);
+        let told = u64::from(generation) << 8 | heard as u64;
+        let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), told];
         let counted = match self.teller.may(key(&words), cx.now_ns) {
             Tell::Now => {
                 Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
@@ -80,7 +87,7 @@ impl Node for Advertisement {
 }
 
 /// The declaration.
-pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
+pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
         "icmp6-neighbor-advertisement",
@@ -88,6 +95,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         move |wiring| {
             Box::new(Advertisement {
                 tables: tables.clone(),
+                routes: AddressRoutes::new(&tables, nodes),
                 done: wiring.node("ip-done"),
                 teller: Teller::new(),
             })

@@ -1,5 +1,6 @@
-//! `ip6-drop`: what no route takes. A destination without a route is answered with "no route"; a
-//! route that says `via drop` is silent.
+//! `ip6-drop`: what no route takes. A destination without a route is answered with "no route", one
+//! whose route says `unreachable` with "reject route", one whose route says `prohibit` with
+//! "communication administratively prohibited" (RFC 4443 §3.1); `via drop` is silent.
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
@@ -9,8 +10,16 @@ use crate::error_request::IcmpErrorRequest;
 use crate::route_end::RouteEnd;
 use crate::tables::{IpTables, NOT_ENABLED};
 
-const NO_ROUTE: IcmpErrorRequest =
-    IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code: unreachable::NO_ROUTE, detail: 0 };
+/// What the sender of a packet without a usable route is told; nothing where the route says drop.
+fn answer(end: RouteEnd) -> Option<IcmpErrorRequest> {
+    let code = match end {
+        RouteEnd::NoRoute => unreachable::NO_ROUTE,
+        RouteEnd::Unreachable => unreachable::REJECT,
+        RouteEnd::Prohibited => unreachable::PROHIBITED,
+        RouteEnd::Dropped | RouteEnd::NotEnabled => return None,
+    };
+    Some(IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail: 0 })
+}
 
 struct Ip6Drop {
     tables: IpTables,
@@ -24,11 +33,9 @@ impl Node for Ip6Drop {
                 return Err(RouteEnd::NotEnabled);
             }
             let end = RouteEnd::of(packet.index);
-            if end != RouteEnd::NoRoute {
-                return Err(end);
-            }
-            cx.count(RouteEnd::NoRoute, 1);
-            packet.index = NO_ROUTE.to_index();
+            let answer = answer(end).ok_or(end)?;
+            cx.count(end, 1);
+            packet.index = answer.to_index();
             Ok(self.error)
         });
     }

@@ -136,7 +136,10 @@ impl Ip6Local {
         let header = &upper.header;
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let destination = header.destination();
+        let is_discovery = upper.protocol == IpProtocol::ICMP6 && is_discovery(packet, upper);
         if address::is_multicast(destination)
+            // The target says whether a solicitation is for us: routes make addresses ours, too.
+            && !(is_discovery && address::is_solicited_node(destination))
             && !own.is_some_and(|own| own.listens_to(destination))
             && !self.tables.interfaces.joined(packet.rx, destination.into(), cx.pass)
             && packet.index != GROUP_ACCEPTED
@@ -144,8 +147,7 @@ impl Ip6Local {
             return Err(Ip6LocalDrop::NotListening);
         }
         // Who uses one of our addresses says so with it: neighbour discovery finds out.
-        if packet.has(PacketFlags::OWN) || upper.protocol == IpProtocol::ICMP6 && is_discovery(packet, upper)
-        {
+        if packet.has(PacketFlags::OWN) || is_discovery {
             return Ok(());
         }
         let table = self.tables.ip6.table(self.tables.interfaces.table6(packet.rx));

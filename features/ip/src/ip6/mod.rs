@@ -21,7 +21,7 @@ use quiver_core::node::Wiring;
 use quiver_wire::{Header, Ip6Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 10] = [
+pub(crate) const ROUTE_TARGETS: [&str; 12] = [
     "ip6-rewrite",
     "ip6-confirm-neighbor",
     "ip6-local",
@@ -31,6 +31,8 @@ pub(crate) const ROUTE_TARGETS: [&str; 10] = [
     "ip6-punt",
     "ip6-link-local",
     "ip6-lookup-in-table",
+    "ip6-source-lookup-in-table",
+    "ip6-interface-rx",
     "ip4-lookup-in-table",
 ];
 

@@ -11,8 +11,8 @@ use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use quiver_wire::ip6::address;
 
 use super::discovery::{NdDrop, become_frame, frame_source, read};
+use crate::address_routes::AddressRoutes;
 use crate::notice::{Heard, Notice};
-use crate::proxies::Elsewhere;
 use crate::question;
 use crate::tables::IpTables;
 use crate::tell::{Tell, Teller};
@@ -20,7 +20,7 @@ use quiver_core::throttle::key;
 
 struct Solicitation {
     tables: IpTables,
-    elsewhere: Elsewhere,
+    routes: AddressRoutes,
     done: NodeId,
     teller: Teller,
 }
@@ -34,9 +34,9 @@ impl Solicitation {
         let (asker, asker_mac) = (header.source(), options.source_mac());
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         let probes = address::is_unspecified(asker);
-        let proxied =
-            own.answers_for6(target) && !own.has6(target) && self.elsewhere.leads6(packet.rx, target);
-        if !own.has6(target) && !proxied {
+        let ours = own.has6(target) || self.routes.is_local(packet.rx, target);
+        let proxied = own.answers_for6(target) && !ours && self.routes.leads_elsewhere(packet.rx, target);
+        if !ours && !proxied {
             if probes && own.is_tentative(target) {
                 return Err(self.conflict(cx, packet, target));
             }
@@ -46,7 +46,7 @@ impl Solicitation {
         if !probes && (own.has6(asker) || own.is_tentative(asker)) {
             return Err(self.conflict(cx, packet, asker));
         }
-        if !probes && !own.is_on_link6(asker) {
+        if !probes && !own.is_on_link6(asker) && !self.routes.is_attached6(packet.rx, asker) {
             return Err(NdDrop::NotOnLink);
         }
         if asker_mac.is_some_and(|mac| !mac.is_unicast()) {
@@ -109,7 +109,9 @@ impl Solicitation {
 
     fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, asker: Ipv6Addr, mac: MacAddress) {
         let bits = asker.to_bits();
-        let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64()];
+        let generation = self.tables.neighbours.of(packet.rx, asker.into());
+        let words =
+            [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), generation.into()];
         let counted = match self.teller.may(key(&words), cx.now_ns) {
             Tell::Now => {
                 let notice = Notice::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
@@ -133,10 +135,9 @@ impl Node for Solicitation {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new("icmp6-neighbor-solicitation", "Answers who asks for our addresses", move |wiring| {
-        let elsewhere = Elsewhere::new(&tables, nodes);
         Box::new(Solicitation {
             tables: tables.clone(),
-            elsewhere,
+            routes: AddressRoutes::new(&tables, nodes),
             done: wiring.node("ip-done"),
             teller: Teller::new(),
         })

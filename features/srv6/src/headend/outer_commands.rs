@@ -70,7 +70,7 @@ fn is_ours(engine: &Engine, address: Ipv6Addr) -> bool {
     let ends_here = |table| {
         let route = fib.best_route(table, address.into());
         let mut paths = route.iter().flat_map(|route| route.paths);
-        paths.any(|path| matches!(path.target, Target::Local | Target::Feature(_)))
+        paths.any(|path| matches!(path.target, Target::Local | Target::InterfaceAddress | Target::Feature(_)))
     };
     fib.tables(Family::Ip6).into_iter().any(|(_, table)| ends_here(table))
 }

@@ -23,7 +23,6 @@ wrong = {
     "truncated": frame() / Raw(bytes(ask())[:27]),
     "bad-type": frame() / ask(hwtype=6),
     "bad-operation": frame() / ask(op=3),
-    "sender-mismatch": frame() / ask(hwsrc="02:00:00:00:00:66"),
     "bad-sender-mac": frame(src="03:00:00:00:00:01") / ask(hwsrc="03:00:00:00:00:01"),
     "bad-sender": frame() / ask(psrc="255.255.255.255"),
     "not-on-subnet": frame() / ask(psrc="192.0.2.1"),
@@ -32,5 +31,9 @@ wrong = {
 wrpcap("03-in.e0.pcap", list(wrong.values()))
 wrpcap("03-in.e2.pcap", [frame() / ask()])
 json.dump({"drops": {"arp-input": {**{n: 1 for n in wrong}, "no-address": 1}}}, open("03-counters.json", "w"), indent=2)
+# The answer's frame comes from the router's own MAC address, as of a virtual router: it is taken (RFC 826).
+virtual = frame(dst=E0) / answer(op=2, hwsrc="00:00:5e:00:01:07", psrc="10.0.0.7", hwdst=E0, pdst="10.0.0.1").payload
+wrpcap("04-in.e0.pcap", [virtual])
+json.dump({"events": {"arp-input": {"other-sender": 1, "learned": 1}}}, open("04-counters.json", "w"), indent=2)
 # Who claims our address hears that it is ours.
 wrpcap("03-out.e0.pcap", [Ether(src=E0, dst=BCAST) / ARP(op=1, hwsrc=E0, psrc="10.0.0.1", hwdst="00:00:00:00:00:00", pdst="10.0.0.1")])
