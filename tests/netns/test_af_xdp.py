@@ -77,6 +77,24 @@ def test_a_device_that_goes_down_comes_back_and_goes_for_good() -> None:
         assert answers(ping(made.right.host, made.right.router_ip4)) == 3
 
 
+def test_a_device_that_returns_is_taken_up_again_with_its_addresses() -> None:
+    with network("af_xdp") as made:
+        made.meet()
+        router, left = made.router, made.left
+        config = router.ctl("show running-config")
+        own = router.namespace
+        assert own is not None
+        for _ in range(2):
+            left.host.ip("link", "del", DEVICE)
+            veth(own, "port1", left.host, DEVICE, 1500)
+            left.host.run("ethtool", "-K", DEVICE, "tx", "off")
+            left.configure_host()
+            router.wait_for_link(left.interface)
+            wait_until("it answers again", lambda: answers(ping(left.host, left.router_ip4, count=1)) == 1)
+            ping_all(left.host, made.right.ip4)
+        assert router.ctl("show running-config") == config
+
+
 def test_what_cannot_be_is_refused_in_words_and_changes_nothing() -> None:
     with namespaces("router", "host", "other") as (own, host, other), Router(own) as router:
         veth(own, "port1", host, DEVICE, 1500)
@@ -104,6 +122,9 @@ def test_what_cannot_be_is_refused_in_words_and_changes_nothing() -> None:
         }.items():
             assert expected in router.refused(line)
         assert "create interface af_xdp host-if port1 name wan\n" in router.ctl("show running-config")
+        for _ in range(10):  # Linux lets go of closed sockets a little later
+            router.ctl("delete interface af_xdp wan")
+            assert router.ctl("create interface af_xdp host-if port1 name wan").strip() == "wan"
         router.ctl("delete interface af_xdp wan")
         assert router.ctl("show running-config") == config
         assert "xdp" not in own.ip("link", "show", "port1")

@@ -8,7 +8,7 @@ use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::followed::{self, mtu_of};
-use quiver_linux::{FollowedLink, FollowsLink, LinkError};
+use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkState};
 
 use crate::receive::PacketRx;
 use crate::ring::RxRing;
@@ -53,14 +53,24 @@ pub enum HostError {
 /// The control thread's handle.
 pub(crate) struct HostDevice {
     rx_queues: usize,
-    /// Sending sockets that there are.
-    tx_queues: usize,
+    /// Sending sockets; the workers' queues share them.
+    senders: Vec<Arc<PacketSocket>>,
     link: FollowedLink,
 }
 
 impl FollowsLink for HostDevice {
     fn link(&mut self) -> &mut FollowedLink {
         &mut self.link
+    }
+
+    fn reopen(engine: &mut Engine, id: InterfaceId, index: i32, state: &LinkState) -> Result<(), String> {
+        let device = engine.device::<HostDevice>(id).ok_or("it is just going")?;
+        let rings = open_rings(index, state, device.rx_queues).map_err(|e| e.to_string())?;
+        for sender in &device.senders {
+            sender.bind(index, 0).map_err(|e| format!("a sending socket: {e}"))?;
+        }
+        engine.remove_rx_queues(id).map_err(|e| e.to_string())?;
+        add_queues(engine, id, rings).map_err(|e| e.to_string())
     }
 }
 
@@ -79,7 +89,7 @@ impl Device for HostDevice {
     }
 
     fn facts(&self) -> Vec<(String, serde_json::Value)> {
-        let queues = [("rx-queues", self.rx_queues), ("tx-queues", self.tx_queues)];
+        let queues = [("rx-queues", self.rx_queues), ("tx-queues", self.senders.len())];
         let queues = queues.map(|(name, count)| (name.to_owned(), count.into()));
         self.link.facts().into_iter().chain(queues).collect()
     }
@@ -94,6 +104,38 @@ impl Device for HostDevice {
 pub(crate) struct Hosts {
     /// As they were created.
     pub(crate) configs: BTreeMap<InterfaceId, HostConfig>,
+}
+
+/// Receive rings at a link, which share its frames by flow.
+fn open_rings(index: i32, seen: &LinkState, queues: usize) -> Result<Vec<RxRing>, LinkError> {
+    let system = |what: &str| {
+        let what = format!("{what} for {}", seen.name);
+        move |e: std::io::Error| LinkError::of(e, what, CAPABILITIES)
+    };
+    let mut rings = Vec::new();
+    let mut group = None;
+    for number in 0..queues {
+        let ring = RxRing::new(index, seen.mtu_bytes).map_err(system("a receive ring"))?;
+        if queues > 1 {
+            match group {
+                None => group = Some(ring.socket().begin_fanout().map_err(system("a fanout group"))?),
+                Some(group) => {
+                    let what = format!("queue {number} of the fanout group");
+                    ring.socket().join_fanout(group).map_err(system(&what))?;
+                }
+            }
+        }
+        rings.push(ring);
+    }
+    Ok(rings)
+}
+
+fn add_queues(engine: &mut Engine, id: InterfaceId, rings: Vec<RxRing>) -> Result<(), InterfaceError> {
+    for ring in rings {
+        let queue: Box<dyn RxQueue> = Box::new(PacketRx::new(ring, id));
+        engine.add_rx_queue(id, "af-packet-input", queue, RxMode::Adaptive, None)?;
+    }
+    Ok(())
 }
 
 /// Make `host-NAME`. It is down until the operator sets it up.
@@ -114,21 +156,7 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
     if engine.interface_id(&name).is_some() {
         return Err(InterfaceError::Exists(name).into());
     }
-    let mut rings = Vec::new();
-    let mut group = None;
-    for number in 0..config.rx_queues {
-        let ring = RxRing::new(index, seen.mtu_bytes).map_err(system("a receive ring"))?;
-        if config.rx_queues > 1 {
-            match group {
-                None => group = Some(ring.socket().begin_fanout().map_err(system("a fanout group"))?),
-                Some(group) => {
-                    let what = format!("queue {number} of the fanout group");
-                    ring.socket().join_fanout(group).map_err(system(&what))?;
-                }
-            }
-        }
-        rings.push(ring);
-    }
+    let rings = open_rings(index, &seen, config.rx_queues)?;
     let tx_queues = config.tx_queues.unwrap_or(engine.worker_count()).min(engine.worker_count());
     let senders: Vec<Arc<PacketSocket>> = (0..tx_queues)
         .map(|_| PacketSocket::sender(index).map(Arc::new))
@@ -139,7 +167,7 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
         .collect();
     followed::follow::<HostDevice>(engine, KIND).map_err(system("hearing of links"))?;
     let (mac, mtu_bytes, link_up) = (seen.mac, mtu_of(&seen), seen.is_running);
-    let device = HostDevice { rx_queues: config.rx_queues, tx_queues, link };
+    let device = HostDevice { rx_queues: config.rx_queues, senders, link };
     let id = engine.create_interface(InterfaceSpec {
         name,
         device: Box::new(device),
@@ -149,12 +177,9 @@ pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<
         link_up,
         tx,
     })?;
-    for ring in rings {
-        let queue: Box<dyn RxQueue> = Box::new(PacketRx::new(ring, id));
-        if let Err(error) = engine.add_rx_queue(id, "af-packet-input", queue, RxMode::Adaptive, None) {
-            let _ = engine.delete_interface(id);
-            return Err(error.into());
-        }
+    if let Err(error) = add_queues(engine, id, rings) {
+        let _ = engine.delete_interface(id);
+        return Err(error.into());
     }
     if let Some(hosts) = engine.get_mut::<Hosts>() {
         hosts.configs.insert(id, config);

@@ -45,6 +45,16 @@ impl Drop for Lab {
     }
 }
 
+/// A veth between the router and a host.
+fn plug_in(end: &str, host: &Namespace, number: u8, mtu: u32) {
+    run("ip", &["link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", &host.name]);
+    host.ip(&format!("link set eth0 mtu {mtu}"));
+    run("ip", &["link", "set", end, "mtu", &mtu.to_string()]);
+    host.ip(&format!("addr add 10.9.0.{number}/24 dev eth0"));
+    host.ip(&format!("addr add 2001:db8:9::{number}/64 dev eth0 nodad"));
+    host.ip("link set eth0 up");
+}
+
 impl Lab {
     /// None, with the reason printed, where namespaces cannot be made.
     fn new(mtu: u32) -> Option<Lab> {
@@ -55,12 +65,7 @@ impl Lab {
         let (a, b) = (Namespace::new("a"), Namespace::new("b"));
         let ends = [short(), short()];
         for (end, host, number) in [(&ends[0], &a, 1), (&ends[1], &b, 2)] {
-            run("ip", &["link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", &host.name]);
-            host.ip(&format!("link set eth0 mtu {mtu}"));
-            run("ip", &["link", "set", end, "mtu", &mtu.to_string()]);
-            host.ip(&format!("addr add 10.9.0.{number}/24 dev eth0"));
-            host.ip(&format!("addr add 2001:db8:9::{number}/64 dev eth0 nodad"));
-            host.ip("link set eth0 up");
+            plug_in(end, host, number, mtu);
         }
         let config = EngineConfig {
             worker_cores: vec![0],
@@ -273,6 +278,54 @@ fn mtu_address_and_link_are_followed_until_the_link_is_gone() {
     assert!(lab.reason("interface-down") > 0);
     let asleep = lab.turn_until(2, |lab| lab.engine.is_asleep(quiver_core::WorkerId(0)));
     assert!(asleep, "nothing keeps the worker awake");
+    lab.finish();
+}
+
+#[test]
+fn a_link_that_returns_is_used_again() {
+    for options in ["", " num-rx-queues 3 num-tx-queues 1"] {
+        let Some(mut lab) = Lab::new(1500) else { return };
+        lab.connect(options);
+        let (end, id) = (lab.ends[0].clone(), lab.id(0));
+        for times in 1..=3 {
+            run("ip", &["link", "del", &end]);
+            if times < 3 {
+                // Once seen to be gone, and once there again before anybody looked.
+                assert!(lab.turn_until(10, |lab| lab.engine.interface(id).is_some_and(|i| !i.link_up)));
+            }
+            plug_in(&end, &lab.a, 1, 2000);
+            assert!(lab.turn_until(10, |lab| lab.engine.interface(id).is_some_and(|i| i.link_up)));
+            let mac = run("cat", &[&format!("/sys/class/net/{end}/address")]);
+            let interface = lab.engine.interface(id).expect("interface");
+            let [a, b, c, d, e, f] = interface.row().mac;
+            assert_eq!(mac.trim(), format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"));
+            assert_eq!(interface.row().mtu_bytes, 2000);
+            let facts = interface.device.facts();
+            assert!(facts.iter().any(|(name, value)| name == "times-gone" && *value == times), "{facts:?}");
+            lab.while_routing(|a, b| {
+                a.run("ping -c 5 -i 0.05 -W 5 10.9.0.2");
+                b.run("ping -c 5 -i 0.05 -W 5 10.9.0.1");
+            });
+        }
+        lab.finish();
+    }
+}
+
+#[test]
+fn the_mtu_is_linuxs_at_most_and_the_operators_below_it() {
+    let Some(mut lab) = Lab::new(1500) else { return };
+    lab.connect("");
+    let (end, id) = (lab.ends[0].clone(), lab.id(0));
+    let mtu = |lab: &mut Lab| lab.engine.interface(id).map_or(0, |i| i.row().mtu_bytes);
+    lab.engine.set_mtu(id, 9000).expect("mtu");
+    assert_eq!(mtu(&mut lab), 1500);
+    run("ip", &["link", "set", &end, "mtu", "9000"]);
+    assert!(lab.turn_until(10, |lab| mtu(lab) == 9000), "what was asked for is possible now");
+    lab.engine.set_mtu(id, 1400).expect("mtu");
+    run("ip", &["link", "set", &end, "mtu", "1300"]);
+    assert!(lab.turn_until(10, |lab| mtu(lab) == 1300), "Linux's is less");
+    run("ip", &["link", "set", &end, "mtu", "2000"]);
+    assert!(lab.turn_until(10, |lab| mtu(lab) == 1400), "the operator's is back");
     lab.finish();
 }
 

@@ -4,19 +4,22 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::followed::{self, mtu_of};
-use quiver_linux::{FollowedLink, FollowsLink, LinkError};
+use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkState};
 
 use crate::bpf::{self, Hook};
 use crate::live::LiveFrames;
 use crate::program;
 use crate::receive::XdpRx;
-use crate::socket::{self, RxSide};
+use crate::socket::{self, RxSide, TxSide};
 use crate::transmit::XdpTx;
 
 /// What `show hardware-interfaces` calls it.
@@ -31,6 +34,11 @@ pub const RING_FRAMES_MAX: u32 = 32_768;
 pub const RING_FRAMES: u32 = 4096;
 /// What it takes to open the sockets and to put a program at a device.
 const CAPABILITIES: &str = "cap_net_raw,cap_net_admin,cap_bpf";
+
+/// For so long after a deletion Linux may still hold the queues of the closed sockets.
+const RELEASE_MAX: Duration = Duration::from_millis(500);
+/// Between two tries.
+const RELEASE_STEP: Duration = Duration::from_millis(1);
 
 /// How an interface sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,13 +135,31 @@ pub(crate) struct XdpDevice {
     queues: usize,
     hook: Hook,
     link: FollowedLink,
+    /// The sending sides of the sockets; the workers' queues share them.
+    senders: Vec<Arc<Mutex<TxSide>>>,
+    /// The device of live frames.
+    live_index: Arc<AtomicI32>,
     /// The program at the device; it goes with this.
-    _attachment: OwnedFd,
+    attachment: OwnedFd,
 }
 
 impl FollowsLink for XdpDevice {
     fn link(&mut self) -> &mut FollowedLink {
         &mut self.link
+    }
+
+    fn reopen(engine: &mut Engine, id: InterfaceId, index: i32, _: &LinkState) -> Result<(), String> {
+        let config = engine.get::<Interfaces>().and_then(|all| all.configs.get(&id)).cloned();
+        let config = config.ok_or("it is just going")?;
+        let parts = open(&config, index).map_err(|e| e.to_string())?;
+        let device = engine.device::<XdpDevice>(id).ok_or("it is just going")?;
+        for (place, sender) in device.senders.iter().zip(parts.senders) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+        }
+        device.live_index.store(index, Ordering::Relaxed);
+        (device.attachment, device.hook) = (parts.attachment, parts.hook);
+        engine.remove_rx_queues(id).map_err(|e| e.to_string())?;
+        add_queues(engine, id, parts.rx).map_err(|e| e.to_string())
     }
 }
 
@@ -169,12 +195,14 @@ pub(crate) struct Interfaces {
     live: Option<LiveFrames>,
     /// As they were created.
     pub(crate) configs: BTreeMap<InterfaceId, XdpConfig>,
+    /// When one was deleted last.
+    deleted: Option<Instant>,
 }
 
-/// What a device needs besides its interface.
+/// What is open at a device.
 struct Parts {
     rx: Vec<RxSide>,
-    tx: Vec<Box<dyn TxQueue>>,
+    senders: Vec<TxSide>,
     attachment: OwnedFd,
     hook: Hook,
 }
@@ -195,7 +223,7 @@ fn check(engine: &Engine, config: &XdpConfig) -> Result<(), XdpError> {
 }
 
 /// Open the sockets, and lead the device's frames to them.
-fn assemble(engine: &Engine, config: &XdpConfig, index: i32) -> Result<Parts, XdpError> {
+fn open(config: &XdpConfig, index: i32) -> Result<Parts, XdpError> {
     let linux_name = &config.linux_name;
     let system = |what: &'static str| {
         let what = format!("{what} for {linux_name}");
@@ -218,17 +246,34 @@ fn assemble(engine: &Engine, config: &XdpConfig, index: i32) -> Result<Parts, Xd
         bpf::set_socket(map.as_fd(), queue as u32, receiving.socket().fd())
             .map_err(system("the map of sockets"))?;
         rx.push(receiving);
-        senders.push(Arc::new(Mutex::new(sending)));
+        senders.push(sending);
     }
     let program = bpf::load(&program::to_sockets(map.as_raw_fd())).map_err(system("the XDP program"))?;
     let (attachment, hook) = attach(&program, index, linux_name)?;
-    let tx = (0..engine.worker_count())
+    Ok(Parts { rx, senders, attachment, hook })
+}
+
+/// Transmit queues of all workers.
+fn transmit_queues(
+    engine: &Engine,
+    config: &XdpConfig,
+    senders: &[Arc<Mutex<TxSide>>],
+    live_index: &Arc<AtomicI32>,
+) -> Vec<Box<dyn TxQueue>> {
+    (0..engine.worker_count())
         .map(|worker| match (config.transmit, live_frames(engine)) {
-            (Transmit::Live, Some(live)) => Box::new(live.queue(index)) as Box<dyn TxQueue>,
+            (Transmit::Live, Some(live)) => Box::new(live.queue(live_index.clone())) as Box<dyn TxQueue>,
             _ => Box::new(XdpTx::new(senders[worker % senders.len()].clone())),
         })
-        .collect();
-    Ok(Parts { rx, tx, attachment, hook })
+        .collect()
+}
+
+fn add_queues(engine: &mut Engine, id: InterfaceId, rx: Vec<RxSide>) -> Result<(), InterfaceError> {
+    for side in rx {
+        let queue: Box<dyn RxQueue> = Box::new(XdpRx::new(side, id));
+        engine.add_rx_queue(id, "af-xdp-input", queue, RxMode::Adaptive, None)?;
+    }
+    Ok(())
 }
 
 fn live_frames(engine: &Engine) -> Option<&LiveFrames> {
@@ -277,11 +322,15 @@ pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<Interf
     if config.transmit == Transmit::Live {
         prepare_live(engine, index)?;
     }
-    let parts = assemble(engine, &config, index)?;
+    let parts = open_when_free(engine, &config, index)?;
+    let senders: Vec<_> = parts.senders.into_iter().map(|side| Arc::new(Mutex::new(side))).collect();
+    let live_index = Arc::new(AtomicI32::new(index));
+    let tx = transmit_queues(engine, &config, &senders, &live_index);
     followed::follow::<XdpDevice>(engine, KIND)
         .map_err(|e| LinkError::of(e, "hearing of links", CAPABILITIES))?;
     let (mac, mtu_bytes, link_up) = (seen.mac, mtu_of(&seen), seen.is_running);
-    let device = XdpDevice { queues: config.queues, hook: parts.hook, link, _attachment: parts.attachment };
+    let (hook, attachment) = (parts.hook, parts.attachment);
+    let device = XdpDevice { queues: config.queues, hook, link, senders, live_index, attachment };
     let id = engine.create_interface(InterfaceSpec {
         name: config.interface_name(),
         device: Box::new(device),
@@ -289,14 +338,11 @@ pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<Interf
         mtu_bytes,
         input: config.input.clone().unwrap_or_else(|| "ethernet-input".into()),
         link_up,
-        tx: parts.tx,
+        tx,
     })?;
-    for side in parts.rx {
-        let queue: Box<dyn RxQueue> = Box::new(XdpRx::new(side, id));
-        if let Err(error) = engine.add_rx_queue(id, "af-xdp-input", queue, RxMode::Adaptive, None) {
-            let _ = engine.delete_interface(id);
-            return Err(error.into());
-        }
+    if let Err(error) = add_queues(engine, id, parts.rx) {
+        let _ = engine.delete_interface(id);
+        return Err(error.into());
     }
     if let Some(interfaces) = engine.get_mut::<Interfaces>() {
         interfaces.configs.insert(id, config);
@@ -310,5 +356,27 @@ pub fn delete_interface(engine: &mut Engine, id: InterfaceId) -> Result<(), XdpE
     if engine.device::<XdpDevice>(id).is_none() {
         return Err(XdpError::NotXdp(engine.interface_name(id)));
     }
-    Ok(engine.delete_interface(id)?)
+    engine.delete_interface(id)?;
+    // Once this is answered, the workers have given their queues back, and the sockets are closed.
+    engine.call_all(|_: &mut Worker| ()).map_err(InterfaceError::from)?;
+    if let Some(interfaces) = engine.get_mut::<Interfaces>() {
+        interfaces.deleted = Some(Instant::now());
+    }
+    Ok(())
+}
+
+/// Open the sockets. Linux lets go of the queues of closed ones a little later: after a deletion of
+/// ours, try again while it does.
+fn open_when_free(engine: &Engine, config: &XdpConfig, index: i32) -> Result<Parts, XdpError> {
+    let deleted = engine.get::<Interfaces>().and_then(|all| all.deleted);
+    loop {
+        match open(config, index) {
+            Err(XdpError::QueueTaken { .. } | XdpError::Occupied(_))
+                if deleted.is_some_and(|at| at.elapsed() < RELEASE_MAX) =>
+            {
+                std::thread::sleep(RELEASE_STEP);
+            }
+            result => return result,
+        }
+    }
 }

@@ -85,8 +85,9 @@ impl LiveFrames {
         Ok(LiveFrames { shared, thread: Some(thread) })
     }
 
-    /// A queue that sends to a device. All queues must belong to one worker.
-    pub fn queue(&self, device: i32) -> LiveTx {
+    /// A queue that sends to the device of this number, which may change. All queues must belong to one
+    /// worker.
+    pub fn queue(&self, device: Arc<AtomicI32>) -> LiveTx {
         let thread = self.thread.as_ref().map(|thread| thread.thread().clone());
         LiveTx { shared: self.shared.clone(), thread, device, is_ready: false, is_raised: false }
     }
@@ -193,7 +194,7 @@ fn sleep(ns: u64) {
 pub struct LiveTx {
     shared: Arc<Shared>,
     thread: Option<std::thread::Thread>,
-    device: i32,
+    device: Arc<AtomicI32>,
     is_ready: bool,
     /// The thread has an ordinary share of the core now.
     is_raised: bool,
@@ -228,7 +229,7 @@ impl LiveTx {
         // frame takes; the caller has seen that the program is done with what lay here.
         unsafe {
             let record = self.shared.value.memory().add(place);
-            record.cast::<[u32; 2]>().write([bytes as u32, self.device as u32]);
+            record.cast::<[u32; 2]>().write([bytes as u32, self.device.load(Ordering::Relaxed) as u32]);
             let mut to = record.add(ring::RECORD_HEADER);
             for segment in packet.segments() {
                 std::ptr::copy_nonoverlapping(segment.as_ptr(), to.as_ptr(), segment.len());

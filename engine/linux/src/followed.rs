@@ -1,5 +1,6 @@
 //! A link that an interface of the router stands on, followed while Linux changes it: its state, its MTU
-//! and its address are taken over, until it is gone.
+//! and its address are taken over. When it is gone, the interface stays, with its addresses; a link of
+//! the same name that appears later is taken up in its place.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,12 +23,22 @@ pub struct FollowedLink {
     own_mac: bool,
     following: bool,
     times_gone: u64,
+    /// Linux's MTU when it was last taken over, bytes.
+    mtu_bytes: Option<u32>,
+    /// Why a link that is there again could not be taken up; said once.
+    refusal: Option<String>,
 }
 
 /// A device whose interface stands on a link.
 pub trait FollowsLink: Device + 'static {
     /// Its link.
     fn link(&mut self) -> &mut FollowedLink;
+
+    /// Its link is there again, under this number: open there what was open at the old one, and leave
+    /// all else of the interface as it is.
+    fn reopen(engine: &mut Engine, id: InterfaceId, index: i32, state: &LinkState) -> Result<(), String>
+    where
+        Self: Sized;
 }
 
 impl FollowedLink {
@@ -50,6 +61,8 @@ impl FollowedLink {
             own_mac: false,
             following: false,
             times_gone: 0,
+            mtu_bytes: None,
+            refusal: None,
         };
         Ok((link, seen))
     }
@@ -66,11 +79,7 @@ impl FollowedLink {
                 let link = LinkSocket::new().map_err(|e| e.to_string())?;
                 link.set_up(&seen.name, true).map_err(|e| e.to_string())
             }
-            None if up => Err(format!(
-                "the Linux interface {} is gone; delete this interface and create it again",
-                self.linux_name
-            )),
-            _ => Ok(()),
+            _ => Ok(()), // one that is gone is set up when it is there again
         }
     }
 
@@ -135,24 +144,81 @@ pub fn refresh<D: FollowsLink>(engine: &mut Engine, id: InterfaceId) {
     let Ok(socket) = LinkSocket::new() else { return };
     let Some(device) = engine.device::<D>(id) else { return };
     let link = device.link();
-    let now = socket.state(link.index);
-    let before = std::mem::replace(&mut link.seen, now.clone());
-    link.times_gone += u64::from(before.is_some() && now.is_none());
-    let own_mac = link.own_mac;
-    // What the engine refuses here (an interface that is just going) needs no answer.
-    let _ = engine.set_link_up(id, now.as_ref().is_some_and(|s| s.is_running));
-    let (Some(before), Some(now)) = (before, now) else { return };
-    if mtu_of(&before) != mtu_of(&now) {
-        let _ = engine.set_mtu(id, mtu_of(&now));
+    let was_there = link.seen.is_some();
+    let index = link.index;
+    link.seen = if was_there { socket.state(index) } else { None };
+    if was_there && link.seen.is_none() {
+        link.times_gone += 1;
+        tracing::warn!("{}: Linux has no interface {} any more", engine.interface_name(id), name_of::<D>(engine, id));
     }
-    if before.mac != now.mac && !own_mac {
-        let say = |engine: &mut Engine, following| {
-            if let Some(device) = engine.device::<D>(id) {
-                device.link().following = following;
+    if engine.device::<D>(id).is_some_and(|device| device.link().seen.is_none()) {
+        // What the engine refuses here (an interface that is just going) needs no answer.
+        let _ = engine.set_link_up(id, false);
+        take_up::<D>(engine, id, &socket);
+    }
+    let Some(now) = engine.device::<D>(id).and_then(|device| device.link().seen.clone()) else { return };
+    let _ = engine.set_link_up(id, now.is_running);
+    take_over_mtu::<D>(engine, id, &now);
+    take_over_mac::<D>(engine, id, &now);
+}
+
+fn name_of<D: FollowsLink>(engine: &mut Engine, id: InterfaceId) -> String {
+    engine.device::<D>(id).map(|device| device.link().linux_name.clone()).unwrap_or_default()
+}
+
+/// Use a link that has the name of the one that is gone, if there is one.
+fn take_up<D: FollowsLink>(engine: &mut Engine, id: InterfaceId, socket: &LinkSocket) {
+    let linux_name = name_of::<D>(engine, id);
+    let Ok(index) = socket.index_of(&linux_name) else { return };
+    let Some(state) = socket.state(index).filter(|state| state.is_ethernet) else { return };
+    let reopened = D::reopen(engine, id, index, &state);
+    let (name, is_up) = (engine.interface_name(id), engine.interface(id).is_some_and(|i| i.admin_up));
+    let Some(device) = engine.device::<D>(id) else { return };
+    let link = device.link();
+    match reopened {
+        Ok(()) => {
+            (link.index, link.seen, link.refusal) = (index, Some(state), None);
+            tracing::info!("{name}: Linux has an interface {linux_name} again, and it is used");
+            if let Err(error) = link.set_admin_up(is_up) {
+                tracing::warn!("{name}: {linux_name} stays down: {error}");
             }
-        };
-        say(engine, true);
-        let _ = engine.set_mac(id, now.mac);
-        say(engine, false);
+            link.seen = socket.state(index);
+        }
+        Err(error) if link.refusal.as_ref() != Some(&error) => {
+            tracing::warn!("{name}: Linux has an interface {linux_name} again, but it cannot be used: {error}");
+            link.refusal = Some(error);
+        }
+        Err(_) => {}
     }
+}
+
+/// The interface's MTU is Linux's at most, and follows it unless the operator has chosen another.
+fn take_over_mtu<D: FollowsLink>(engine: &mut Engine, id: InterfaceId, now: &LinkState) {
+    let mtu_bytes = mtu_of(now);
+    let Some(device) = engine.device::<D>(id) else { return };
+    let before = device.link().mtu_bytes.replace(mtu_bytes);
+    if before == Some(mtu_bytes) {
+        return;
+    }
+    let follows = engine.interface(id).is_some_and(|i| Some(i.wanted_mtu_bytes()) == before);
+    let _ = engine.limit_mtu(id, Some(mtu_bytes));
+    if follows {
+        let _ = engine.set_mtu(id, mtu_bytes);
+    }
+}
+
+/// The interface's address is Linux's, unless the operator has chosen another.
+fn take_over_mac<D: FollowsLink>(engine: &mut Engine, id: InterfaceId, now: &LinkState) {
+    let own_mac = engine.device::<D>(id).is_none_or(|device| device.link().own_mac);
+    if own_mac || engine.interface(id).is_none_or(|interface| interface.row().mac == now.mac) {
+        return;
+    }
+    let say = |engine: &mut Engine, following| {
+        if let Some(device) = engine.device::<D>(id) {
+            device.link().following = following;
+        }
+    };
+    say(engine, true);
+    let _ = engine.set_mac(id, now.mac);
+    say(engine, false);
 }
