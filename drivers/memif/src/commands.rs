@@ -20,7 +20,9 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Name a socket for memif interfaces")
             .details(
                 "Socket 0 is always there: memif.sock in the router's runtime directory. A name that begins \
-                 with @ is in the abstract name space. The first master on a socket listens there.",
+                 with @ is in the abstract name space. The first master on a socket listens there; slaves on \
+                 it connect to whoever listens. Several sockets may have one path, so that a master of one \
+                 and a slave of another are the two ends of a link inside this router.",
             )
             .word("id", "the socket's number")
             .word("filename", "the socket's path")

@@ -239,9 +239,6 @@ pub enum MemifError {
     /// There already.
     #[error("memif socket {0} exists already, at {1}")]
     SocketExists(u32, String),
-    /// One path, one socket.
-    #[error("memif socket {0} has this path already")]
-    PathTaken(u32),
     /// In use.
     #[error("memif socket {0} is used by {1}; delete that first")]
     SocketUsed(u32, String),
@@ -264,9 +261,14 @@ pub enum MemifError {
         /// What the system said.
         source: io::Error,
     },
-    /// One socket, one role.
-    #[error("memif socket {0} already serves interfaces of the other role; use another socket")]
-    RoleMixed(u32),
+    /// One listener at a path.
+    #[error("memif socket {socket} listens at {path} already; make the master there (`socket-id {socket}`)")]
+    Listens {
+        /// The socket that does.
+        socket: u32,
+        /// Where.
+        path: String,
+    },
     /// There already.
     #[error("interface {0} exists already")]
     Exists(String),

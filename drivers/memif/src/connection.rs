@@ -181,7 +181,7 @@ fn answer(
             }
             session.program = init.name.clone();
             let socket = session.socket;
-            let id = memif.find(socket, init.id).ok_or(Complaint::NoInterface(init.id))?;
+            let id = memif.find_master(socket, init.id).ok_or(Complaint::NoInterface(init.id))?;
             let entry = memif.interfaces.get_mut(&id).ok_or(Complaint::NoInterface(init.id))?;
             if entry.session.is_some() {
                 return Err(Complaint::Taken(init.id));

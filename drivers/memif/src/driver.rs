@@ -16,7 +16,7 @@ use crate::connection;
 use crate::handshake::Complaint;
 use crate::reasons::MemifReason;
 use crate::socket::{Listener, check_name};
-use crate::state::{Entry, Listening, Memif, MemifDevice, Socket, Status};
+use crate::state::{Entry, Listening, Memif, MemifDevice, Session, Socket, Stage, Status};
 use crate::transmit::{MemifTx, TxRings};
 
 /// The node under which packets come in.
@@ -59,7 +59,8 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
     Ok(())
 }
 
-/// Name a socket. A path that begins with `@` is in Linux's abstract name space.
+/// Name a socket. Several may have the same path: interfaces of one can then be connected with those of
+/// another. A path that begins with `@` is in Linux's abstract name space.
 pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), MemifError> {
     start(engine)?;
     if number == 0 {
@@ -69,9 +70,6 @@ pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), Me
     engine.with::<Memif, _>(|_, memif| {
         if let Some(socket) = memif.sockets.get(&number) {
             return Err(MemifError::SocketExists(number, socket.path.clone()));
-        }
-        if let Some((other, _)) = memif.sockets.iter().find(|(_, s)| s.path == path) {
-            return Err(MemifError::PathTaken(*other));
         }
         memif.sockets.insert(number, Socket::new(path.to_owned()));
         Ok(())
@@ -115,9 +113,6 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     if memif.find(number, config.id).is_some() || engine.interface_id(&config.name()).is_some() {
         return Err(MemifError::Exists(config.name()));
     }
-    if memif.on_socket(number).any(|e| e.config.role != config.role) {
-        return Err(MemifError::RoleMixed(number));
-    }
     let lent =
         memif.interfaces.values().map(|e| e.config.lent_buffers()).sum::<usize>() + config.lent_buffers();
     let total = engine.pool().total();
@@ -127,6 +122,10 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     let path = socket.path.clone();
     check_name(&path).map_err(|source| MemifError::BadPath { path: path.clone(), source })?;
     let listens = config.role == Role::Master && socket.listening.is_none();
+    let same_path = |(other, s): &(&u32, &Socket)| **other != number && s.path == path && s.listening.is_some();
+    if let (true, Some((other, _))) = (listens, memif.sockets.iter().find(same_path)) {
+        return Err(MemifError::Listens { socket: *other, path });
+    }
     let listener = if listens { Some(listen(&path)?) } else { None };
     let status = Arc::new(Mutex::new(Status {
         socket: path,
@@ -191,12 +190,13 @@ pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), MemifError> {
     engine.with::<Memif, _>(|engine, memif| {
         let Some(entry) = memif.interfaces.remove(&id) else { return };
         let number = entry.config.socket;
-        if memif.on_socket(number).next().is_some() {
+        if memif.on_socket(number).any(|other| other.config.role == Role::Master) {
             return;
         }
-        // The last one: slaves that are not welcome yet go too, and the socket's file.
+        // The last master: slaves that are not welcome yet go too, and the socket's file.
+        let is_stranger = |s: &Session| s.socket == number && matches!(s.stage, Stage::AwaitsInit);
         let strangers: Vec<u64> =
-            memif.sessions.iter().filter(|(_, s)| s.socket == number).map(|(n, _)| *n).collect();
+            memif.sessions.iter().filter(|(_, s)| is_stranger(s)).map(|(n, _)| *n).collect();
         for session in strangers {
             if let Some(session) = memif.sessions.remove(&session) {
                 engine.unwatch(session.token);

@@ -170,6 +170,13 @@ impl Memif {
         all.find(|(_, e)| e.config.socket == socket && e.config.id == id).map(|(id, _)| *id)
     }
 
+    /// The master of this number on a socket.
+    pub(crate) fn find_master(&self, socket: u32, id: u32) -> Option<InterfaceId> {
+        self.find(socket, id).filter(|id| {
+            self.interfaces.get(id).is_some_and(|entry| entry.config.role == Role::Master)
+        })
+    }
+
     /// The interfaces on a socket.
     pub(crate) fn on_socket(&self, socket: u32) -> impl Iterator<Item = &Entry> {
         self.interfaces.values().filter(move |e| e.config.socket == socket)

@@ -248,8 +248,51 @@ fn several_interfaces_meet_on_one_socket() {
     assert!(
         quiver_memif::create(&mut master.engine, twice).unwrap_err().to_string().contains("memif1/2 exists")
     );
-    let mixed = MemifConfig::new(1, 9, Role::Slave);
-    assert!(quiver_memif::create(&mut master.engine, mixed).unwrap_err().to_string().contains("other role"));
+}
+
+#[test]
+fn sockets_of_one_path_join_masters_and_slaves_of_one_router() {
+    let path = socket("loop");
+    let mut router = Router::new(1);
+    quiver_memif::add_socket(&mut router.engine, 1, &path).unwrap();
+    quiver_memif::add_socket(&mut router.engine, 2, &path).unwrap();
+    let mut ends = Vec::new();
+    for (socket, id, role) in
+        [(1, 0, Role::Master), (2, 0, Role::Slave), (2, 1, Role::Slave), (1, 1, Role::Master), (1, 2, Role::Slave)]
+    {
+        let end = quiver_memif::create(&mut router.engine, MemifConfig::new(socket, id, role)).unwrap();
+        router.engine.set_admin_up(end, true).unwrap();
+        ends.push(end);
+    }
+    for _ in 0..50 {
+        router.pass_ms(100);
+    }
+    assert!(ends[..4].iter().all(|end| router.is_up(*end)));
+    for (from, to) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+        let before = router.engine.interface_totals(ends[to]).rx_packets;
+        router.send(ends[from], &frame(from, 100));
+        (0..4).for_each(|_| router.turn());
+        assert_eq!(router.take(), [frame(from, 100)]);
+        assert_eq!(router.engine.interface_totals(ends[to]).rx_packets, before + 1);
+    }
+    // A slave does not find itself, and a second listener at the path is not possible.
+    assert!(router.reason(ends[4]).contains("there is no interface 2"), "{}", router.reason(ends[4]));
+    let refused = quiver_memif::create(&mut router.engine, MemifConfig::new(2, 7, Role::Master)).unwrap_err();
+    assert!(refused.to_string().contains("memif socket 1 listens at"), "{refused}");
+    // Slaves stay when a socket's last master goes, and find the next one.
+    quiver_memif::delete(&mut router.engine, ends[0]).unwrap();
+    quiver_memif::delete(&mut router.engine, ends[3]).unwrap();
+    (0..4).for_each(|_| router.turn());
+    assert!(!router.is_up(ends[1]));
+    let again = quiver_memif::create(&mut router.engine, MemifConfig::new(2, 5, Role::Master)).unwrap();
+    assert!(quiver_memif::create(&mut router.engine, MemifConfig::new(1, 5, Role::Slave)).is_ok());
+    router.engine.set_admin_up(again, true).unwrap();
+    for _ in 0..50 {
+        router.pass_ms(100);
+    }
+    assert!(router.is_up(again));
+    ends.extend([again]);
+    router.assert_balance();
 }
 
 #[test]

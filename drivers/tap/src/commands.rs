@@ -11,23 +11,27 @@ use quiver_core::Engine;
 use crate::device::{TapConfig, Taps, create_tap, delete_tap, text_of};
 
 const GROUP: &str = "Tap interfaces";
+/// Largest number of a tap.
+const ID_MAX: u32 = 65_535;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create tap {id <:0-65535> [host-if-name <:word>] [host-ns <:path>] [host-ip4-addr <:prefix4>] \
+            "create tap {[id <:0-65535>] [host-if-name <:word>] [host-ns <:path>] [host-ip4-addr <:prefix4>] \
              [host-ip6-addr <:prefix6>] [host-mac-addr <:mac>] [host-mtu-size <:68-65535>] \
              [num-rx-queues <:1-64>] [rx-ring-size <:16-65536>] [tx-ring-size <:16-65536>]}",
         )
         .group(GROUP)
         .help("Create a network device of Linux whose other end is the interface tapN")
         .details("It needs CAP_NET_ADMIN, and for another namespace CAP_SYS_ADMIN.")
+        .word("id", "the number in its name; the lowest that is free unless given")
         .word("host-if-name", "what Linux calls its end; tapN unless given")
         .word("host-ns", "the network namespace of Linux's end: a name of `ip netns`, or a path")
         .word("host-mtu-size", "MTU of both ends; 1500 unless given")
         .word("num-rx-queues", "queues from Linux to us")
         .word("rx-ring-size", "frames that wait for us in each queue")
         .word("tx-ring-size", "without effect: frames are written straight to Linux")
+        .example("create tap")
         .example("create tap id 0 host-if-name uplink host-ip4-addr 192.0.2.2/24")
         .run(create),
     );
@@ -54,7 +58,7 @@ pub(crate) fn register(registry: &mut Registry) {
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let prefix = |name| args.optional::<IpPrefix>(name);
     let config = TapConfig {
-        id: args.get("id")?,
+        id: args.optional("id")?.unwrap_or_else(|| free_id(engine)),
         host_name: args.optional("host-if-name")?,
         host_namespace: args.optional("host-ns")?,
         host_ip4: prefix("host-ip4-addr")?.and_then(|p| p.as_ip4()),
@@ -71,6 +75,11 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         );
     }
     Ok(Output::text(create_tap(engine, config).map(|id| engine.interface_name(id))?))
+}
+
+/// The lowest number whose name no interface has.
+fn free_id(engine: &Engine) -> u32 {
+    (0..ID_MAX).find(|id| engine.interface_id(&format!("tap{id}")).is_none()).unwrap_or(ID_MAX)
 }
 
 fn show(engine: &mut Engine) -> Output {

@@ -305,6 +305,21 @@ fn a_tap_that_linux_moves_to_another_namespace_goes_on() {
 }
 
 #[test]
+fn a_tap_without_a_number_gets_the_lowest_that_is_free() {
+    let Some(mut lab) = Lab::new() else { return };
+    let namespace = lab.a.name.clone();
+    let create = |id: &str, end: &str| format!("create tap {id}host-if-name {end} host-ns {namespace}");
+    assert_eq!(lab.run(&create("", "first")), "tap0\n");
+    assert_eq!(lab.run(&create("id 1 ", "second")), "tap1\n");
+    assert_eq!(lab.run(&create("", "third")), "tap2\n");
+    lab.run("delete tap tap1");
+    assert_eq!(lab.run(&create("", "fourth")), "tap1\n");
+    let config = lab.commands.borrow().running_config(&lab.engine);
+    assert!(config.contains("create tap id 2 host-if-name third"), "{config}");
+    lab.finish();
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     let Some(mut lab) = Lab::new() else { return };
     let namespace = lab.a.name.clone();
@@ -316,7 +331,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         (format!("create tap id 7 host-ns {namespace} host-if-name lo"), "Linux has an interface lo already"),
         (format!("create tap id 7 host-ns {namespace} host-if-name a/b"), "no name of a Linux interface"),
         (format!("create tap id 7 host-ns {namespace} host-mac-addr ff:ff:ff:ff:ff:ff"), "not broadcast"),
-        ("create tap host-if-name x".to_owned(), "ends too early"),
+        ("create tap id".to_owned(), "ends too early"),
         ("delete tap tap7".to_owned(), "no interface 'tap7'"),
     ];
     for (line, expected) in cases {
