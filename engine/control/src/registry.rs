@@ -27,6 +27,8 @@ pub struct Registry {
     features: Vec<Registered>,
     memory: Vec<Weigh>,
     topics: Vec<&'static Topic>,
+    /// Why the router cannot start.
+    failed: Option<String>,
 }
 
 /// What a feature's tables take: rows of `show memory`, each with what it is and its bytes.
@@ -57,12 +59,19 @@ impl Registry {
             features: Vec::new(),
             memory: Vec::new(),
             topics: Vec::new(),
+            failed: None,
         }
     }
 
     /// Say who registers; the first thing a driver or feature does.
     pub fn feature(&mut self, name: &'static str, help: &'static str) {
         self.features.push(Registered { name, help });
+    }
+
+    /// What a feature cannot do without, or nothing when it could not be made: the feature ends its registration then,
+    /// and the router does not start, for this reason.
+    pub fn require<T>(&mut self, made: Result<T, impl std::fmt::Display>) -> Option<T> {
+        made.map_err(|error| self.failed.get_or_insert_with(|| error.to_string())).ok()
     }
 
     /// Add a command.
@@ -96,6 +105,9 @@ impl Registry {
 
     /// Build the engine and run what was asked for at start. Workers do not run yet.
     pub fn build(self) -> Result<(Engine, SharedCommands), BuildError> {
+        if let Some(failed) = self.failed {
+            return Err(BuildError::Memory(failed));
+        }
         let mut engine = Engine::build(self.graph)?;
         engine.insert(BuiltIn(self.features));
         engine.insert(Weighed(self.memory));

@@ -68,6 +68,7 @@ impl Engine {
     /// Build the graph that was declared. Its workers run on the calling thread, one pass per
     /// [`step`](Self::step), until [`start_threads`](Self::start_threads).
     pub fn build(builder: GraphBuilder) -> Result<Engine, BuildError> {
+        builder.check_memory()?;
         let directory = builder.directory()?;
         let superblocks = if builder.config.superblocks { builder.superblocks.clone() } else { Vec::new() };
         let superblocks: Vec<_> = superblocks

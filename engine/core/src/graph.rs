@@ -21,6 +21,11 @@ use crate::watchdog::Stalled;
 /// Workers that a router can have.
 pub const WORKERS_MAX: usize = 64;
 
+/// Memory that the control thread needs beside its tables, and then some.
+const START_BYTES: usize = 128 << 20;
+/// Memory that a worker needs: counters of all nodes and interfaces, vectors, its stack and the allocator's arena.
+const WORKER_BYTES: usize = 96 << 20;
+
 /// What must be known before anything is made.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -95,6 +100,9 @@ pub enum BuildError {
     /// Limits.
     #[error("{0}")]
     TooMany(String),
+    /// The system has no memory or address space for something that every router needs.
+    #[error("{0}")]
+    Memory(String),
     /// The system refused something.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -164,6 +172,19 @@ impl GraphBuilder {
     /// Workers that the router will have.
     pub fn workers(&self) -> usize {
         self.config.worker_cores.len()
+    }
+
+    /// Is there address space for what is made when the graph is built and runs: counters, vectors, threads? What is
+    /// made then is many small things, which have no error of their own.
+    pub(crate) fn check_memory(&self) -> Result<(), BuildError> {
+        let bytes = START_BYTES + self.workers() * WORKER_BYTES;
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|error| {
+            let (mib, workers) = (bytes >> 20, self.workers());
+            BuildError::Memory(format!(
+                "no {mib} MiB of memory for {workers} workers and the control thread: {error}; raise the limit \
+                 (ulimit -v) or ask for fewer workers (cpu {{ workers N }})"
+            ))
+        })
     }
 
     /// Add a node.

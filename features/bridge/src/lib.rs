@@ -39,17 +39,14 @@ use crate::requests::Offices;
 use crate::tables::{Published, View};
 
 /// Register nodes and commands.
-///
-/// # Panics
-/// When the system has no address space for the MAC table: a router cannot start without.
 pub fn register(registry: &mut Registry) {
     registry.feature(
         "bridge",
         "Bridge domains: learning, forwarding, flooding, and a routed interface of their own",
     );
     let epochs = registry.graph.epochs().clone();
-    let macs =
-        MacWriter::new(&epochs, MAC_ENTRIES_MAX, Seed::random()).expect("address space for the MAC table");
+    let macs = MacWriter::new(&epochs, MAC_ENTRIES_MAX, Seed::random());
+    let Some(macs) = registry.require(macs) else { return };
     let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), Offices::default());
     let table = macs.table();
     registry.graph.node(input::spec(&published));

@@ -58,16 +58,14 @@ use crate::room::HeldCounts;
 use crate::tables::{IpInterfaces, IpTables};
 
 /// Register nodes and commands.
-///
-/// # Panics
-/// When the system has no address space for the forwarding tables: a router cannot start without.
 pub fn register(registry: &mut Registry) {
     registry.feature("ip", "IPv4 and IPv6: forwarding, tables, neighbours, ICMP");
     registry.topic(&events::NEIGHBOR);
     registry.topic(&events::DAD);
     let epochs = registry.graph.epochs().clone();
     let numbers = Numbers::begin(&mut registry.graph);
-    let fib = Fib::new(&epochs, numbers.fib_nodes()).expect("address space for the forwarding tables");
+    let fib = Fib::new(&epochs, numbers.fib_nodes());
+    let Some(fib) = registry.require(fib) else { return };
     let tables = IpTables {
         ip4: fib.ip4_tables().clone(),
         ip6: fib.ip6_tables().clone(),

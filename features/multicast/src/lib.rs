@@ -14,13 +14,11 @@ use quiver_control::{Registry, order};
 use quiver_tables::mfib::Mfib;
 
 /// Register nodes and commands.
-///
-/// # Panics
-/// When the system has no address space for the routes: a router cannot start without.
 pub fn register(registry: &mut Registry) {
     registry.feature("multicast", "Forwards packets to groups, IPv4 and IPv6, by multicast routes");
     let epochs = registry.graph.epochs().clone();
-    let mfib = Mfib::new(&epochs, registry.graph.workers()).expect("address space for multicast routes");
+    let mfib = Mfib::new(&epochs, registry.graph.workers());
+    let Some(mfib) = registry.require(mfib) else { return };
     for six in [false, true] {
         registry.graph.node(lookup::spec(six, mfib.tables()));
         registry.graph.node(rpf::spec(six, mfib.tables()));

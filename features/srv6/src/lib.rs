@@ -25,12 +25,10 @@ pub use crate::mobile::{
 pub use crate::proxy::{FromFunction, Masquerade, ToFunction, Unmask};
 
 /// Register nodes and commands.
-///
-/// # Panics
-/// When the system has no address space for the table of local SIDs: a router cannot start without.
 pub fn register(registry: &mut Registry) {
     registry.feature("srv6", "SRv6: local SIDs and what they do, policies and what goes by them");
-    let local_sids = local_sids::LocalSids::new(&registry.graph).expect("address space for local SIDs");
+    let local_sids = local_sids::LocalSids::new(&registry.graph);
+    let Some(local_sids) = registry.require(local_sids) else { return };
     let mut kinds = endpoint::register(registry, local_sids.lines());
     kinds.extend(csid::register(registry, local_sids.lines()));
     kinds.extend(proxy::register(registry, local_sids.lines()));

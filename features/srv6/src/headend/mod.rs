@@ -104,13 +104,11 @@ impl Kind {
 }
 
 /// Register nodes and commands.
-///
-/// # Panics
-/// When the system has no address space for the segment lists: a router cannot start without.
 pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) {
     let steerings = Steerings::new(registry.graph.epochs());
     let (steered, steered_from) = (steerings.steered().clone(), steerings.steered_from().clone());
-    let policies = Policies::new(&registry.graph, steerings).expect("address space for segment lists");
+    let policies = Policies::new(&registry.graph, steerings);
+    let Some(policies) = registry.require(policies) else { return };
     let (rows, sprayed) = (policies.worker_rows(), policies.sprayed().clone());
     let keys = policies.keys.published().clone();
     let graph = &mut registry.graph;

@@ -45,11 +45,9 @@ pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, shown};
 pub(crate) const LOCAL_NODES: [&str; 4] = [gtp4_e::NODE, gtp6_d::NODE, gtp6_e::NODE, map::NODE];
 
 /// Register the nodes; returns what the command of local SIDs knows of them.
-///
-/// # Panics
-/// When the system has no address space for the gateways' headers: a router cannot start without.
 pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Vec<Kind> {
-    let rows = GatewayRows::new(&registry.graph).expect("address space for mobile gateways");
+    let rows = GatewayRows::new(&registry.graph);
+    let Some(rows) = registry.require(rows) else { return Vec::new() };
     let workers = rows.workers();
     let graph = &mut registry.graph;
     graph.node(gtp4_d::spec(lines, &workers));
