@@ -89,6 +89,36 @@ pub(crate) fn field_at(frame: &[u8], at: usize) -> Option<Field> {
     fields(frame).into_iter().find(|field| (field.start..field.end).contains(&at))
 }
 
+/// Fields whose values make frames frames of one flow.
+const OF_FLOW: [&str; 11] = [
+    "ethernet destination",
+    "ethernet source",
+    "vlan tag",
+    "mpls label, class, bottom bit",
+    "ip4 protocol",
+    "ip4 source",
+    "ip4 destination",
+    "ip6 next header",
+    "ip6 source",
+    "ip6 destination",
+    "vxlan vni",
+];
+
+/// What tells the flow of a frame from others: addresses, tags, protocols, ports and flow labels of all headers that are
+/// known, those of a packet that an ICMP error quotes as well. Frames of one flow keep their order.
+pub fn flow(frame: &[u8]) -> Vec<u8> {
+    let mut key = Vec::new();
+    for Field { start, end, name } in fields(frame) {
+        let Some(bytes) = frame.get(start..end) else { break };
+        match name.as_str() {
+            "ip6 version, class, flow label" => key.extend([bytes[1] & 15, bytes[2], bytes[3]]),
+            name if OF_FLOW.contains(&name) || name.ends_with(" port") => key.extend(bytes),
+            _ => {}
+        }
+    }
+    key
+}
+
 /// All fields, as far as the headers are known.
 fn fields(frame: &[u8]) -> Vec<Field> {
     let mut out = Vec::new();
@@ -136,6 +166,12 @@ fn next(header: &Header, frame: &[u8], start: usize, end: usize) -> Option<&'sta
         // Only the first fragment has the next header.
         "ip4" if word(start + 6)? & 0x1fff == 0 => of_protocol(byte(start + 9)?),
         "ip6" => of_protocol(byte(start + 6)?),
+        // An error quotes the packet that it is about (RFC 792, RFC 4443 §3).
+        "icmp" if matches!(byte(start)?, 1..=5 | 11 | 12) => match byte(end)? >> 4 {
+            4 => Some(&IP4),
+            6 => Some(&IP6),
+            _ => None,
+        },
         "udp" if word(start + 2)? == 4789 => Some(&VXLAN),
         "vxlan" => Some(&ETHERNET),
         _ => None,
@@ -184,6 +220,24 @@ mod tests {
         assert_eq!(name(&frame, 63).as_deref(), Some("udp length"));
         assert_eq!(name(&frame, 70).as_deref(), Some("vxlan vni"));
         assert_eq!(name(&frame, 74).as_deref(), Some("ethernet destination"));
+    }
+
+    #[test]
+    fn a_flow_is_told_by_addresses_and_ports_and_not_by_what_changes_in_it() {
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0, 7, 0, 9, 0, 8, 0, 0]);
+        let changed = |at: usize| {
+            let mut other = frame.clone();
+            other[at] ^= 1;
+            flow(&other) != flow(&frame)
+        };
+        let telling: Vec<usize> = (0..frame.len()).filter(|at| changed(*at)).collect();
+        let expected: Vec<usize> = (0..14).chain([14, 20, 21, 23]).chain(26..38).collect();
+        // A type that is not known, a header length and a fragment's offset change what else is read.
+        let parsing = [12, 13, 14, 20, 21];
+        let told = |at: &&usize| !parsing.contains(*at);
+        assert!(telling.iter().filter(told).eq(expected.iter().filter(told)), "{telling:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use quiver_core::pcap_file::PcapReader;
 use serde_json::{Map, Value};
 
 use crate::diff::{difference, hex};
+use crate::fields::flow;
 use crate::router::{Register, Router, Settings};
 
 /// Frames of one interface that a report shows in full.
@@ -177,9 +178,9 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
         };
         let mut sent = router.sent(interface);
         if router.engine().superblocks().next().is_some() {
-            // Those that leave a superblock go on node by node, and another way's packets overtake them.
-            expected.sort();
-            sent.sort();
+            // Packets that leave a superblock may be overtaken by those of other flows, never by their own.
+            expected.sort_by_cached_key(|frame| flow(frame));
+            sent.sort_by_cached_key(|frame| flow(frame));
         }
         if let Some(text) = compare(&expected, &sent) {
             wrong.push(format!("step {number}, out of {interface}:\n{text}"));

@@ -7,4 +7,5 @@ mod router;
 mod wire;
 
 pub use diff::{difference, hex};
+pub use fields::flow;
 pub use router::{Register, Router, Settings};
