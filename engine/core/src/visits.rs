@@ -14,7 +14,7 @@ use crate::packet::Packet;
 /// Visits of nodes after which a packet dies. The longest ways that a configuration makes on purpose have about sixty.
 pub const VISITS_MAX: u16 = 256;
 /// Visits that a copy of a copy counts beside its own, so that packets that double on every round end soon.
-pub const VISITS_PER_COPY: u16 = 32;
+pub const VISITS_PER_COPY: u16 = 64;
 /// Visits of a vector's oldest packet from which on each of its packets is counted by itself.
 const VISITS_OLD: u16 = 64;
 /// Parts of one visit. A node that sends a packet to itself adds one part.
