@@ -2,9 +2,14 @@
 
 use quiver_control::{Registry, StartupPart};
 
-/// Register everything: drivers, then features.
+/// Register everything: the engine's own commands, then what is built in.
 pub fn register(registry: &mut Registry) {
     quiver_control::commands::register(registry);
+    built_in(registry);
+}
+
+/// Register drivers, then features.
+pub fn built_in(registry: &mut Registry) {
     quiver_af_packet::register(registry);
     quiver_af_xdp::register(registry);
     quiver_memif::register(registry);
