@@ -122,7 +122,8 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     let path = socket.path.clone();
     check_name(&path).map_err(|source| MemifError::BadPath { path: path.clone(), source })?;
     let listens = config.role == Role::Master && socket.listening.is_none();
-    let same_path = |(other, s): &(&u32, &Socket)| **other != number && s.path == path && s.listening.is_some();
+    let same_path =
+        |(other, s): &(&u32, &Socket)| **other != number && s.path == path && s.listening.is_some();
     if let (true, Some((other, _))) = (listens, memif.sockets.iter().find(same_path)) {
         return Err(MemifError::Listens { socket: *other, path });
     }

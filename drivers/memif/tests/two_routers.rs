@@ -257,9 +257,13 @@ fn sockets_of_one_path_join_masters_and_slaves_of_one_router() {
     quiver_memif::add_socket(&mut router.engine, 1, &path).unwrap();
     quiver_memif::add_socket(&mut router.engine, 2, &path).unwrap();
     let mut ends = Vec::new();
-    for (socket, id, role) in
-        [(1, 0, Role::Master), (2, 0, Role::Slave), (2, 1, Role::Slave), (1, 1, Role::Master), (1, 2, Role::Slave)]
-    {
+    for (socket, id, role) in [
+        (1, 0, Role::Master),
+        (2, 0, Role::Slave),
+        (2, 1, Role::Slave),
+        (1, 1, Role::Master),
+        (1, 2, Role::Slave),
+    ] {
         let end = quiver_memif::create(&mut router.engine, MemifConfig::new(socket, id, role)).unwrap();
         router.engine.set_admin_up(end, true).unwrap();
         ends.push(end);

@@ -149,7 +149,11 @@ pub fn refresh<D: FollowsLink>(engine: &mut Engine, id: InterfaceId) {
     link.seen = if was_there { socket.state(index) } else { None };
     if was_there && link.seen.is_none() {
         link.times_gone += 1;
-        tracing::warn!("{}: Linux has no interface {} any more", engine.interface_name(id), name_of::<D>(engine, id));
+        tracing::warn!(
+            "{}: Linux has no interface {} any more",
+            engine.interface_name(id),
+            name_of::<D>(engine, id)
+        );
     }
     if engine.device::<D>(id).is_some_and(|device| device.link().seen.is_none()) {
         // What the engine refuses here (an interface that is just going) needs no answer.
@@ -185,7 +189,9 @@ fn take_up<D: FollowsLink>(engine: &mut Engine, id: InterfaceId, socket: &LinkSo
             link.seen = socket.state(index);
         }
         Err(error) if link.refusal.as_ref() != Some(&error) => {
-            tracing::warn!("{name}: Linux has an interface {linux_name} again, but it cannot be used: {error}");
+            tracing::warn!(
+                "{name}: Linux has an interface {linux_name} again, but it cannot be used: {error}"
+            );
             link.refusal = Some(error);
         }
         Err(_) => {}
