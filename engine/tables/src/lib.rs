@@ -4,6 +4,7 @@
 //! Whoever reads does so inside a pass ([`quiver_core::epoch`]) and keeps no index across passes.
 
 pub mod adjacency;
+pub mod adjacency_counts;
 pub mod counted_lines;
 pub mod exact;
 pub mod fib;

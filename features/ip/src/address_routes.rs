@@ -76,6 +76,6 @@ impl AddressRoutes {
     }
 }
 
-fn to_neighbours(nodes: &FamilyNodes) -> [NodeId; 4] {
-    [nodes.rewrite, nodes.confirm, nodes.incomplete, nodes.glean]
+fn to_neighbours(nodes: &FamilyNodes) -> [NodeId; 5] {
+    [nodes.rewrite, nodes.count, nodes.confirm, nodes.incomplete, nodes.glean]
 }

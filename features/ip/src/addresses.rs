@@ -40,6 +40,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
             return Ok(()); // the FIB never knew it
         }
         if change == InterfaceChange::Deleted {
+            ip.punts.forget_interface(fib, id);
             let gone = fib.remove_interface(id);
             ip.forget(id);
             unnumbered::follow_lender(engine, ip, fib, id);

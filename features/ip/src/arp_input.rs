@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::FibNodes;
+use quiver_tables::ip::{Direction, NeighbourMessage, NeighbourProtocol};
 use quiver_wire::arp::{ArpHeader, Operation, Repr};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
@@ -90,6 +91,12 @@ impl ArpInput {
         let own = own.ok_or(ArpDrop::NoAddress)?;
         let counted = if arp.operation == Operation::Request { ArpDrop::Request } else { ArpDrop::Reply };
         cx.count(counted, 1);
+        let message = match arp.operation {
+            _ if arp.sender_ip == arp.target_ip => NeighbourMessage::Gratuitous,
+            Operation::Request => NeighbourMessage::Request,
+            Operation::Reply => NeighbourMessage::Reply,
+        };
+        self.tables.messages.add(packet.rx, (NeighbourProtocol::Arp, Direction::Rx, message));
         let probes = arp.sender_ip.is_unspecified() && arp.operation == Operation::Request;
         if probes && own.is_tentative(arp.target_ip) && !own.has4(arp.target_ip) {
             // Somebody else asks for it at the same time (RFC 5227 §2.1.1).
@@ -205,6 +212,8 @@ impl ArpInput {
             return Err(ArpDrop::NoReply);
         }
         packet.tx = packet.rx;
+        let sent = (NeighbourProtocol::Arp, Direction::Tx, NeighbourMessage::Reply);
+        self.tables.messages.add(packet.rx, sent);
         cx.count(ArpDrop::Replied, 1);
         Ok(row.output)
     }

@@ -199,7 +199,9 @@ impl Ask {
             return Err(AskDrop::NotUnicast);
         }
         let frame = question::ask(own, mac, None, target).ok_or(AskDrop::NoAddress)?;
-        send(cx, frame.bytes(), adjacency.tx, output).ok_or(AskDrop::NoBuffer)
+        send(cx, frame.bytes(), adjacency.tx, output).ok_or(AskDrop::NoBuffer)?;
+        self.tables.messages.add_sent(adjacency.tx, frame.bytes());
+        Ok(())
     }
 }
 
@@ -305,9 +307,9 @@ pub(crate) fn spec(
     let (tables, counts, pool) = (tables.clone(), counts.clone(), pool.clone());
     let make = move |wiring: &Wiring<'_>| -> Box<dyn Node> {
         for next in if kind.six {
-            ["ip6-rewrite", "ip6-confirm-neighbor"]
+            ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-adjacency-counter"]
         } else {
-            ["ip4-rewrite", "ip4-confirm-neighbor"]
+            ["ip4-rewrite", "ip4-confirm-neighbor", "ip4-adjacency-counter"]
         } {
             wiring.node(next); // where the FIB says that neighbours are
         }

@@ -4,9 +4,11 @@
 //! the plain path does not have to note who is used.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
+use quiver_tables::adjacency_counts::{AdjacencyCounts, WorkerCounts};
 
 use crate::notice::Notice;
 use crate::tables::IpTables;
@@ -29,6 +31,9 @@ quiver_core::reasons! {
 
 struct ConfirmNeighbour {
     tables: IpTables,
+    /// Packets of an adjacency, while they are counted.
+    counts: Arc<AdjacencyCounts>,
+    own_counts: WorkerCounts,
     rewrite: NodeId,
     recent: Recent,
     bucket: TokenBucket,
@@ -53,8 +58,12 @@ fn is_six(address: IpAddr) -> bool {
 
 impl Node for ConfirmNeighbour {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let mut last = u32::MAX;
+        let (mut last, counts) = (u32::MAX, self.counts.is_on());
         frame.route(|packet| {
+            if counts {
+                let header = self.tables.adjacencies.get(packet.index).rewrite_len();
+                self.own_counts.add(packet.index, packet.length() + header);
+            }
             if packet.index != last {
                 last = packet.index;
                 self.tell(cx, last);
@@ -65,11 +74,13 @@ impl Node for ConfirmNeighbour {
 }
 
 /// The declaration of one of the two.
-pub(crate) fn spec(name: &str, six: bool, tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
+pub(crate) fn spec(name: &str, six: bool, tables: &IpTables, counts: &Arc<AdjacencyCounts>) -> NodeSpec {
+    let (tables, counts) = (tables.clone(), counts.clone());
     NodeSpec::new(name, "Has a neighbour confirmed that was not heard from for some time", move |wiring| {
         Box::new(ConfirmNeighbour {
             tables: tables.clone(),
+            counts: counts.clone(),
+            own_counts: counts.of(wiring.worker),
             rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
             recent: Recent::new(TELL_INTERVAL_NS),
             bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod address_routes;
+mod adjacency_counter;
 mod addresses;
 mod ageing;
 mod arp_input;
@@ -28,6 +29,7 @@ mod path_mtu;
 mod ping;
 mod pings;
 mod proxies;
+mod punt;
 mod question;
 mod room;
 mod route_end;
@@ -43,6 +45,7 @@ mod way;
 use std::sync::Arc;
 
 use quiver_control::{Registry, modes, order};
+use quiver_tables::adjacency_counts::AdjacencyCounts;
 use quiver_tables::fib::Fib;
 
 pub use crate::commands::limits::startup;
@@ -54,6 +57,7 @@ pub use crate::state::IpState;
 use crate::icmp_limits::IcmpLimits;
 use crate::nodes::{Numbers, Shared};
 use crate::pings::WaitingPings;
+use crate::punt::Punts;
 use crate::room::HeldCounts;
 use crate::tables::{IpInterfaces, IpTables};
 
@@ -72,17 +76,21 @@ pub fn register(registry: &mut Registry) {
         groups: fib.groups().clone(),
         adjacencies: fib.adjacencies().clone(),
         neighbours: fib.neighbours().generations().clone(),
+        messages: Arc::default(),
         interfaces: Arc::new(IpInterfaces::new(&epochs)),
     };
     let pings = Arc::new(WaitingPings::default());
     let limits = Arc::new(IcmpLimits::default());
     let held = Arc::new(HeldCounts::default());
+    let punts = Punts::default();
+    let counts = AdjacencyCounts::new(registry.graph.workers()).expect("address space for the counters");
+    let counts = Arc::new(counts);
     registry.graph.share(Arc::new(tables.clone()));
     nodes::declare(
         &mut registry.graph,
         numbers,
         &tables,
-        &Shared { pings: &pings, limits: &limits, held: &held },
+        &Shared { pings: &pings, limits: &limits, held: &held, counts: &counts, punts: &punts.table },
     );
     commands::register(registry);
     registry.running_config(order::TABLES, commands::tables::write_config);
@@ -93,7 +101,8 @@ pub fn register(registry: &mut Registry) {
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);
-        engine.insert(IpState::new(tables, pings, limits, held));
+        engine.insert(counts);
+        engine.insert(IpState::new(tables, pings, limits, held, punts));
         engine.on_interface_change(addresses::follow_interface);
         modes::ask_before_hold(engine, addresses::stays);
         neighbours::start(engine);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::NodeId;
 use quiver_core::graph::GraphBuilder;
+use quiver_tables::adjacency_counts::AdjacencyCounts;
 use quiver_tables::fib::{Family, FamilyNodes, FibNodes};
 use quiver_tables::ip::{Ip4, Ip6};
 use quiver_wire::icmp6::kind;
@@ -13,12 +14,13 @@ use quiver_wire::{EtherType, IpProtocol};
 use crate::ask::{self, Kind};
 use crate::icmp_limits::IcmpLimits;
 use crate::pings::WaitingPings;
+use crate::punt::{self, PuntTable};
 use crate::room::HeldCounts;
 use crate::tables::IpTables;
-use crate::{arp_input, confirm, done, interface_rx, ip_input, ip4, ip6, source_lookup};
+use crate::{adjacency_counter, arp_input, confirm, done, interface_rx, ip_input, ip4, ip6, source_lookup};
 
 /// Names in the order of [`declare`].
-const NAMES: [&str; 39] = [
+const NAMES: [&str; 41] = [
     "ip-input",
     "arp-input",
     "ip4-input",
@@ -36,6 +38,7 @@ const NAMES: [&str; 39] = [
     "ip4-arp",
     "ip4-glean",
     "ip4-confirm-neighbor",
+    "ip4-adjacency-counter",
     "ip4-directed-broadcast",
     "ip4-drop",
     "ip4-punt",
@@ -56,6 +59,7 @@ const NAMES: [&str; 39] = [
     "ip6-discover-neighbor",
     "ip6-glean",
     "ip6-confirm-neighbor",
+    "ip6-adjacency-counter",
     "ip6-drop",
     "ip6-punt",
 ];
@@ -81,6 +85,7 @@ impl Numbers {
             ip4: FamilyNodes {
                 rewrite: self.of("ip4-rewrite"),
                 confirm: self.of("ip4-confirm-neighbor"),
+                count: self.of("ip4-adjacency-counter"),
                 local: self.of("ip4-local"),
                 incomplete: self.of("ip4-arp"),
                 glean: self.of("ip4-glean"),
@@ -93,6 +98,7 @@ impl Numbers {
             ip6: FamilyNodes {
                 rewrite: self.of("ip6-rewrite"),
                 confirm: self.of("ip6-confirm-neighbor"),
+                count: self.of("ip6-adjacency-counter"),
                 local: self.of("ip6-local"),
                 incomplete: self.of("ip6-discover-neighbor"),
                 glean: self.of("ip6-glean"),
@@ -114,11 +120,13 @@ pub(crate) struct Shared<'a> {
     pub pings: &'a Arc<WaitingPings>,
     pub limits: &'a Arc<IcmpLimits>,
     pub held: &'a Arc<HeldCounts>,
+    pub counts: &'a Arc<AdjacencyCounts>,
+    pub punts: &'a Arc<PuntTable>,
 }
 
 /// Declare all nodes but `ip-done`.
 pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTables, shared: &Shared<'_>) {
-    let Shared { pings, limits, held } = *shared;
+    let Shared { pings, limits, held, counts, punts } = *shared;
     let (workers, pool) = (graph.workers(), graph.pool().clone());
     let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
     let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables, held, &pool);
@@ -139,10 +147,11 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         ip4::icmp_error::spec(tables, limits),
         asks("ip4-arp", false, false),
         asks("ip4-glean", false, true),
-        confirm::spec("ip4-confirm-neighbor", false, tables),
+        confirm::spec("ip4-confirm-neighbor", false, tables, counts),
+        adjacency_counter::spec(false, tables, counts),
         ip4::directed_broadcast::spec(tables),
         ip4::drop::spec(tables),
-        done::punt("ip4-punt"),
+        punt::spec::<Ip4>(tables, punts),
         ip6::input::spec(arc6),
         ip6::lookup::spec(tables),
         ip6::lookup_in_table::spec(tables),
@@ -159,9 +168,10 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         ip6::advertisement::spec(tables, numbers.fib_nodes()),
         asks("ip6-discover-neighbor", true, false),
         asks("ip6-glean", true, true),
-        confirm::spec("ip6-confirm-neighbor", true, tables),
+        confirm::spec("ip6-confirm-neighbor", true, tables, counts),
+        adjacency_counter::spec(true, tables, counts),
         ip6::drop::spec(tables),
-        done::punt("ip6-punt"),
+        punt::spec::<Ip6>(tables, punts),
     ];
     for (spec, name) in specs.into_iter().zip(NAMES) {
         assert_eq!(spec.name, name, "the nodes of IP are declared in the order of their names");

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use quiver_control::IpPrefix as Prefix;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::MacAddress;
 
 use crate::events::publish_dad;
+use crate::addresses;
 use crate::question::{Frame, Outgoing};
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 
@@ -31,12 +33,18 @@ pub(crate) struct DadConfig {
     pub transmits: u8,
     /// It is not used before that.
     pub waits: bool,
+    /// A duplicate is taken from its interface.
+    pub removes: bool,
 }
 
 impl DadConfig {
     /// IPv6 addresses are asked for once (RFC 4862 §5.1, DupAddrDetectTransmits), IPv4's are not.
     pub const USUAL: [DadConfig; 2] =
-        [DadConfig { transmits: 0, waits: false }, DadConfig { transmits: 1, waits: false }];
+        [DadConfig::asks(0), DadConfig::asks(1)];
+
+    const fn asks(transmits: u8) -> DadConfig {
+        DadConfig { transmits, waits: false, removes: false }
+    }
 }
 
 /// How sure it is that an address is ours.
@@ -276,6 +284,7 @@ pub(crate) fn look_through(engine: &Engine, ip: &mut IpState, fib: &mut Fib, out
 /// Somebody else uses, or asks for, an address of ours.
 pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, mac: MacAddress) {
     let name = engine.interface_name(id);
+    let mut removed = None;
     let defence = with_ip(engine, |engine, ip, fib| {
         let now_ns = engine.now_ns();
         let mut defence = Outgoing::default();
@@ -293,6 +302,9 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
                     tracing::warn!("{name}: {}", refusal(engine, error));
                 }
                 ip.publish(fib);
+                let own = Prefix { address, length: ownership.length };
+                let removes = ip.ownerships.config(id, address.is_ipv6()).removes;
+                removed = Some(own).filter(|own| removes && ip.has(id, *own));
             }
             Phase::Duplicate(_) => {}
             Phase::Announced(_) | Phase::Preferred => {
@@ -310,6 +322,12 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
         defence
     });
     defence.send(engine);
+    if let Some(own) = removed {
+        match addresses::remove(engine, id, own) {
+            Ok(()) => tracing::warn!("{name}: {address} is taken away: it is a duplicate"),
+            Err(refusal) => tracing::warn!("{name}: {refusal}"),
+        }
+    }
 }
 
 impl InterfaceIp {

@@ -38,8 +38,10 @@ pub(crate) struct Wish {
     pub repeat: u64,
     /// Bytes of data.
     pub size_bytes: usize,
-    /// Seconds from one request to the next.
+    /// Seconds from one request, or burst of them, to the next.
     pub interval_s: f64,
+    /// Requests that are sent at once.
+    pub burst: u64,
     /// Nobody may cut it into fragments.
     pub whole: bool,
 }
@@ -105,6 +107,7 @@ pub(crate) struct Ping {
     /// The table that its packets are looked up in.
     table: u32,
     interval_ns: u64,
+    burst: u64,
     left: u64,
     sequence: u16,
     next_ns: u64,
@@ -158,6 +161,7 @@ pub(crate) fn begin(engine: &mut Engine, wish: &Wish) -> Result<Ping, Refusal> {
         whole: wish.whole,
         table,
         interval_ns: (wish.interval_s.clamp(INTERVAL_S_MIN, 3600.0) * 1e9) as u64,
+        burst: wish.burst.max(1),
         left: wish.repeat,
         sequence: 0,
         next_ns: 0,
@@ -458,8 +462,8 @@ impl Job<Engine> for Ping {
                 self.address, self.from, self.size_bytes
             ));
         }
-        if self.left > 0 && now_ns >= self.next_ns {
-            self.send(engine, now_ns);
+        if now_ns >= self.next_ns {
+            (0..self.burst.min(self.left)).for_each(|_| self.send(engine, now_ns));
         }
         self.tell(engine, sink);
         let last_ns = self.unanswered.iter().map(|(_, at)| *at).max();

@@ -150,12 +150,17 @@ pub(crate) fn ask(own: &Addresses, mac: MacAddress, to: Option<MacAddress>, targ
 
 /// Frames that the control thread has ready, and where they leave.
 #[derive(Default)]
-pub(crate) struct Outgoing(Vec<(Box<[u8]>, InterfaceId, NodeId)>);
+pub(crate) struct Outgoing {
+    /// With the tags of their interfaces.
+    frames: Vec<(Box<[u8]>, InterfaceId, NodeId)>,
+    /// The same without tags, to be counted.
+    counted: Vec<(InterfaceId, Frame)>,
+}
 
 impl Outgoing {
     /// How many.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.frames.len()
     }
 
     /// Another one; left out when the interface is down or gone.
@@ -169,7 +174,8 @@ impl Outgoing {
         {
             let (addresses, rest) = frame.bytes().split_at(ADDRESSES_BYTES);
             let bytes = [addresses, row.encapsulation.bytes(), rest].concat();
-            self.0.push((bytes.into(), on, row.output));
+            self.frames.push((bytes.into(), on, row.output));
+            self.counted.push((on, frame));
         }
     }
 
@@ -188,9 +194,13 @@ impl Outgoing {
 
     /// Send them all.
     pub fn send(mut self, engine: &mut Engine) {
-        while !self.0.is_empty() {
-            let rest = self.0.split_off(self.0.len().min(FRAMES_PER_ERRAND));
-            let frames = std::mem::replace(&mut self.0, rest);
+        if let Some(ip) = engine.get::<IpState>() {
+            let messages = &ip.tables().messages;
+            self.counted.iter().for_each(|(on, frame)| messages.add_sent(*on, frame.bytes()));
+        }
+        while !self.frames.is_empty() {
+            let rest = self.frames.split_off(self.frames.len().min(FRAMES_PER_ERRAND));
+            let frames = std::mem::replace(&mut self.frames, rest);
             engine.post(WorkerId(0), move |worker: &mut Worker| {
                 for (frame, tx, output) in &frames {
                     // Without a buffer it is not sent: `show buffers` counts it.

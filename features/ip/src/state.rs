@@ -17,6 +17,7 @@ use crate::path_mtu::PathMtus;
 use crate::ping::Mailboxes;
 use crate::pings::WaitingPings;
 use crate::proxies::ArpProxies;
+use crate::punt::Punts;
 use crate::room::HeldCounts;
 use crate::shown::Shown;
 use crate::tables::{Addresses, IpTables, NOT_ENABLED};
@@ -40,6 +41,8 @@ pub(crate) struct InterfaceIp {
     pub link_local: Option<Ip6InterfaceAddress>,
     /// Is ARP for others answered on it?
     pub proxy_arp: bool,
+    /// Are solicitations for all that routes lead to elsewhere answered on it?
+    pub nd_mirror: bool,
     /// IPv6 addresses of hosts behind it, which the router advertises on the other interfaces of its table.
     pub nd_proxies: BTreeSet<Ipv6Addr>,
     /// Addresses of it that are not used, and not in the FIB: others are asked for them first, or have them.
@@ -71,6 +74,7 @@ impl InterfaceIp {
             ip6: self.ip6.iter().copied().filter(|own| used(own.address().into())).collect(),
             link_local: self.link_local.map(|own| own.address()).filter(|own| used((*own).into())),
             tentative: self.tentative.clone(),
+            nd_mirror: self.nd_mirror,
             ..Addresses::default()
         }
     }
@@ -88,6 +92,8 @@ pub struct IpState {
     pub(crate) asked: Asked,
     /// What was given since a replacement began.
     pub(crate) replacing: Replacing,
+    /// What becomes of packets for the host.
+    pub(crate) punts: Punts,
     /// How many ICMP errors workers may send.
     pub(crate) icmp_limits: Arc<IcmpLimits>,
     /// How long packets of our own may be.
@@ -110,6 +116,7 @@ impl IpState {
         pings: Arc<WaitingPings>,
         icmp_limits: Arc<IcmpLimits>,
         held: Arc<HeldCounts>,
+        punts: Punts,
     ) -> IpState {
         IpState {
             tables,
@@ -119,6 +126,7 @@ impl IpState {
             shown: Shown::default(),
             asked: Asked::default(),
             replacing: Replacing::default(),
+            punts,
             icmp_limits,
             path_mtus: PathMtus::default(),
             nd_proxies: BTreeMap::new(),
@@ -202,6 +210,7 @@ impl IpState {
 
     /// The interface is gone.
     pub(crate) fn forget(&mut self, id: InterfaceId) {
+        self.tables.messages.clear(id);
         let old = self.interfaces.remove(&id);
         self.shown.touch(id);
         if let Some(old) = old.filter(|old| !old.nd_proxies.is_empty()) {

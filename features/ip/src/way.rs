@@ -20,7 +20,7 @@ pub(crate) fn words(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names:
             let (next_hop, interface) = via();
             format!("via {next_hop} on {interface}, which was not heard from for some time")
         }
-        "ip4-rewrite" | "ip6-rewrite" => {
+        "ip4-rewrite" | "ip6-rewrite" | "ip4-adjacency-counter" | "ip6-adjacency-counter" => {
             let (next_hop, interface) = via();
             if next_hop.is_unspecified() {
                 format!("out of {interface}")

@@ -323,3 +323,19 @@ fn an_address_that_waits_goes_with_its_interface() {
     router.cli("set interface ip address e2 10.1.0.1/24");
     assert_eq!(dad(&mut router, "10.1.0.1")["in-use"], "no");
 }
+
+#[test]
+fn a_duplicate_is_taken_from_its_interface_when_that_is_asked_for() {
+    for remove in ["", " auto-remove"] {
+        let mut router = router();
+        router.cli(&format!("set ip dad ip6 e1 transmits 1 wait{remove}"));
+        router.cli("set interface ip address e1 2001:db8:1::1/64");
+        seconds(&mut router, 0.2);
+        let flags = NeighborFlags::OVERRIDE;
+        router.send("e1", &advertises(host6(1, 1), host_mac(9), flags, true));
+        let (written, gone) = (router.cli("show running-config"), !remove.is_empty());
+        assert_eq!(written.contains("set interface ip address e1 2001:db8:1::1/64"), !gone);
+        assert_eq!(dad(&mut router, "2001:db8:1::1").is_null(), gone);
+        assert!(written.contains(&format!("set ip dad ip6 e1 transmits 1 wait{remove}\n")), "{written}");
+    }
+}

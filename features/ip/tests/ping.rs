@@ -136,3 +136,13 @@ fn a_trace_says_in_words_where_a_packet_went() {
     println!("{shown}");
     assert!(shown.contains("10.0.0.2 → 10.0.1.2 udp, ttl 64, 28 bytes"), "{shown}");
 }
+
+#[test]
+fn a_burst_of_requests_is_sent_at_once() {
+    let mut router = router();
+    // The second burst is of one, and half a second later.
+    let said = router.cli("ping 10.0.0.1 repeat 4 burst 3 interval 0.5");
+    assert!(said.contains("4 sent, 4 received"), "{said}");
+    let said = router.cli("ping 10.0.0.1 repeat 3 burst 3 interval 3600");
+    assert!(said.contains("3 sent, 3 received"), "{said}");
+}

@@ -149,3 +149,21 @@ fn a_proxied_host_is_reached_by_the_interface_that_is_named_and_answered_for_on_
     router.cli("set ip6 nd proxy e0 del 2001:db8:7::2");
     assert_eq!(solicited(&mut router, host6(1, 9), far), None);
 }
+
+#[test]
+fn a_mirror_proxy_answers_for_all_that_routes_lead_to_elsewhere() {
+    let mut router = router();
+    let (asker, far) = (host6(1, 9), host6(0, 77));
+    assert_eq!(solicited(&mut router, asker, far), None);
+    router.cli("set interface ip6-nd-mirror-proxy e1 enable");
+    assert_eq!(solicited(&mut router, asker, far), Some(0xc0), "connected elsewhere");
+    assert_eq!(solicited(&mut router, asker, host6(1, 8)), None, "on the asker's own link");
+    assert_eq!(solicited(&mut router, asker, "2001:db8:ff::1".parse().unwrap()), None, "no route");
+    assert_eq!(solicited(&mut router, asker, "fe80::77".parse().unwrap()), None, "of the link");
+    router.cli("ip route add ::/0 via 2001:db8::2 e0");
+    assert_eq!(solicited(&mut router, asker, "2001:db8:ff::1".parse().unwrap()), Some(0xc0));
+    assert_eq!(router.json("show ip6 nd proxy")[0]["kind"], "mirror");
+    assert!(router.cli("show running-config").contains("set interface ip6-nd-mirror-proxy e1 enable"));
+    router.cli("set interface ip6-nd-mirror-proxy e1 disable");
+    assert_eq!(solicited(&mut router, asker, far), None);
+}

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use proptest::option::weighted;
 use proptest::prelude::*;
 use quiver_testkit::Router;
 
@@ -38,10 +39,9 @@ fn part() -> impl Strategy<Value = (u8, u8)> {
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    let maybe = prop::option::weighted;
-    let addresses = (maybe(0.4, part()), maybe(0.4, part()));
-    let upper = (maybe(0.3, prop::sample::select(vec![6u8, 17])), maybe(0.3, range()), maybe(0.3, range()));
-    let rest = (maybe(0.2, 0u8..3), 0u32..4, prop_oneof![4 => (1u8..4).prop_map(Some), 1 => Just(None)]);
+    let addresses = (weighted(0.4, part()), weighted(0.4, part()));
+    let upper = (weighted(0.3, prop::sample::select(vec![6u8, 17])), weighted(0.3, range()), weighted(0.3, range()));
+    let rest = (weighted(0.2, 0u8..3), 0u32..4, prop_oneof![4 => (1u8..4).prop_map(Some), 1 => Just(None)]);
     (addresses, upper, rest).prop_map(|(addresses, upper, rest)| Policy {
         source: addresses.0,
         destination: addresses.1,

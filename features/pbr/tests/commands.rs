@@ -307,7 +307,9 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
     router.cli("abf attach ip4 policy 1 e0");
     let before = router.cli("show running-config");
     for (line, says) in [
-        ("abf policy add id 1 via drop", "abf policy del id 1"),
+        ("abf policy add id 1 match dst 203.0.114.0/24 via drop", "abf policy del id 1"),
+        ("abf policy del id 1 via 10.0.2.2 e2", "no path left"),
+        ("abf policy del id 1 via 10.0.3.2 e3", "no such path"),
         ("abf policy add id 2 match src 198.51.100.1/24 via drop", "198.51.100.0/24 would be right"),
         ("abf policy add id 2 match src 198.51.100.0/24 dst 2001:db8::/32 via drop", "two families"),
         ("abf policy add id 2 match sport 9-1 via drop", "no range of ports"),

@@ -35,7 +35,7 @@ quiver_core::reasons! {
 pub(crate) struct Judge {
     pub tables: Arc<IpTables>,
     /// Nodes that send out of the interface of an adjacency.
-    sending: [NodeId; 4],
+    sending: [NodeId; 5],
     local: NodeId,
     lookup_in_table: NodeId,
     link_local: Option<NodeId>,
@@ -54,6 +54,7 @@ impl Judge {
                 "ip4-lookup-in-table",
                 "ip4-drop",
                 "ip4-punt",
+                "ip4-adjacency-counter",
             ],
             Family::Ip6 => [
                 "ip6-rewrite",
@@ -64,9 +65,10 @@ impl Judge {
                 "ip6-lookup-in-table",
                 "ip6-drop",
                 "ip6-punt",
+                "ip6-adjacency-counter",
             ],
         };
-        let [rewrite, confirm, incomplete, glean, local, lookup_in_table, drop, punt] =
+        let [rewrite, confirm, incomplete, glean, local, lookup_in_table, drop, punt, count] =
             names.map(|name| wiring.node(name));
         let link_local = (F::FAMILY == Family::Ip6).then(|| wiring.node("ip6-link-local"));
         // A subnet's broadcast address is nobody's source.
@@ -74,7 +76,7 @@ impl Judge {
         let dead = [drop, punt, broadcast.unwrap_or(drop)];
         Judge {
             tables: wiring.shared(),
-            sending: [rewrite, confirm, incomplete, glean],
+            sending: [rewrite, confirm, incomplete, glean, count],
             local,
             lookup_in_table,
             link_local,

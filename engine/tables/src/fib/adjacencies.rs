@@ -13,6 +13,7 @@ use quiver_wire::MacAddress;
 use super::interfaces::Interface;
 use super::path::Family;
 use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
+use crate::adjacency_counts::AdjacencyCounts;
 use crate::memory::MemoryError;
 use crate::neighbour::{NeighbourState, Neighbours};
 use crate::next_hop_group::{GroupId, Hop};
@@ -33,10 +34,13 @@ struct Record {
     content: Adjacency,
     hop: Hop,
     users: BTreeSet<GroupId>,
+    /// Packets and bytes that were counted in other slots before.
+    counted: [u64; 2],
 }
 
 pub(super) struct AdjacencyBook {
     slots: AdjacencySlots,
+    counts: Option<Arc<AdjacencyCounts>>,
     records: BTreeMap<AdjacencyKey, Record>,
 }
 
@@ -45,6 +49,8 @@ pub(super) struct Surroundings<'a> {
     pub nodes: &'a FibNodes,
     pub interfaces: &'a BTreeMap<InterfaceId, Interface>,
     pub neighbours: &'a Neighbours,
+    /// Are packets counted by adjacency?
+    pub counts: bool,
 }
 
 impl Surroundings<'_> {
@@ -63,21 +69,22 @@ impl Surroundings<'_> {
         let make = |kind, rewrite: &[u8]| {
             Adjacency::new(kind, info.id, info.output, info.mtu_of(key.payload), next_hop, rewrite)
         };
+        let rewrite_node = if self.counts { nodes.count } else { nodes.rewrite };
         let Some(own) = info.mac else {
-            return Some((make(AdjacencyKind::Complete, &[]), nodes.rewrite));
+            return Some((make(AdjacencyKind::Complete, &[]), rewrite_node));
         };
         let Some(address) = key.next_hop else {
             return Some((make(AdjacencyKind::Glean, &[]), nodes.glean));
         };
         if address == IpAddr::from([u8::MAX; 4]) {
             let rewrite = info.header_to(own, MacAddress::BROADCAST, key.payload);
-            return Some((make(AdjacencyKind::Complete, &rewrite), nodes.rewrite));
+            return Some((make(AdjacencyKind::Complete, &rewrite), rewrite_node));
         }
         match self.neighbours.get(key.interface, address) {
             Some(neighbour) => {
                 let rewrite = info.header_to(own, neighbour.mac, key.payload);
                 let is_stale = neighbour.state == NeighbourState::Stale;
-                let next = if is_stale { nodes.confirm } else { nodes.rewrite };
+                let next = if is_stale { nodes.confirm } else { rewrite_node };
                 Some((make(AdjacencyKind::Complete, &rewrite), next))
             }
             None => Some((make(AdjacencyKind::Incomplete, &[]), nodes.incomplete)),
@@ -87,7 +94,40 @@ impl Surroundings<'_> {
 
 impl AdjacencyBook {
     pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
-        Ok(AdjacencyBook { slots: AdjacencySlots::new(epochs)?, records: BTreeMap::new() })
+        Ok(AdjacencyBook { slots: AdjacencySlots::new(epochs)?, counts: None, records: BTreeMap::new() })
+    }
+
+    /// Are packets counted?
+    pub fn counts(&self) -> bool {
+        self.counts.is_some()
+    }
+
+    /// Count from zero, or no more. Whoever calls refreshes all adjacencies.
+    pub fn count(&mut self, counts: Option<Arc<AdjacencyCounts>>) {
+        if let Some(old) = std::mem::replace(&mut self.counts, counts) {
+            old.set(false);
+        }
+        let Some(counts) = &self.counts else { return };
+        for record in self.records.values_mut() {
+            counts.reset(record.hop.index);
+            record.counted = [0; 2];
+        }
+        counts.set(true);
+    }
+
+    /// Packets and bytes of an adjacency, when they are counted.
+    pub fn counted(&self, key: AdjacencyKey) -> Option<[u64; 2]> {
+        let (counts, record) = (self.counts.as_ref()?, self.records.get(&key)?);
+        let now = counts.sums(record.hop.index);
+        Some([0, 1].map(|place| record.counted[place].wrapping_add(now[place])))
+    }
+
+    fn add_slot(&mut self, content: Adjacency) -> Option<u32> {
+        let index = self.slots.add(content)?;
+        if let Some(counts) = &self.counts {
+            counts.reset(index);
+        }
+        Some(index)
     }
 
     pub fn slots(&mut self) -> &mut AdjacencySlots {
@@ -105,8 +145,8 @@ impl AdjacencyBook {
             return around.interfaces.get(&key.interface).filter(|on| on.info.up).map(|_| record.hop);
         }
         let (content, next) = around.content(key)?;
-        let hop = Hop { next, index: self.slots.add(content)? };
-        self.records.insert(key, Record { content, hop, users: BTreeSet::new() });
+        let hop = Hop { next, index: self.add_slot(content)? };
+        self.records.insert(key, Record { content, hop, users: BTreeSet::new(), counted: [0; 2] });
         Some(hop)
     }
 
@@ -160,7 +200,10 @@ impl AdjacencyBook {
             return changed.then(|| (None, record.users.iter().copied().collect()));
         }
         // Room was checked. Should there be none all the same, the old content stays.
-        let index = self.slots.add(content)?;
+        let index = self.add_slot(content)?;
+        let counted = self.counted(key).unwrap_or_default();
+        let record = self.records.get_mut(&key)?;
+        record.counted = counted;
         let old = std::mem::replace(&mut record.hop, Hop { next, index });
         record.content = content;
         Some((Some(old.index), record.users.iter().copied().collect()))

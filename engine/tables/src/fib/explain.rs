@@ -84,6 +84,7 @@ impl Fib {
                 nodes: &self.nodes,
                 interfaces: &self.interfaces,
                 neighbours: &self.neighbours,
+                counts: self.adjacencies.counts(),
             };
             let mut look = Look;
             let mut resolver = Resolver::new(around, &self.families, &self.lists, &mut look);

@@ -37,6 +37,7 @@ use quiver_wire::MacAddress;
 use quiver_wire::flow::FlowFields;
 
 use crate::adjacency::Adjacencies;
+use crate::adjacency_counts::AdjacencyCounts;
 use crate::ip4_lpm::Ip4Tables;
 use crate::ip6_lpm::Ip6Tables;
 use crate::neighbour::Neighbours;
@@ -76,6 +77,8 @@ pub const LOCAL_ROUTE_INDEX: u32 = 1;
 pub struct FamilyNodes {
     /// Writes a complete adjacency's rewrite; index: adjacency.
     pub rewrite: NodeId,
+    /// Counts packets of an adjacency, and sends on to `rewrite`; index: the complete adjacency.
+    pub count: NodeId,
     /// Has a neighbour confirmed that was not heard from for some time, and sends on to `rewrite`; index:
     /// the complete adjacency.
     pub confirm: NodeId,
@@ -305,6 +308,18 @@ impl Fib {
         self.adjacencies.slots().reclaim();
     }
 
+    /// Count packets by adjacency from now on, from zero, or no more.
+    pub fn count_adjacencies(&mut self, counts: Option<Arc<AdjacencyCounts>>) {
+        self.adjacencies.count(counts);
+        let keys: Vec<AdjacencyKey> = self.adjacencies.iter().map(|(key, ..)| key).collect();
+        self.refresh_adjacencies(&keys);
+    }
+
+    /// Are packets counted by adjacency?
+    pub fn counts_adjacencies(&self) -> bool {
+        self.adjacencies.counts()
+    }
+
     /// What the router's own tables must say before anybody adds a route.
     fn add_special_routes(&mut self, family: Family, table: u32) -> Result<(), FibError> {
         let prefix = |text: &str, len| IpPrefix::new(text.parse().expect("a literal address"), len);
@@ -530,8 +545,12 @@ impl Fib {
 
     /// A resolver, and beside it the groups, which it does not touch.
     fn resolver(&mut self) -> (Resolver<'_, AdjacencyBook>, &mut GroupSlots) {
-        let around =
-            Surroundings { nodes: &self.nodes, interfaces: &self.interfaces, neighbours: &self.neighbours };
+        let around = Surroundings {
+            nodes: &self.nodes,
+            interfaces: &self.interfaces,
+            neighbours: &self.neighbours,
+            counts: self.adjacencies.counts(),
+        };
         let resolver = Resolver::new(around, &self.families, &self.lists, &mut self.adjacencies);
         (resolver, &mut self.groups)
     }
@@ -586,8 +605,12 @@ impl Fib {
     /// See that the adjacencies of `keys` are as interfaces and neighbours say; whoever uses one
     /// that changes moves to its new slot by a store per group.
     fn refresh_adjacencies(&mut self, keys: &[AdjacencyKey]) {
-        let around =
-            Surroundings { nodes: &self.nodes, interfaces: &self.interfaces, neighbours: &self.neighbours };
+        let around = Surroundings {
+            nodes: &self.nodes,
+            interfaces: &self.interfaces,
+            neighbours: &self.neighbours,
+            counts: self.adjacencies.counts(),
+        };
         let (mut old, mut users) = (Vec::new(), Vec::new());
         for key in keys {
             if let Some((index, who)) = self.adjacencies.refresh(*key, &around) {

@@ -52,6 +52,8 @@ pub struct AdjacencyView<'f> {
     pub hop: Hop,
     /// What stands in it.
     pub adjacency: &'f Adjacency,
+    /// Packets and bytes, when they are counted.
+    pub counted: Option<[u64; 2]>,
 }
 
 impl Fib {
@@ -175,7 +177,10 @@ impl Fib {
 
     /// All adjacencies in use, by interface.
     pub fn adjacency_views(&self) -> impl Iterator<Item = AdjacencyView<'_>> {
-        self.adjacencies.iter().map(|(key, hop, adjacency)| AdjacencyView { key, hop, adjacency })
+        self.adjacencies.iter().map(|(key, hop, adjacency)| {
+            let counted = self.adjacencies.counted(key);
+            AdjacencyView { key, hop, adjacency, counted }
+        })
     }
 
     /// How many path lists there are.

@@ -23,6 +23,8 @@ pub struct Addresses {
     pub arp_proxies: Arc<[(Ipv4Addr, Ipv4Addr)]>,
     /// IPv6 addresses, in order, that it advertises as if they were its own (RFC 4861 §7.2.8).
     pub nd_proxies: Arc<[Ipv6Addr]>,
+    /// Does it advertise every address that routes lead to elsewhere?
+    pub nd_mirror: bool,
     /// Are these another interface's addresses, but for the link-local one (`set interface unnumbered`)?
     pub borrowed: bool,
     /// An IPv6 address of another interface of the same table, where this one has but a link-local one.
@@ -154,7 +156,7 @@ impl Addresses {
 
     /// Does the router advertise this address of another?
     pub fn answers_for6(&self, address: Ipv6Addr) -> bool {
-        self.nd_proxies.binary_search(&address).is_ok()
+        (self.nd_mirror && !address::is_link_local(address)) || self.nd_proxies.binary_search(&address).is_ok()
     }
 
     /// Are others being asked for this one?

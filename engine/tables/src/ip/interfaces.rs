@@ -8,7 +8,7 @@ use quiver_core::InterfaceId;
 use quiver_core::counters::INTERFACES_MAX;
 use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
 
-use super::Addresses;
+use super::{Addresses, NeighbourCounts};
 use crate::fib::Family;
 use crate::ip4_lpm::Ip4Tables;
 use crate::ip6_lpm::Ip6Tables;
@@ -32,6 +32,8 @@ pub struct IpTables {
     pub adjacencies: Arc<Adjacencies>,
     /// How often neighbours were forgotten or replaced.
     pub neighbours: Arc<NeighbourGenerations>,
+    /// Messages of ARP and neighbour discovery by interface.
+    pub messages: Arc<NeighbourCounts>,
     /// What is known of interfaces.
     pub interfaces: Arc<IpInterfaces>,
 }

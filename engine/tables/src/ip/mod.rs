@@ -5,6 +5,7 @@ mod addresses;
 mod choice;
 mod family;
 mod interfaces;
+mod neighbour_counts;
 
 /// Before `ip4-local` and `ip6-local`, in a packet's index: its multicast route leads to the router itself, whether or
 /// not the interface listens to the group.
@@ -14,3 +15,4 @@ pub use addresses::Addresses;
 pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
 pub use interfaces::{IpInterfaces, IpTables, NOT_ENABLED};
+pub use neighbour_counts::{Direction, NeighbourCounts, NeighbourMessage, NeighbourProtocol};

@@ -16,17 +16,18 @@ const fn family_nodes(first: u16) -> FamilyNodes {
         punt: NodeId(first + 5),
         lookup: NodeId(first + 6),
         confirm: NodeId(first + 7),
+        count: NodeId(first + 10),
         source_lookup: NodeId(first + 8),
         interface_rx: NodeId(first + 9),
     }
 }
 
-/// The nodes that hops name: IPv4's from 10 on, IPv6's from 20 on.
+/// The nodes that hops name: IPv4's from 10 on, IPv6's from 40 on.
 pub const NODES: FibNodes = FibNodes {
     ip4: family_nodes(10),
-    ip6: family_nodes(20),
-    ip6_link_local: NodeId(30),
-    ip4_broadcast: NodeId(31),
+    ip6: family_nodes(40),
+    ip6_link_local: NodeId(60),
+    ip4_broadcast: NodeId(61),
 };
 
 /// The port of [`router`].

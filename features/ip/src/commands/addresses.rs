@@ -150,6 +150,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     super::icmp::write_config(fib, ip, config);
     super::ownership::write_config(engine, ip, config);
     super::proxies::write_config(engine, ip, config);
+    super::punt::write_config(engine, ip, config);
     for interface in engine.all_interfaces() {
         let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { continue };
         if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {

@@ -158,6 +158,8 @@ pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
     match node.as_str() {
         "ip4-confirm-neighbor"
         | "ip6-confirm-neighbor"
+        | "ip4-adjacency-counter"
+        | "ip6-adjacency-counter"
         | "ip4-rewrite"
         | "ip6-rewrite"
         | "ip4-arp"

@@ -1,8 +1,12 @@
 //! `show load-balance` and `show adj`: what routes share.
 
+use std::sync::Arc;
+
 use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::Engine;
 use quiver_tables::GroupId;
+use quiver_tables::adjacency_counts::AdjacencyCounts;
+use quiver_tables::fib::Fib;
 
 use super::fib::hop_words;
 use super::{GROUP, fib};
@@ -44,6 +48,22 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
+        Command::new("adjacency counters enable|disable")
+            .group(GROUP)
+            .help("Count packets and bytes by adjacency, from zero, or no more")
+            .details(
+                "`show adj` shows them. A node counts in front of the rewrite while they are enabled, which costs \
+                 every packet some clocks; disabled, it costs nothing. Bytes are those of the IP packet and its \
+                 layer 2 header.",
+            )
+            .example("adjacency counters enable")
+            .run(|engine: &mut Engine, args| {
+                let counts = engine.get::<Arc<AdjacencyCounts>>().filter(|_| args.has("enable")).cloned();
+                engine.get_mut::<Fib>().ok_or_else(super::busy)?.count_adjacencies(counts);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
         Command::new("show adj")
             .also("show adjacency")
             .group(GROUP)
@@ -54,10 +74,12 @@ pub(crate) fn register(registry: &mut Registry) {
                     Column::right("Index"),
                     Column::left("Interface"),
                     Column::left("Next hop"),
-                    Column::left("Packets"),
+                    Column::left("Family"),
                     Column::left("Node"),
                     Column::right("MTU").key("mtu-bytes"),
                     Column::left("Rewrite"),
+                    Column::right("Packets"),
+                    Column::right("Bytes"),
                 ]);
                 for view in fib.adjacency_views() {
                     let rewrite: String =
@@ -70,7 +92,9 @@ pub(crate) fn register(registry: &mut Registry) {
                         .cell(Cell::display(view.key.payload))
                         .cell(engine.node_name(view.hop.next))
                         .cell(view.adjacency.mtu_bytes)
-                        .cell(rewrite);
+                        .cell(rewrite)
+                        .cell(view.counted.map(|[packets, _]| packets))
+                        .cell(view.counted.map(|[_, bytes]| bytes));
                 }
                 Ok(Output::none().table("adjacencies", table))
             }),

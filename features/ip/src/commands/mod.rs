@@ -11,10 +11,12 @@ mod ip6_interface;
 pub(crate) mod limits;
 pub(crate) mod memory;
 mod neighbour_config;
+mod neighbour_counters;
 pub(crate) mod neighbours;
 mod ownership;
 mod ping;
 mod proxies;
+mod punt;
 pub(crate) mod replace;
 mod route_batch;
 mod route_range;
@@ -34,6 +36,7 @@ pub(crate) fn register(registry: &mut Registry) {
     replace::register(registry);
     routes::register(registry);
     neighbours::register(registry);
+    neighbour_counters::register(registry);
     ownership::register(registry);
     proxies::register(registry);
     ip6_interface::register(registry);
@@ -44,6 +47,7 @@ pub(crate) fn register(registry: &mut Registry) {
     icmp::register(registry);
     hop_by_hop::register(registry);
     ping::register(registry);
+    punt::register(registry);
 }
 
 /// The small number of the table whose number stands under `name`; table 0 when none is given.

@@ -11,22 +11,28 @@ use crate::state::{IpState, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set ip dad ip4|ip6 [<interface>] transmits <:0-16> [wait]")
+        Command::new("set ip dad ip4|ip6 [<interface>] transmits <:0-16> {[wait] [auto-remove]}")
             .group(GROUP)
             .help("Say how others are asked for an address before it counts as the router's own")
             .details(
                 "Duplicate address detection (RFC 4862, RFC 5227) of addresses that are configured from now on, \
                  and of all when their interface comes up. Without an interface, it is said of all interfaces \
                  that have nothing of their own. A duplicate is not used. Usually, IPv6 addresses are asked \
-                 for once and used meanwhile; with `wait`, they are not.",
+                 for once and used meanwhile; with `wait`, they are not. With `auto-remove` a duplicate is \
+                 taken from its interface, as by `set interface ip address del`.",
             )
             .word("transmits", "how often; 0 for not at all")
             .word("wait", "do not use the address before")
+            .word("auto-remove", "take a duplicate from its interface")
             .example("set ip dad ip6 e0 transmits 1 wait")
             .example("set ip dad ip4 transmits 3")
             .run(|engine: &mut Engine, args| {
                 let interface = args.optional_interface(engine, "interface")?;
-                let config = DadConfig { transmits: args.get("transmits")?, waits: args.has("wait") };
+                let config = DadConfig {
+                    transmits: args.get("transmits")?,
+                    waits: args.has("wait"),
+                    removes: args.has("auto-remove"),
+                };
                 let six = args.has("ip6");
                 let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
                 match interface {
@@ -124,7 +130,8 @@ pub(super) fn remark(ip: &IpState, on: InterfaceId, address: IpAddr) -> String {
 pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWriter) {
     let mut say = |family: &str, on: String, dad: DadConfig| {
         let wait = if dad.waits { " wait" } else { "" };
-        config.command(format_args!("set ip dad {family}{on} transmits {}{wait}", dad.transmits));
+        let remove = if dad.removes { " auto-remove" } else { "" };
+        config.command(format_args!("set ip dad {family}{on} transmits {}{wait}{remove}", dad.transmits));
     };
     for (six, family) in [(false, "ip4"), (true, "ip6")] {
         let usual = ip.ownerships.usual[usize::from(six)];

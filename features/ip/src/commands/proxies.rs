@@ -57,6 +57,23 @@ pub(super) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
+        Command::new("set interface ip6-nd-mirror-proxy <interface> enable|disable")
+            .group("Interfaces")
+            .help("Answer solicitations on an interface for every address that a route leads to elsewhere")
+            .details(
+                "For hosts that take the whole of IPv6 for their link, as subscribers in a VLAN of their own: the \
+                 router answers for all that it forwards to out of another interface, and not for who is on the \
+                 interface itself. VPP: ip6-nd mirror proxy.",
+            )
+            .example("set interface ip6-nd-mirror-proxy e0 enable")
+            .run(|engine: &mut Engine, args| {
+                let interface = args.interface(engine, "interface")?;
+                let enabled = args.has("enable");
+                addresses::change(engine, interface, |changed| changed.nd_mirror = enabled)?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
         Command::new("show arp proxy")
             .also("show ip arp proxy")
             .group(GROUP)
@@ -150,12 +167,15 @@ fn shown_arp(engine: &Engine) -> Output {
 }
 
 fn shown_nd(engine: &Engine) -> Output {
-    let mut table = Table::new([Column::left("Interface"), Column::left("Address")]);
+    let mut table = Table::new([Column::left("Interface"), Column::left("Address"), Column::left("Kind")]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };
     for (id, own) in &ip.interfaces {
         for address in &own.nd_proxies {
-            table.row().cell(engine.interface_name(*id)).cell(address.to_string());
+            table.row().cell(engine.interface_name(*id)).cell(address.to_string()).cell("host");
         }
+    }
+    for (id, _) in ip.interfaces.iter().filter(|(_, own)| own.nd_mirror) {
+        table.row().cell(engine.interface_name(*id)).cell(None::<&str>).cell("mirror");
     }
     Output::none().table("proxies", table)
 }
@@ -170,6 +190,9 @@ pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWri
         let name = engine.interface_name(*id);
         if own.proxy_arp {
             config.command(format_args!("set interface proxy-arp {name} enable"));
+        }
+        if own.nd_mirror {
+            config.command(format_args!("set interface ip6-nd-mirror-proxy {name} enable"));
         }
         for address in &own.nd_proxies {
             config.command(format_args!("set ip6 nd proxy {name} {address}"));

@@ -67,6 +67,9 @@ fn change_table(engine: &mut Engine, family: Family, id: u32, delete: bool) -> R
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
     super::limits::write_config(fib, config);
+    if fib.counts_adjacencies() {
+        config.command(format_args!("adjacency counters enable"));
+    }
     if fib.flow_seed() != 0 {
         config.command(format_args!("set ip flow-hash seed {}", fib.flow_seed()));
     }

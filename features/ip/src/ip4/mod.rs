@@ -18,9 +18,10 @@ use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 12] = [
+pub(crate) const ROUTE_TARGETS: [&str; 13] = [
     "ip4-rewrite",
     "ip4-confirm-neighbor",
+    "ip4-adjacency-counter",
     "ip4-local",
     "ip4-arp",
     "ip4-glean",

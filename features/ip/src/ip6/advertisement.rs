@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::fib::FibNodes;
+use quiver_tables::ip::{Direction, NeighbourMessage, NeighbourProtocol};
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 
@@ -28,6 +29,11 @@ impl Advertisement {
         let Message::NeighborAdvertisement { flags, target, options } = message else {
             return Err(NdDrop::BadMessage);
         };
+        let message = match flags.contains(NeighborFlags::SOLICITED) {
+            true => NeighbourMessage::Reply,
+            false => NeighbourMessage::Gratuitous,
+        };
+        self.tables.messages.add(packet.rx, (NeighbourProtocol::Nd, Direction::Rx, message));
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         // Who is asked at its own MAC address need not say it (RFC 4861 §7.2.4).
         let is_ours = own.has6(target) || own.is_tentative(target);

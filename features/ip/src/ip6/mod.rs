@@ -21,9 +21,10 @@ use quiver_core::node::Wiring;
 use quiver_wire::{Header, Ip6Header};
 
 /// The nodes that a route can lead to.
-pub(crate) const ROUTE_TARGETS: [&str; 12] = [
+pub(crate) const ROUTE_TARGETS: [&str; 13] = [
     "ip6-rewrite",
     "ip6-confirm-neighbor",
+    "ip6-adjacency-counter",
     "ip6-local",
     "ip6-discover-neighbor",
     "ip6-glean",

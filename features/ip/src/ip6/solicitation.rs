@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::fib::FibNodes;
+use quiver_tables::ip::{Direction, NeighbourMessage, NeighbourProtocol};
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use quiver_wire::ip6::address;
@@ -31,6 +32,8 @@ impl Solicitation {
         let Message::NeighborSolicitation { target, options } = message else {
             return Err(NdDrop::BadMessage);
         };
+        let received = (NeighbourProtocol::Nd, Direction::Rx, NeighbourMessage::Request);
+        self.tables.messages.add(packet.rx, received);
         let (asker, asker_mac) = (header.source(), options.source_mac());
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         let probes = address::is_unspecified(asker);
@@ -103,6 +106,7 @@ impl Solicitation {
             return Err(NdDrop::NoReply);
         }
         packet.tx = packet.rx;
+        self.tables.messages.add_sent(packet.rx, frame.bytes());
         cx.count(NdDrop::Replied, 1);
         Ok(row.output)
     }

@@ -27,7 +27,7 @@ pub(super) struct Departure {
     pub tables: Arc<IpTables>,
     rewrite: NodeId,
     /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed, or asked.
-    leaving: [NodeId; 2],
+    leaving: [NodeId; 3],
     drop: NodeId,
     look_up: NodeId,
     /// Cuts packets that are longer than the path takes.
@@ -112,7 +112,8 @@ impl Departure {
             rows: rows[wiring.worker.index() % rows.len()].clone(),
             tables: wiring.shared(),
             rewrite: wiring.node("ip6-rewrite"),
-            leaving: [wiring.node("ip6-confirm-neighbor"), wiring.node("ip6-discover-neighbor")],
+            leaving: ["ip6-confirm-neighbor", "ip6-discover-neighbor", "ip6-adjacency-counter"]
+                .map(|name| wiring.node(name)),
             drop: wiring.node("ip6-drop"),
             look_up: wiring.node("ip6-lookup-in-table"),
             fragment: wiring.node("ip6-frag-in-table"),

@@ -31,9 +31,9 @@ pub(super) struct Departure {
     rewrite: NodeId,
     drop: NodeId,
     /// Nodes that send a packet to a neighbour, and count a hop of those that are not the router's own.
-    leaving: [NodeId; 4],
+    leaving: [NodeId; 5],
     /// Nodes of those whose index is an adjacency.
-    adjacent: [NodeId; 3],
+    adjacent: [NodeId; 4],
 }
 
 /// What holds for all packets that come back by an interface.
@@ -48,6 +48,7 @@ impl Departure {
         let node = |name| wiring.node(name);
         let (rewrite, confirm) = (node("ip6-rewrite"), node("ip6-confirm-neighbor"));
         let (discover, glean) = (node("ip6-discover-neighbor"), node("ip6-glean"));
+        let count = node("ip6-adjacency-counter");
         Departure {
             backs: backs.clone(),
             coming,
@@ -55,8 +56,8 @@ impl Departure {
             front: RefCell::default(),
             rewrite,
             drop: node("ip6-drop"),
-            leaving: [rewrite, confirm, discover, glean],
-            adjacent: [rewrite, confirm, discover],
+            leaving: [rewrite, confirm, discover, glean, count],
+            adjacent: [rewrite, confirm, discover, count],
         }
     }
 
