@@ -83,7 +83,9 @@ def test_what_the_generator_ended_is_at_least_so_much_and_has_no_spread(results:
 
 def test_no_ratio_is_made_of_bounds_as_if_they_were_measured(results: Results) -> None:
     assert re.fullmatch(r"[\d.]+ ×", over_linux(cells(results)))
-    assert re.fullmatch(r"≥ [\d.]+ ×, by MRR [\d.]+ ×", over_linux(marked(results, "generator-bound", "Quiver")))
+    assert re.fullmatch(
+        r"≥ [\d.]+ ×, by MRR [\d.]+ ×", over_linux(marked(results, "generator-bound", "Quiver"))
+    )
     below = over_linux(marked(results, "generator-bound", "Linux kernel"))
     assert re.fullmatch(r"≤ [\d.]+ ×, by MRR [\d.]+ ×", below)
     assert re.fullmatch(r"by MRR [\d.]+ ×", over_linux(marked(results, "generator-bound")))

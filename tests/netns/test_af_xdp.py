@@ -183,7 +183,9 @@ def through_linux(transmit: str, family: int, tmp_path: Path) -> dict[str, Any]:
         sizes = [{"size": size, "weight": 1} for size in (78, 100, 594, 1514)]
         streams = [{"from": 0, "to": 1, "frame": sizes}, {"from": 1, "to": 0, "frame": sizes}]
         path = tmp_path / "profile.yaml"
-        path.write_text(json.dumps({"cores": [GENERATOR_CORE], "ports": [port(0), port(1)], "streams": streams}))
+        path.write_text(
+            json.dumps({"cores": [GENERATOR_CORE], "ports": [port(0), port(1)], "streams": streams})
+        )
         words = ["run", str(path), "--rate", "20000", "--duration", "1s", "--drain", "2s", "--json"]
         done = own.run(str(binary("quiver-tg")), *words, "--socket", str(tmp_path / "tg.sock"))
         told: dict[str, Any] = json.loads(done.stdout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import signal
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from scapy.utils import PcapNgReader
 from peers.capture import Capture, lines_of
 from peers.namespace import Namespace, veth
 from peers.network import namespaces
-from peers.processes import Process, need, parse_json, run
+from peers.processes import Process, need, parse_json, run, wait_until
 from peers.router import Router, binary
 
 #: Slow enough for a ring of 1,024 frames on a busy machine.
@@ -155,7 +154,8 @@ def test_a_peer_that_stops_reading_is_frames_not_sent_and_a_generator_that_lives
         process = Process([*words, "--socket", str(tmp_path / "tg.sock")])
         try:
             router.wait_for_link("memif0/0", "memif0/1")
-            time.sleep(0.5)  # some frames cross; how many does not matter
+            # Some frames cross; how many does not matter.
+            wait_until("frames cross", lambda: router.counters("memif0/1")["tx_packets"] > 100)
             router.process.send(signal.SIGSTOP)
             try:
                 # A ring of 1,024 holds 51 ms of them.

@@ -59,7 +59,9 @@ def test_the_server_starts_on_a_host_whose_name_is_no_utf_8(tmp_path: Path) -> N
     words = ["unshare", "--uts", sys.executable, "-c", ON_A_HOST_WITH_A_STRANGE_NAME, str(tmp_path / "sshd")]
     tests = Path(__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": str(tests)}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, errors="replace")
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, check=False, errors="replace"
+    )
     assert done.returncode == 0, done.stderr
 
 

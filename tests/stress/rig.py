@@ -24,14 +24,16 @@ LOADED = ("memif1/0", "memif1/1")
 BACKGROUND_PPS = 500_000
 #: The reason of a frame that the generator's ring did not take.
 TX_RING_FULL = "tx-ring-full"
-#: Other programs may have the worker's core for so long in a round, all together, or for as long as rings bridge
-#: at its load, whichever is more: beyond that a full ring may be theirs.
+#: Other programs may have the worker's core for so long in a round, all together, or for as long as rings
+#: bridge at its load, whichever is more: beyond that a full ring may be theirs.
 OUSTED_US_MAX = 3_000
 #: How often, and after which pause, counters are looked at until they stand still.
 LOOKS_MAX = 50
 LOOK_S = 0.004
+#: All programs of the stress come before those of others: the control thread, and the test itself.
+OWN_NICE = -10
 #: The generator's share of core 0 when the control thread wants it too: that of this niceness.
-GENERATOR_NICE = -5
+GENERATOR_NICE = -15
 #: Programs of others hardly get the worker's core.
 WORKER_NICE = -20
 #: Worker 0 has core 1 for itself. Worker 1 sleeps on core 0: other queues can be moved to it.

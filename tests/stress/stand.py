@@ -19,9 +19,9 @@ QUIET_ROUND_S = 0.2
 QUIET_ROUNDS = 8
 QUIET_LOSSES_MAX = 1
 QUIET_ROUNDS_MAX = 40
-#: When more do, the load is made smaller, and much smaller when half of them do, down to the least; when none does
-#: any more, greater again. At the least, rings bridge 80 ms in which nobody takes frames out: more than a busy
-#: scheduler keeps a thread waiting.
+#: When more do, the load is made smaller, and much smaller when half of them do, down to the least; when none
+#: does any more, greater again. At the least, rings bridge 80 ms in which nobody takes frames out: more than
+#: a busy scheduler keeps a thread waiting.
 LOWER_BY = 0.7
 LOWER_MUCH_BY = 0.25
 LEAST_PPS = 2e5
@@ -49,6 +49,9 @@ class Stress:
     last: Round | None = None
     #: Names of the changes that were tried, and whether their rounds were enough for a verdict.
     tried: dict[str, bool] = field(default_factory=dict)
+    #: So many changes come to a verdict however long it takes, up to the last moment.
+    wanted: int = 0
+    last_moment: float = 0.0
 
     def tell(self, line: str) -> None:
         """A line of progress, where somebody looks on."""
@@ -90,8 +93,10 @@ class Stress:
 
     @property
     def is_over(self) -> bool:
-        """Is the time over?"""
-        return time.monotonic() > self.deadline
+        """Is the time over? Not before enough changes have come to a verdict: a busy machine takes longer."""
+        now = time.monotonic()
+        is_enough = sum(self.tried.values()) >= self.wanted
+        return now > self.last_moment or (now > self.deadline and is_enough)
 
     def losses(self) -> int:
         """How many of the last quiet rounds lost packets."""

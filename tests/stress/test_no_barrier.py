@@ -20,8 +20,9 @@ done and undone in a loop. Each round with changes stands between two quiet ones
 
 **What full rings prove** takes statistics, because the host of a virtual machine stops a core for
 milliseconds now and then. A round with changes counts when both its quiet neighbours lost nothing and no
-other program had the worker's or the generator's core for longer than rings bridge. A change is innocent when its rounds lose
-nothing (two; `--rounds`; two more for each one with loss). Otherwise, after ten, Fisher's exact test tells
+other program had the worker's or the generator's core for longer than rings bridge. A change is innocent
+when its rounds lose nothing (two; `--rounds`; two more for each one with loss). Otherwise, after ten,
+Fisher's exact test tells
 how probable its losses are by chance, given how many of all quiet rounds with this load had some: below
 1e-5 it is guilty and the test fails; above 0.01, with rounds enough without loss, it is innocent; between
 it is undecided. The load follows the host: when two of the last eight quiet rounds lose packets, it becomes

@@ -273,9 +273,7 @@ def marks_about(run: ScenarioResult, metric: str) -> list[Mark]:
     """The marks of a run that concern a figure and set it apart. Clocks and latency are their own
     measurements: a generator at its end, or a search that ended badly, does not concern them."""
     return [
-        mark
-        for mark in run.marks
-        if mark.kind in SETS_APART and (not mark.metrics or metric in mark.metrics)
+        mark for mark in run.marks if mark.kind in SETS_APART and (not mark.metrics or metric in mark.metrics)
     ]
 
 

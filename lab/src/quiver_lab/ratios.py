@@ -22,7 +22,7 @@ class Ratio:
     sense: Sense = ""
     """What stands before the value: nothing where both were measured."""
     by_mrr: float | None = None
-    """The ratio of the maximum receive rates, where the figures are bounds and both of these were measured."""
+    """The ratio of the maximum receive rates, where the figures are bounds and these were measured."""
 
     @property
     def is_measured(self) -> bool:

@@ -59,7 +59,10 @@ def cells_table(found: Sequence[CellRuns]) -> Table:
     for cell in found:
         finished = sum(run.status == "ok" for run in cell.runs)
         table.add_row(cell.title, *(_mean(cell.series(key)) for key in shown), f"{finished}/{len(cell.runs)}")
-    table.caption = "Mpps both ways together, mean ± half the 95 % interval · ≥: the generator was at its end · in brackets: all runs marked"
+    table.caption = (
+        "Mpps both ways together, mean ± half the 95 % interval\n"
+        "≥: at least, the generator was at its end · in brackets: all runs marked"
+    )
     return table
 
 

@@ -37,7 +37,12 @@ def git(folder: Path, *words: str, timeout_s: float = GIT_TIMEOUT_S) -> str:
     """What a git command prints."""
     try:
         done = subprocess.run(
-            ["git", "-C", folder, *words], capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False
+            ["git", "-C", folder, *words],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitError(f"git {words[0]}: {error}") from error

@@ -72,7 +72,7 @@ def figures_of(results: Results) -> list[Figure]:
         ("speedup", "Several workers", cell_figures.speedup(found),
          "Rate over that of one worker. On the dotted line w workers do w times the work of one. w_t is what "
          "a worker does by the model f(w) = w · w_t that is fitted to the line; beside it, how far off the "
-         "model is at its worst point. A cell of which every run is marked is left out: a bound has no ratio."),
+         "model is at its worst point. A cell whose runs are all marked is left out: a bound has no ratio."),
         ("table-sizes", "Table size", cell_figures.table_sizes(found),
          "The same traffic over larger tables; logarithmic. Crosses: every run is marked."),
         ("cache-model", "Tables and caches", model_figures.caches(found, results.host),

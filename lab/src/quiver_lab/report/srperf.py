@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quiver_lab.aggregate import CellRuns, Series
-from quiver_lab.report.cell_figures import interval
 from quiver_lab.ratios import ratio_of
+from quiver_lab.report.cell_figures import interval
 from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, mean_kpps, relative
 from quiver_lab.report.style import INK, MRR_COLOUR, NDR_COLOUR, QUIET, Spec, axis, layout
 

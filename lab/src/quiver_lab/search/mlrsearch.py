@@ -203,7 +203,8 @@ def _interval(
         regular=regular,
         steps=tuple(steps),
         limited_by_generator=any(
-            float(lower or 0.0) < load <= (float("inf") if upper is None else float(upper)) for load in limited
+            float(lower or 0.0) < load <= (float("inf") if upper is None else float(upper))
+            for load in limited
         ),
     )
 

@@ -4,8 +4,8 @@ Near the threshold one trial says little, so it is repeated until the spread of 
 small; at a delivery ratio of 1, or far below the threshold, one trial is enough.
 
 Not in the paper: a rate that fails because the generator cannot send it says nothing of the forwarder. Then
-the next rate is one that the generator has just shown to reach. Where the forwarder passes that too, the search
-ends: it knows a lower bound, and more trials would only tell where the generator ends.
+the next rate is one that the generator has just shown to reach. Where the forwarder passes that too, the
+search ends: it knows a lower bound, and more trials would only tell where the generator ends.
 """
 
 from __future__ import annotations
