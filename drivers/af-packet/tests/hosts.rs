@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{cell::RefCell, thread};
 
 use quiver_control::{Commands, Registry};
@@ -13,7 +13,7 @@ use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::memory::PageSize;
 use quiver_core::node::Never;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec};
-use quiver_linux::lab::{Namespace, has, run, unique, why_not};
+use quiver_linux::lab::{Namespace, PATIENCE, has, run, unique, why_not};
 
 /// Where frames go by the interface that they came in by: a cross-connect in the place of
 /// `ethernet-input`.
@@ -106,14 +106,14 @@ impl Lab {
             self.patches[self.id(from).index()].store(output.0, Ordering::Relaxed);
         }
         self.engine.start_threads().expect("threads");
-        self.turn_until(2, |lab| {
+        self.turn_until(|lab| {
             (0..2).all(|end| lab.engine.interface(lab.id(end)).is_some_and(|i| i.link_up))
         });
     }
 
     /// Let the control thread work until something holds; false when it does not in time.
-    fn turn_until(&mut self, seconds: u64, holds: impl Fn(&mut Lab) -> bool) -> bool {
-        let end = Instant::now() + Duration::from_secs(seconds);
+    fn turn_until(&mut self, holds: impl Fn(&mut Lab) -> bool) -> bool {
+        let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             self.engine.turn(10);
             if holds(self) {
@@ -151,7 +151,7 @@ impl Lab {
             self.run(&format!("delete host-interface name {end}"));
         }
         let total = self.engine.pool().total();
-        let balanced = self.turn_until(3, |lab| lab.engine.pool().free() == total);
+        let balanced = self.turn_until(|lab| lab.engine.pool().free() == total);
         assert!(balanced, "{} of {total} buffers are free", self.engine.pool().free());
     }
 }
@@ -162,20 +162,46 @@ fn short() -> String {
 }
 
 fn ping(from: &Namespace, address: &str, bytes: usize) {
-    let text = from.run(&format!("ping -i 0.02 -c 20 -W 2 -M do -s {bytes} {address}"));
+    let text = from.run(&format!("ping -i 0.02 -c 20 -W 60 -M do -s {bytes} {address}"));
     assert!(text.contains(" 0% packet loss"), "{text}");
 }
 
-/// Gigabits per second that arrived.
-fn iperf(client: &Namespace, server: &Namespace, address: &str, options: &str) -> f64 {
+/// What an iperf3 client and its server said of so many bytes that were sent.
+struct Transfer {
+    sent_bytes: u64,
+    received_bytes: u64,
+}
+
+impl Transfer {
+    /// TCP brings everything.
+    fn is_whole(&self) -> bool {
+        self.sent_bytes >= TCP_BYTES && self.received_bytes > 0
+    }
+
+    /// Of UDP something arrives: a receiver that is not scheduled loses what its socket cannot hold.
+    fn has_arrived(&self) -> bool {
+        self.sent_bytes > 0 && self.received_bytes > 0
+    }
+}
+
+/// Bytes of a transfer.
+const TCP_BYTES: u64 = 16 << 20;
+const UDP_BYTES: u64 = 2 << 20;
+const IPERF_PORT: u16 = 5201;
+
+fn iperf(client: &Namespace, server: &Namespace, address: &str, options: &str) -> Transfer {
     let daemon = server.start("iperf3 -s -1 --forceflush");
-    thread::sleep(Duration::from_millis(300));
-    let text = client.run(&format!("iperf3 -c {address} -t 2 -J {options}"));
+    server.wait_for_listener(IPERF_PORT);
+    let bytes = if options.contains("-u") { UDP_BYTES } else { TCP_BYTES };
+    let text = client.run(&format!("iperf3 -c {address} -n {bytes} -J {options}"));
     daemon.stop();
     let json: serde_json::Value = serde_json::from_str(&text).expect("json");
-    let end = &json["end"];
-    let sum = if end["sum_received"].is_null() { &end["sum"] } else { &end["sum_received"] };
-    sum["bits_per_second"].as_f64().expect("rate") / 1e9
+    let told = |side: &str| {
+        let end = &json["end"];
+        let sum = if end[side].is_null() { &end["sum"] } else { &end[side] };
+        sum["bytes"].as_u64().expect("bytes")
+    };
+    Transfer { sent_bytes: told("sum_sent"), received_bytes: told("sum_received") }
 }
 
 #[test]
@@ -194,10 +220,8 @@ fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
             let tcp = iperf(a, b, address, "");
             let back = iperf(a, b, address, "-R");
             let udp = iperf(a, b, address, "-u -b 200M -l 1400");
-            println!("{name}: TCP {tcp:.2} and {back:.2} Gb/s, UDP {udp:.2} Gb/s");
-            // Only whether it works: how fast depends on what else runs.
-            assert!(tcp > 0.02 && back > 0.02, "TCP over {name}: {tcp:.2} and {back:.2} Gb/s");
-            assert!(udp > 0.02, "UDP over {name}: {udp:.2} Gb/s");
+            assert!(tcp.is_whole() && back.is_whole(), "TCP over {name}");
+            assert!(udp.has_arrived(), "UDP over {name}");
         }
     });
     for (dump, good) in dumps.into_iter().zip(["(correct)", "udp sum ok"]) {
@@ -223,8 +247,7 @@ fn jumbo_frames_and_several_queues_work() {
         ping(a, "10.9.0.2", 8972);
         ping(b, "2001:db8:9::1", 8952);
         let tcp = iperf(a, b, "10.9.0.2", "-P 4");
-        println!("jumbo frames, 4 flows, 2 queues: TCP {tcp:.2} Gb/s");
-        assert!(tcp > 0.05, "{tcp:.2} Gb/s");
+        assert!(tcp.is_whole(), "{} of {} bytes", tcp.received_bytes, tcp.sent_bytes);
     });
     assert_eq!(lab.engine.interface(lab.id(0)).expect("interface").row().mtu_bytes, 9000);
     lab.finish();
@@ -238,14 +261,13 @@ fn tags_that_the_kernel_takes_out_are_put_back() {
     let sent = "import socket,sys;s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW);s.bind(('eth0',0));\
                 f=bytes.fromhex('0200000000020200000000018100600588b5')+b'quiver'*10;[s.send(f)for _ in range(10)]";
     let seen = lab.while_routing(|a, b| {
-        let dump = b.start("timeout 5 tcpdump -n -e -i eth0 -c 10 -Q in vlan 5");
-        thread::sleep(Duration::from_millis(1500));
+        let dump = b.start("timeout 60 tcpdump -n -e -i eth0 -c 10 -Q in vlan 5");
+        b.wait_for_packet_socket();
         let script = std::env::temp_dir().join(format!("{}.py", unique("vlan")));
         std::fs::write(&script, sent).expect("script");
         a.run(&format!("python3 {}", script.display()));
-        thread::sleep(Duration::from_millis(2500));
         let _ = std::fs::remove_file(&script);
-        dump.stop()
+        dump.finish()
     });
     assert!(seen.lines().filter(|l| l.contains("vlan 5, p 3")).count() == 10, "{seen}");
     lab.finish();
@@ -258,25 +280,25 @@ fn mtu_address_and_link_are_followed_until_the_link_is_gone() {
     let end = lab.ends[0].clone();
     run("ip", &["link", "set", &end, "mtu", "2000"]);
     run("ip", &["link", "set", &end, "address", "02:00:00:00:77:01"]);
-    let followed = lab.turn_until(2, |lab| {
+    let followed = lab.turn_until(|lab| {
         let id = lab.id(0);
         let row = lab.engine.interface(id).expect("interface").row().clone();
         row.mtu_bytes == 2000 && row.mac == [2, 0, 0, 0, 0x77, 1]
     });
     assert!(followed);
     lab.a.ip("link set eth0 down");
-    assert!(lab.turn_until(2, |lab| lab.engine.interface(lab.id(0)).is_some_and(|i| !i.link_up)));
+    assert!(lab.turn_until(|lab| lab.engine.interface(lab.id(0)).is_some_and(|i| !i.link_up)));
     lab.a.ip("link set eth0 up");
-    assert!(lab.turn_until(2, |lab| lab.engine.interface(lab.id(0)).is_some_and(|i| i.link_up)));
+    assert!(lab.turn_until(|lab| lab.engine.interface(lab.id(0)).is_some_and(|i| i.link_up)));
     run("ip", &["link", "del", &end]);
-    assert!(lab.turn_until(2, |lab| lab.engine.interface(lab.id(0)).is_some_and(|i| !i.link_up)));
+    assert!(lab.turn_until(|lab| lab.engine.interface(lab.id(0)).is_some_and(|i| !i.link_up)));
     let id = lab.id(0);
     let facts = lab.engine.interface(id).expect("interface").device.facts();
     assert!(facts.iter().any(|(name, value)| name == "times-gone" && *value == 1), "{facts:?}");
     // Frames from the other side find nobody, and are counted.
     lab.while_routing(|_, b| drop(b.output("ping -c 3 -i 0.1 -W 1 10.9.0.1")));
     assert!(lab.reason("interface-down") > 0);
-    let asleep = lab.turn_until(2, |lab| lab.engine.is_asleep(quiver_core::WorkerId(0)));
+    let asleep = lab.turn_until(|lab| lab.engine.is_asleep(quiver_core::WorkerId(0)));
     assert!(asleep, "nothing keeps the worker awake");
     lab.finish();
 }

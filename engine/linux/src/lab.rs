@@ -5,10 +5,13 @@ use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a process may take to end when asked to.
-const STOP_MS_MAX: u64 = 1000;
+/// How long something that a test waits for may take on a machine with much else to do: a bound, not a time that
+/// is waited.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -22,6 +25,15 @@ pub fn why_not() -> Option<String> {
         }
         Ok(output) => Some(format!("`ip netns add`: {}", String::from_utf8_lossy(&output.stderr).trim())),
         Err(error) => Some(format!("`ip`: {error}")),
+    }
+}
+
+/// Look until something holds; panics, and says what it was, when it does not.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "waited {} s in vain: {what}", PATIENCE.as_secs());
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -68,6 +80,25 @@ impl Namespace {
         text
     }
 
+    /// Wait until something in it listens at a TCP port.
+    pub fn wait_for_listener(&self, port: u16) {
+        let place = format!(":{port} ");
+        wait_until(&format!("somebody listens at {port}"), || self.run("ss -Hltn").contains(&place));
+    }
+
+    /// Wait until something in it, such as tcpdump, has a packet socket.
+    pub fn wait_for_packet_socket(&self) {
+        wait_until("there is a packet socket", || self.run("cat /proc/net/packet").lines().count() > 1);
+    }
+
+    /// Wait until one of its interfaces has received so many bytes.
+    pub fn wait_for_bytes(&self, interface: &str, bytes: u64) {
+        let file = format!("cat /sys/class/net/{interface}/statistics/rx_bytes");
+        wait_until(&format!("{interface} has received {bytes} bytes"), || {
+            self.run(&file).trim().parse::<u64>().is_ok_and(|received| received >= bytes)
+        });
+    }
+
     /// Start a command in it.
     pub fn start(&self, command: &str) -> Process {
         let mut all = vec!["netns", "exec", &self.name];
@@ -105,14 +136,18 @@ impl Process {
         self.end()
     }
 
+    /// Wait until it ends by itself; what it printed.
+    pub fn finish(mut self) -> String {
+        wait_until("a program ends by itself", || !matches!(self.child.try_wait(), Ok(None)));
+        self.end()
+    }
+
     fn end(&mut self) -> String {
         let id = self.child.id().to_string();
         let _ = Command::new("kill").args(["-INT", &id]).output();
-        for _ in 0..STOP_MS_MAX / 10 {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        let end = Instant::now() + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(LOOK_EVERY);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
