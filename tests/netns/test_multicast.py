@@ -270,3 +270,77 @@ def test_a_group_that_was_joined_is_answered(net: Network) -> None:
         )
     finally:
         net.router.ctl(f"igmp listen disable int {first.interface} 239.9.9.9")
+
+
+@pytest.fixture
+def proxy(net: Network, family: int) -> Iterator[str]:
+    """The router is a proxy for two links; yields the word of its commands."""
+    source, first, second = net.sides
+    word = "igmp" if family == 4 else "mld"
+    setup = [
+        f"{word} enable router {first.interface}",
+        f"{word} enable router {second.interface}",
+        f"{word} proxy-dev add vrf-id 0 {source.interface}",
+        f"{word} proxy-dev itf add vrf-id 0 {first.interface}",
+        f"{word} proxy-dev itf add vrf-id 0 {second.interface}",
+    ]
+    for line in setup:
+        net.router.ctl(line)
+    yield word
+    for side in (first, second):
+        net.router.ctl(f"{word} disable router {side.interface}")
+    net.router.ctl(f"{word} proxy-dev del vrf-id 0 {source.interface}")
+
+
+def listens(net: Network, word: str, side: Side, family: int) -> bool:
+    """Does the router know that hosts of a link listen to the group?"""
+    rows = net.router.json(f"show {word} groups {side.interface}")
+    return any(row["group"] == GROUPS[family] for row in rows)
+
+
+@families
+def test_a_proxy_forwards_to_linux_hosts_that_join_and_no_more_when_they_leave(
+    net: Network, family: int, proxy: str
+) -> None:
+    source, first, second = net.sides
+    with receiver(first, family) as one:
+        wait_until("the router hears the report of Linux", lambda: listens(net, proxy, first, family))
+        assert not listens(net, proxy, second, family)
+        send(source, family, 100)
+        assert received(one, 100) == list(range(100))
+        with receiver(second, family) as two:
+            wait_until("the router hears the other report", lambda: listens(net, proxy, second, family))
+            send(source, family, 10)
+            assert received(one, 10) == received(two, 10) == list(range(10))
+        wait_until("Linux leaves, and nobody answers", lambda: not listens(net, proxy, second, family))
+        # Forgotten, the group is reported again: Linux answers the general query.
+        net.router.ctl(f"clear {proxy} int {first.interface}")
+        wait_until("Linux answers the query", lambda: listens(net, proxy, first, family))
+        send(source, family, 10)
+        assert received(one, 10) == list(range(10))
+    wait_until("the last host has left", lambda: not listens(net, proxy, first, family))
+
+
+def test_a_proxy_forwards_the_sources_that_linux_wants_and_no_others(net: Network) -> None:
+    source, first, second = net.sides
+    for line in (
+        f"igmp enable router {first.interface}",
+        f"igmp proxy-dev add vrf-id 0 {source.interface}",
+        f"igmp proxy-dev itf add vrf-id 0 {first.interface}",
+        f"igmp enable router {second.interface}",
+        f"igmp proxy-dev itf add vrf-id 0 {second.interface}",
+    ):
+        net.router.ctl(line)
+    try:
+        with receiver(first, 4, source=source.ip4) as one:
+            wait_until("the router hears the report of Linux", lambda: listens(net, "igmp", first, 4))
+            row = net.router.json(f"show igmp groups {first.interface}")[0]
+            assert (row["filter"], row["sources"]) == ("include", [source.ip4])
+            send(second, 4, 3)  # not the source that is wanted
+            send(source, 4, 3)
+            assert received(one, 3) == [0, 1, 2]
+            assert quiet(one)
+    finally:
+        for side in (first, second):
+            net.router.ctl(f"igmp disable router {side.interface}")
+        net.router.ctl(f"igmp proxy-dev del vrf-id 0 {source.interface}")

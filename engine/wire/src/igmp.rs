@@ -112,6 +112,16 @@ pub const fn from_code8(code: u8) -> u32 {
     ((code & 0x0f) as u32 | 0x10) << (((code >> 4) & 7) + 3)
 }
 
+/// The code of a time, rounded down to one that can be said: the inverse of [`from_code8`].
+pub const fn to_code8(value: u32) -> u8 {
+    if value < 128 {
+        return value as u8;
+    }
+    let value = if value > from_code8(255) { from_code8(255) } else { value };
+    let exponent = value.ilog2() - 7;
+    0x80 | ((exponent as u8) << 4) | ((value >> (exponent + 3)) as u8 & 0x0f)
+}
+
 impl<'a> Message<'a> {
     /// Reads a message (all of `bytes`) whose checksum is right. A query of a length that no version has is
     /// refused (RFC 3376 §7.1).
@@ -145,10 +155,32 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Writes a message without what version 3 adds, checksum included, and returns its length.
+    /// Bytes of the message.
+    pub fn len(&self) -> usize {
+        MESSAGE_LEN
+            + match self {
+                Message::Query { more: Some(more), .. } => more.len(),
+                Message::Records { bytes, .. } => bytes.len(),
+                _ => 0,
+            }
+    }
+
+    /// Never.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Writes a message, checksum included, and returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let mut more = [0; 4];
         let (kind, code, group, tail) = match *self {
-            Message::Query { response_code, group, .. } => (kind::QUERY, response_code, group, &[][..]),
+            Message::Query { response_code, group, more: None } => {
+                (kind::QUERY, response_code, group, &[][..])
+            }
+            Message::Query { response_code, group, more: Some(said) } => {
+                more = said.head(4)?;
+                (kind::QUERY, response_code, group, said.sources)
+            }
             Message::Report { version: 1, group } => (kind::REPORT_V1, 0, group, &[][..]),
             Message::Report { group, .. } => (kind::REPORT_V2, 0, group, &[][..]),
             Message::Leave { group } => (kind::LEAVE, 0, group, &[][..]),
@@ -157,15 +189,31 @@ impl<'a> Message<'a> {
                 (kind::REPORT_V3, 0, Ipv4Addr::new(0, 0, a, b), bytes)
             }
         };
+        let more = if matches!(self, Message::Query { more: Some(_), .. }) { &more[..] } else { &[] };
         let [a, b, c, d] = group.octets();
         let mut head = [kind, code, 0, 0, a, b, c, d];
-        let [high, low] = Sum::new().bytes(&head).bytes(tail).checksum().to_be_bytes();
+        let [high, low] = Sum::new().bytes(&head).bytes(more).bytes(tail).checksum().to_be_bytes();
         (head[2], head[3]) = (high, low);
-        let length = MESSAGE_LEN + tail.len();
-        for (to, from) in room(out, length)?.iter_mut().zip(head.iter().chain(tail)) {
+        let length = MESSAGE_LEN + more.len() + tail.len();
+        for (to, from) in room(out, length)?.iter_mut().zip(head.iter().chain(more).chain(tail)) {
             *to = *from;
         }
         Ok(length)
+    }
+}
+
+impl QueryMore<'_> {
+    /// Bytes of it.
+    pub(crate) fn len(&self) -> usize {
+        4 + self.sources.len()
+    }
+
+    /// What stands before the sources, which have `width` bytes each.
+    pub(crate) fn head(&self, width: usize) -> Result<[u8; 4], WireError> {
+        let count = u16::try_from(self.sources.len() / width);
+        let [a, b] =
+            count.map_err(|_| WireError::Invalid { header: NAME, reason: "too many sources" })?.to_be_bytes();
+        Ok([u8::from(self.suppress) << 3 | self.robustness.min(7), self.interval_code, a, b])
     }
 }
 
@@ -179,6 +227,53 @@ impl<'a> QueryMore<'a> {
     }
 }
 
+/// A record of a report, read from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordView<'a> {
+    /// One of [`record`].
+    pub kind: u8,
+    /// The group, 4 or 16 bytes.
+    pub group: &'a [u8],
+    /// The sources, as wide each.
+    pub sources: &'a [u8],
+}
+
+/// The records of a report, one after the other (RFC 3376 §4.2.4, RFC 3810 §5.2.4).
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    left: u16,
+    bytes: &'a [u8],
+    width: usize,
+}
+
+impl<'a> Records<'a> {
+    /// So many records; addresses have `width` bytes.
+    pub fn new(count: u16, bytes: &'a [u8], width: usize) -> Self {
+        Self { left: count, bytes, width }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<RecordView<'a>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let mut read = || {
+            let ([kind, auxiliary_words, a, b], rest) = self.bytes.split_first_chunk::<4>()?;
+            let (group, rest) = rest.split_at_checked(self.width)?;
+            let count = usize::from(u16::from_be_bytes([*a, *b]));
+            let (sources, rest) = rest.split_at_checked(count * self.width)?;
+            self.bytes = rest.get(4 * usize::from(*auxiliary_words)..)?;
+            Some(RecordView { kind: *kind, group, sources })
+        };
+        let record = read();
+        if record.is_none() {
+            self.left = 0;
+        }
+        Some(record.ok_or(WireError::Invalid { header: NAME, reason: "a record beyond the report" }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +284,8 @@ mod tests {
     #[test]
     fn codes_are_those_of_rfc_3376() {
         assert_eq!((from_code8(0), from_code8(127), from_code8(128), from_code8(255)), (0, 127, 128, 31_744));
+        assert!((0..=255).all(|code| to_code8(from_code8(code)) == code));
+        assert_eq!((from_code8(to_code8(129)), from_code8(to_code8(999_999))), (128, 31_744));
     }
 
     #[test]
@@ -201,10 +298,9 @@ mod tests {
         let sum = Sum::new().bytes(&new).checksum().to_be_bytes();
         new[2..4].copy_from_slice(&sum);
         let more = QueryMore { suppress: true, robustness: 2, interval_code: 125, sources: &[10, 0, 0, 1] };
-        assert_eq!(
-            Message::parse(&new),
-            Ok(Message::Query { response_code: 100, group: GROUP, more: Some(more) })
-        );
+        let whole = Message::Query { response_code: 100, group: GROUP, more: Some(more) };
+        assert_eq!(Message::parse(&new), Ok(whole));
+        assert_eq!((whole.emit(&mut bytes), whole.len(), bytes), (Ok(16), 16, new));
         for length in [9, 10, 11, 12, 15] {
             let mut cut = new;
             cut[2..4].fill(0);
@@ -212,6 +308,23 @@ mod tests {
             cut[2..4].copy_from_slice(&sum);
             assert!(Message::parse(&cut[..length]).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn records_are_read_until_the_report_ends() {
+        let bytes = [
+            4, 1, 0, 2, 239, 1, 1, 1, 10, 0, 0, 1, 10, 0, 0, 2, 0xaa, 0xaa, 0xaa,
+            0xaa, // two sources, auxiliary
+            3, 0, 0, 0, 239, 1, 1, 2, // none
+            6, 0, 0, 1, 239, 1, 1, 3, // cut
+        ];
+        let mut records = Records::new(9, &bytes, 4);
+        let read = [(); 4].map(|()| records.next());
+        let first = RecordView { kind: 4, group: &[239, 1, 1, 1], sources: &[10, 0, 0, 1, 10, 0, 0, 2] };
+        let second = RecordView { kind: 3, group: &[239, 1, 1, 2], sources: &[] };
+        assert_eq!(read[..2], [Some(Ok(first)), Some(Ok(second))]);
+        assert!(matches!(read[2..], [Some(Err(_)), None]));
+        assert_eq!(Records::new(2, &bytes, 4).count(), 2);
     }
 
     #[test]

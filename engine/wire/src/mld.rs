@@ -74,6 +74,16 @@ pub const fn from_code16(code: u16) -> u32 {
     ((code & 0x0fff) as u32 | 0x1000) << (((code >> 12) & 7) + 3)
 }
 
+/// The code of a time, rounded down to one that can be said: the inverse of [`from_code16`].
+pub const fn to_code16(value: u32) -> u16 {
+    if value < 32_768 {
+        return value as u16;
+    }
+    let value = if value > from_code16(u16::MAX) { from_code16(u16::MAX) } else { value };
+    let exponent = value.ilog2() - 15;
+    0x8000 | ((exponent as u16) << 12) | ((value >> (exponent + 3)) as u16 & 0x0fff)
+}
+
 impl<'a> Message<'a> {
     /// Reads a message (all of `bytes`, from the ICMPv6 type on). A query of a length that no version has is refused
     /// (RFC 3810 §8.1).
@@ -102,9 +112,27 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Writes a message without what version 2 adds to a query and with a checksum of zero, and returns its length.
+    /// Bytes of the message.
+    pub fn len(&self) -> usize {
+        match self {
+            Message::Query { more: Some(more), .. } => 24 + more.len(),
+            Message::Records { bytes, .. } => 8 + bytes.len(),
+            _ => 24,
+        }
+    }
+
+    /// Never.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Writes a message with a checksum of zero, and returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let octets;
+        let (mut more, mut sources) = ([0; 4], None);
+        if let Message::Query { more: Some(said), .. } = self {
+            (more, sources) = (said.head(16)?, Some(said.sources));
+        }
         let (kind, words, tail): (u8, [u16; 2], &[u8]) = match *self {
             Message::Query { response_code, group, .. } => {
                 octets = group.octets();
@@ -122,8 +150,11 @@ impl<'a> Message<'a> {
         };
         let ([a, b], [c, d]) = (words[0].to_be_bytes(), words[1].to_be_bytes());
         let head = [kind, 0, 0, 0, a, b, c, d];
-        let length = head.len() + tail.len();
-        for (to, from) in room(out, length)?.iter_mut().zip(head.iter().chain(tail)) {
+        let more = if sources.is_some() { &more[..] } else { &[] };
+        let sources = sources.unwrap_or_default();
+        let length = head.len() + tail.len() + more.len() + sources.len();
+        let bytes = head.iter().chain(tail).chain(more).chain(sources);
+        for (to, from) in room(out, length)?.iter_mut().zip(bytes) {
             *to = *from;
         }
         Ok(length)
@@ -139,6 +170,16 @@ mod tests {
     fn codes_are_those_of_rfc_3810() {
         let known = [0, 32_767, 32_768, 65_535].map(from_code16);
         assert_eq!(known, [0, 32_767, 32_768, 8_387_584]);
+        assert!((0..=u16::MAX).all(|code| to_code16(from_code16(code)) == code));
+    }
+
+    #[test]
+    fn a_query_of_version_2_is_written_as_it_is_read() {
+        let more = QueryMore { suppress: true, robustness: 2, interval_code: 125, sources: &[7; 32] };
+        let query = Message::Query { response_code: 1000, group: ALL_REPORTS, more: Some(more) };
+        let mut bytes = [0; 60];
+        assert_eq!((query.emit(&mut bytes), query.len()), (Ok(60), 60));
+        assert_eq!(Message::parse(&bytes), Ok(query));
     }
 
     proptest! {

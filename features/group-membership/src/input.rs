@@ -8,13 +8,14 @@ use quiver_core::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ip::IpTables;
+use quiver_wire::igmp::{RecordView, Records, record};
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip4::options::{Ip4Option, Options};
 use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Ip6Option, Walk};
 use quiver_wire::{Header, Ip4Header, Ip6Header, icmp6, igmp, mld};
 
-use crate::notice::{Asked, send_query, send_report};
+use crate::notice::{Asked, OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, send_query, send_record, send_report};
 use crate::port::Version;
 
 /// Messages that a worker tells of in a second.
@@ -86,6 +87,56 @@ impl Input {
         Ok(())
     }
 
+    /// Does this router ask on the link of a packet, so that it has to know who listens?
+    fn asks(&self, cx: &Context<'_>, packet: &Packet) -> bool {
+        let reports = if self.six { mld::ALL_REPORTS.into() } else { igmp::ALL_REPORTS.into() };
+        self.ip.interfaces.joined(packet.rx, reports, cx.pass)
+    }
+
+    /// A message of an older version says that a host listens to a group, or does no more.
+    fn member(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        from: IpAddr,
+        kind: u8,
+        group: IpAddr,
+    ) -> Result<(), GroupMessageDrop> {
+        if self.asks(cx, packet) && group.is_multicast() {
+            self.take(cx)?;
+            send_record(cx, packet.rx, from, kind, group, &[]);
+        }
+        Ok(())
+    }
+
+    /// A report of the newest version.
+    fn records(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        from: IpAddr,
+        records: Records<'_>,
+    ) -> Result<(), GroupMessageDrop> {
+        cx.count(GroupMessageDrop::Report, 1);
+        if !self.asks(cx, packet) {
+            return Ok(());
+        }
+        for record in records {
+            let RecordView { kind, group, sources } = record.map_err(|_| GroupMessageDrop::BadMessage)?;
+            let group = match (<[u8; 4]>::try_from(group), <[u8; 16]>::try_from(group)) {
+                (Ok(four), _) => IpAddr::from(four),
+                (_, Ok(six)) => IpAddr::from(six),
+                _ => return Err(GroupMessageDrop::BadMessage),
+            };
+            // RFC 3376 §4.2.12: records of unknown kinds are passed over.
+            if group.is_multicast() && (record::IS_INCLUDE..=record::BLOCK).contains(&kind) {
+                self.take(cx)?;
+                send_record(cx, packet.rx, from, kind, group, sources);
+            }
+        }
+        Ok(())
+    }
+
     /// A report of another host matters where an older version is spoken, and only for groups of ours.
     fn report(
         &mut self,
@@ -142,13 +193,21 @@ impl Input {
                     robustness: more.map_or(0, |more| more.robustness),
                     interval_s: more.map_or(0, |more| igmp::from_code8(more.interval_code)),
                     sources: more.map_or(&[], |more| more.sources),
+                    suppress: more.is_some_and(|more| more.suppress),
                 };
                 self.query(cx, packet, &asked)
             }
-            igmp::Message::Report { group, .. } => self.report(cx, packet, group.into()),
-            igmp::Message::Leave { .. } | igmp::Message::Records { .. } => {
+            igmp::Message::Report { version, group } => {
+                let kind = if version == 1 { OLD_REPORT_V1 } else { OLD_REPORT_V2 };
+                self.member(cx, packet, from.into(), kind, group.into())?;
+                self.report(cx, packet, group.into())
+            }
+            igmp::Message::Leave { group } => {
                 cx.count(GroupMessageDrop::Report, 1);
-                Ok(())
+                self.member(cx, packet, from.into(), OLD_LEAVE, group.into())
+            }
+            igmp::Message::Records { count, bytes } => {
+                self.records(cx, packet, from.into(), Records::new(count, bytes, 4))
             }
         }
     }
@@ -180,6 +239,7 @@ impl Input {
                 robustness: more.map_or(0, |more| more.robustness),
                 interval_s: more.map_or(0, |more| igmp::from_code8(more.interval_code)),
                 sources: more.map_or(&[], |more| more.sources),
+                suppress: more.is_some_and(|more| more.suppress),
             };
             return self.query(cx, packet, &asked);
         }
@@ -188,11 +248,18 @@ impl Input {
             return Err(GroupMessageDrop::SourceNotLinkLocal);
         }
         match message {
-            mld::Message::Report { group } => self.report(cx, packet, group.into()),
-            _ => {
-                cx.count(GroupMessageDrop::Report, 1);
-                Ok(())
+            mld::Message::Report { group } => {
+                self.member(cx, packet, from.into(), OLD_REPORT_V2, group.into())?;
+                self.report(cx, packet, group.into())
             }
+            mld::Message::Done { group } => {
+                cx.count(GroupMessageDrop::Report, 1);
+                self.member(cx, packet, from.into(), OLD_LEAVE, group.into())
+            }
+            mld::Message::Records { count, bytes } => {
+                self.records(cx, packet, from.into(), Records::new(count, bytes, 16))
+            }
+            mld::Message::Query { .. } => Ok(()),
         }
     }
 }

@@ -2,10 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod group;
 mod input;
 mod message;
 mod notice;
 mod port;
+mod proxy;
+mod querier;
+mod router;
+mod router_commands;
+mod router_shows;
 mod sender;
 mod shows;
 mod state;
@@ -15,7 +21,10 @@ use quiver_wire::{IpProtocol, mld};
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("group-membership", "IGMP and MLD: tells routers which groups this one listens to");
+    registry.feature(
+        "group-membership",
+        "IGMP and MLD: tells routers which groups this one listens to, asks hosts, and is a proxy for them",
+    );
     registry.graph.node(input::spec(false));
     registry.graph.node(input::spec(true));
     registry.graph.claim("ip4-protocol", IpProtocol::IGMP.0.into(), input::name(false));
@@ -24,6 +33,10 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     shows::register(registry);
+    router_commands::register(registry);
+    router_shows::register(registry);
+    registry.topic(&router::GROUP_MEMBERSHIP);
     registry.running_config(order::FEATURES, commands::write_config);
+    registry.running_config(order::FEATURES, router_commands::write_config);
     registry.on_start(sender::start);
 }

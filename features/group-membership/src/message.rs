@@ -7,6 +7,7 @@ use quiver_wire::ip6::address;
 use quiver_wire::{Header, Ip6Header, IpProtocol, igmp, ip4, mld};
 
 use crate::port::{Record, Say, Version};
+use crate::querier::Question;
 
 /// Internetwork control (RFC 3376 §4).
 const TRAFFIC_CLASS: u8 = 0xc0;
@@ -65,6 +66,49 @@ pub fn packets(say: &Say, from: IpAddr, mtu_bytes: usize) -> Vec<Packet> {
     }
 }
 
+/// The packet of a query (RFC 3376 §4.1, RFC 3810 §5.1; without what they add, RFC 2236 and RFC 2710). `from` is the
+/// interface's address, in IPv6 its link-local one.
+pub fn question(question: &Question, from: IpAddr) -> Option<Packet> {
+    let mut sources = Vec::new();
+    question.sources.iter().for_each(|source| put(&mut sources, *source));
+    let more = (question.version == Version::Three).then_some(igmp::QueryMore {
+        suppress: question.suppress,
+        robustness: if question.robustness > 7 { 0 } else { question.robustness },
+        interval_code: igmp::to_code8(question.interval_s),
+        sources: &sources,
+    });
+    match from {
+        IpAddr::V4(from) => {
+            let group = match question.group {
+                Some(IpAddr::V4(group)) => group,
+                Some(IpAddr::V6(_)) => return None,
+                None => Ipv4Addr::UNSPECIFIED,
+            };
+            let tenths = question.response_ms / 100;
+            let response_code = match question.version {
+                Version::One => 0,
+                Version::Two => tenths.clamp(1, 255) as u8,
+                Version::Three => igmp::to_code8(tenths),
+            };
+            let to = question.group.map_or(ip4::address::ALL_HOSTS, |_| group);
+            packet4(from, to, &igmp::Message::Query { response_code, group, more })
+        }
+        IpAddr::V6(from) => {
+            let group = match question.group {
+                Some(IpAddr::V6(group)) => group,
+                Some(IpAddr::V4(_)) => return None,
+                None => Ipv6Addr::UNSPECIFIED,
+            };
+            let response_code = match question.version {
+                Version::Three => mld::to_code16(question.response_ms),
+                _ => question.response_ms.min(u16::MAX.into()) as u16,
+            };
+            let to = question.group.map_or(address::ALL_NODES, |_| group);
+            packet6(from, to, &mld::Message::Query { response_code, group, more })
+        }
+    }
+}
+
 /// Records as bytes, in parts that fit; a record with more sources than fit is cut, for the others are told by what follows.
 fn parts(records: &[Record], head: usize, width: usize, room: usize) -> Vec<(u16, Vec<u8>)> {
     let mut out: Vec<(u16, Vec<u8>)> = Vec::new();
@@ -100,10 +144,7 @@ fn put(bytes: &mut Vec<u8>, address: IpAddr) {
 }
 
 fn packet4(from: Ipv4Addr, to: Ipv4Addr, message: &igmp::Message<'_>) -> Option<Packet> {
-    let length = match message {
-        igmp::Message::Records { bytes, .. } => igmp::MESSAGE_LEN + bytes.len(),
-        _ => igmp::MESSAGE_LEN,
-    };
+    let length = message.len();
     let repr = ip4::Repr {
         traffic_class: TRAFFIC_CLASS,
         ttl: 1,
@@ -117,10 +158,7 @@ fn packet4(from: Ipv4Addr, to: Ipv4Addr, message: &igmp::Message<'_>) -> Option<
 }
 
 fn packet6(from: Ipv6Addr, to: Ipv6Addr, message: &mld::Message<'_>) -> Option<Packet> {
-    let length = match message {
-        mld::Message::Records { bytes, .. } => 8 + bytes.len(),
-        _ => 24,
-    };
+    let length = message.len();
     let start = Ip6Header::LEN + ROUTER_ALERT6.len();
     let mut bytes = vec![0; start + length];
     let payload = u16::try_from(ROUTER_ALERT6.len() + length).ok()?;

@@ -22,6 +22,23 @@ pub enum Notice {
         from: IpAddr,
         /// What.
         query: Query,
+        /// The S flag: routers keep their timers.
+        suppress: bool,
+    },
+    /// A host reports a record, to a router: a part of its sources, in the order of the parts.
+    Record {
+        /// Who.
+        from: IpAddr,
+        /// The record's kind ([`quiver_wire::igmp::record`]), or one of [`OLD_REPORT_V1`] and so on.
+        kind: u8,
+        /// The group.
+        group: IpAddr,
+        /// Sources of this part.
+        sources: Vec<IpAddr>,
+        /// It is the first part.
+        first: bool,
+        /// It is the last part.
+        last: bool,
     },
     /// Another host reports a group in an older version.
     Report {
@@ -57,6 +74,66 @@ pub struct Asked<'a> {
     pub interval_s: u32,
     /// The sources, 4 or 16 bytes each.
     pub sources: &'a [u8],
+    /// The S flag.
+    pub suppress: bool,
+}
+
+/// Kinds of records that stand for messages of older versions: a report of IGMP version 1,
+pub const OLD_REPORT_V1: u8 = 101;
+/// of IGMP version 2 or MLD version 1,
+pub const OLD_REPORT_V2: u8 = 102;
+/// and a leave of those.
+pub const OLD_LEAVE: u8 = 103;
+/// Sources of one record that are told; a router remembers no more of them.
+pub const RECORD_SOURCES_MAX: usize = crate::group::SOURCES_MAX;
+/// Bytes of a record's event before the sources.
+const RECORD_HEAD_BYTES: usize = 35;
+const FIRST: u8 = 1;
+const LAST: u8 = 2;
+
+/// Tell the control thread of a record; the sources have 4 or 16 bytes each.
+pub fn send_record(
+    cx: &mut Context<'_>,
+    rx: InterfaceId,
+    from: IpAddr,
+    kind: u8,
+    group: IpAddr,
+    sources: &[u8],
+) {
+    let width = if group.is_ipv4() { 4 } else { 16 };
+    let sources = &sources[..sources.len().min(RECORD_SOURCES_MAX * width)];
+    let part_bytes = (EVENT_BYTES - RECORD_HEAD_BYTES) / width * width;
+    let parts = sources.len().div_ceil(part_bytes).max(1);
+    for part in 0..parts {
+        let place = part * part_bytes;
+        let told = &sources[place..sources.len().min(place + part_bytes)];
+        let mut bytes = [0; EVENT_BYTES];
+        bytes[..16].copy_from_slice(&octets(group));
+        bytes[16..32].copy_from_slice(&octets(from));
+        bytes[32] = kind;
+        bytes[33] = if part == 0 { FIRST } else { 0 } | if part + 1 == parts { LAST } else { 0 };
+        bytes[34] = (told.len() / width) as u8;
+        bytes[RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + told.len()].copy_from_slice(told);
+        cx.notify(Event::new(cx.node, rx, cx.now_ns, 2, &bytes[..RECORD_HEAD_BYTES + told.len()]));
+    }
+}
+
+fn read_record(bytes: &[u8], group: IpAddr, from: IpAddr) -> Option<Notice> {
+    let [kind, place, count] = *bytes.get(32..)?.first_chunk::<3>()?;
+    let rest = bytes.get(RECORD_HEAD_BYTES..)?;
+    let sources: Vec<IpAddr> = if group.is_ipv4() {
+        rest.as_chunks::<4>().0.iter().map(|octets| IpAddr::from(*octets)).collect()
+    } else {
+        rest.as_chunks::<16>().0.iter().map(|octets| IpAddr::from(*octets)).collect()
+    };
+    (sources.len() == usize::from(count)).then_some(Notice::Record {
+        from,
+        kind,
+        group,
+        sources,
+        first: place & FIRST != 0,
+        last: place & LAST != 0,
+    })
 }
 
 /// Tell the control thread of a query.
@@ -67,6 +144,7 @@ pub fn send_query(cx: &mut Context<'_>, rx: InterfaceId, asked: &Asked<'_>) {
     bytes[20..24].copy_from_slice(&asked.interval_s.to_be_bytes());
     bytes[24] = asked.robustness;
     bytes[25] = asked.version as u8;
+    bytes[27] = u8::from(asked.suppress);
     let width = if asked.group.is_ipv4() { 4 } else { 16 };
     let count = asked.sources.len() / width;
     let mut length = HEAD_BYTES;
@@ -103,7 +181,11 @@ pub fn read(event: &Event) -> Option<Notice> {
     if event.kind == 1 {
         return Some(Notice::Report { group });
     }
+    if event.kind == 2 {
+        return read_record(bytes, group, at(16)?);
+    }
     let (response_ms, interval_s) = (word(16)?, word(20)?);
+    let suppress = *bytes.get(27)? != 0;
     let [robustness, version, count] = *bytes.get(24..)?.first_chunk::<3>()?;
     let version = match version {
         0 => Version::One,
@@ -116,5 +198,6 @@ pub fn read(event: &Event) -> Option<Notice> {
     Some(Notice::Query {
         from,
         query: Query { version, group, sources, response_ms, robustness, interval_s },
+        suppress,
     })
 }

@@ -29,6 +29,16 @@ pub enum Filter {
     Only(BTreeSet<IpAddr>),
 }
 
+impl Filter {
+    /// What both together listen to.
+    pub fn with(&self, other: &Filter) -> Filter {
+        match (self, other) {
+            (Filter::Only(these), Filter::Only(those)) => Filter::Only(these.union(those).copied().collect()),
+            _ => Filter::Any,
+        }
+    }
+}
+
 /// The newest version that all routers on the link speak: of IGMP; MLD's are 2 and 3, one more than they are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {

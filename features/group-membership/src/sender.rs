@@ -1,6 +1,6 @@
 //! When reports are sent, and how the groups follow interfaces, addresses and commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_core::event::Event;
@@ -16,6 +16,7 @@ use crate::input;
 use crate::message::packets;
 use crate::notice::{self, Notice};
 use crate::port::{Filter, Query};
+use crate::router;
 use crate::state::{Listener, Membership, Querier, automatic};
 
 /// How often addresses of interfaces are looked at.
@@ -31,7 +32,12 @@ pub(crate) fn start(engine: &mut Engine) {
     engine.on_interface_change(follow);
     engine.every(LOOK_NS, |engine| {
         let all: Vec<_> = engine.all_interfaces().map(|interface| interface.id).collect();
-        work(engine, |engine, state| all.iter().for_each(|id| fit(engine, state, *id)));
+        work(engine, |engine, state| {
+            all.iter().for_each(|id| {
+                fit(engine, state, *id);
+                router::fit(engine, state, *id);
+            })
+        });
     });
 }
 
@@ -49,6 +55,7 @@ fn fire(engine: &mut Engine) {
     work(engine, |engine, state| {
         state.alarm.fired();
         let now_ns = engine.now_ns();
+        router::due(engine, state, now_ns);
         for (id, family) in state.due(now_ns) {
             let Membership { listeners, jitter, .. } = state;
             let listener = listeners.get_mut(&(id, family));
@@ -73,7 +80,7 @@ fn say_due(engine: &mut Engine, id: InterfaceId, listener: &mut Listener, from: 
 }
 
 /// Send a packet to a group of the link; false when there is no room.
-fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u8]) -> bool {
+pub(crate) fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u8]) -> bool {
     let info = engine.get::<Fib>().and_then(|fib| fib.interface(id));
     let Some(info) = info.filter(|info| info.up) else { return false };
     let (mut frame, output) = (info.header_to_group(to), info.output);
@@ -84,7 +91,7 @@ fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u8]) -> bool
 }
 
 /// What reports of a family come from, and the IPv6 addresses; `None` when the interface does not speak it.
-fn own(engine: &Engine, id: InterfaceId, family: Family) -> Option<(IpAddr, Vec<Ipv6Addr>)> {
+pub(crate) fn own(engine: &Engine, id: InterfaceId, family: Family) -> Option<(IpAddr, Vec<Ipv6Addr>)> {
     let fib = engine.get::<Fib>()?;
     fib.interface(id).filter(|info| info.up)?;
     let addresses: Vec<IpAddr> = fib.addresses(id).map(|(address, _)| address).collect();
@@ -116,8 +123,11 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
         let joined = state.joined.get(&id).into_iter().flatten();
         let mut wanted: BTreeMap<IpAddr, Filter> =
             own.as_ref().map_or_else(BTreeMap::new, |(_, six)| automatic(six));
-        let of_family = joined.filter(|(group, _)| Family::of(**group) == family);
-        wanted.extend(of_family.map(|(group, filter)| (*group, filter.clone())));
+        let proxied = state.proxied.get(&id).into_iter().flatten();
+        for (group, filter) in proxied.chain(joined).filter(|(group, _)| Family::of(**group) == family) {
+            let both = wanted.get(group).map_or_else(|| filter.clone(), |other| filter.with(other));
+            wanted.insert(*group, both);
+        }
         if wanted.is_empty() && !state.listeners.contains_key(&(id, family)) {
             continue;
         }
@@ -139,18 +149,23 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
 /// Let workers know which groups are joined on an interface.
 pub(crate) fn publish(engine: &Engine, state: &Membership, id: InterfaceId) {
     let Some(tables) = engine.shared::<IpTables>() else { return };
-    let groups = state.joined.get(&id).into_iter().flatten();
-    tables.interfaces.publish_groups(id, groups.map(|(group, _)| *group).collect());
+    let mut groups: BTreeSet<IpAddr> =
+        state.joined.get(&id).into_iter().flatten().map(|(group, _)| *group).collect();
+    groups.extend(state.routers.listens_to(id));
+    groups.extend(state.proxies.listens_to(id));
+    tables.interfaces.publish_groups(id, groups.into_iter().collect());
 }
 
 fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     work(engine, |engine, state| {
         if change == InterfaceChange::Deleted {
+            router::forget(engine, state, id);
             if state.forget(id) {
                 publish(engine, state, id);
             }
         } else {
             fit(engine, state, id);
+            router::fit(engine, state, id);
         }
     });
 }
@@ -158,9 +173,14 @@ fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
 fn hear(engine: &mut Engine, event: &Event) {
     let (id, now_ns) = (event.interface, event.at_ns);
     match notice::read(event) {
-        Some(Notice::Query { from, query }) => {
-            work(engine, |_, state| asked(state, id, from, &query, now_ns))
-        }
+        Some(Notice::Query { from, query, suppress }) => work(engine, |engine, state| {
+            router::heard_query(engine, state, id, from, &query, suppress, now_ns);
+            asked(state, id, from, &query, now_ns);
+        }),
+        Some(Notice::Record { from, kind, group, sources, first, last }) => work(engine, |engine, state| {
+            let part = router::Part { from, kind, group, sources, first, last };
+            router::heard_record(engine, state, id, part, now_ns);
+        }),
         Some(Notice::Report { group }) => work(engine, |_, state| {
             if let Some(listener) = state.listeners.get_mut(&(id, Family::of(group))) {
                 listener.port.heard_report(group, now_ns);

@@ -10,6 +10,8 @@ use quiver_tables::fib::Family;
 use quiver_wire::ip6::address::{ALL_ROUTERS, solicited_node};
 
 use crate::port::{Filter, Port};
+use crate::proxy::Proxies;
+use crate::router::Routers;
 
 /// Groups joined by command on one interface at most.
 pub const GROUPS_MAX: usize = 1024;
@@ -60,6 +62,12 @@ impl Listener {
 pub struct Membership {
     /// What operators joined.
     pub joined: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>>,
+    /// What proxies join on behalf of the hosts behind them.
+    pub proxied: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>>,
+    /// Links on which this router asks.
+    pub routers: Routers,
+    /// Who is a proxy for which links.
+    pub proxies: Proxies,
     /// Who tells it, by interface and family.
     pub listeners: BTreeMap<(InterfaceId, Family), Listener>,
     /// Who has something to say, by when.
@@ -75,14 +83,22 @@ pub struct Membership {
 impl Membership {
     /// Nothing is listened to.
     pub fn new() -> Membership {
-        let (joined, listeners) = (BTreeMap::new(), BTreeMap::new());
-        let (due, planned) = (BTreeSet::new(), BTreeMap::new());
-        Membership { joined, listeners, due, planned, jitter: Jitter::random(), alarm: Alarm::default() }
+        Membership {
+            joined: BTreeMap::new(),
+            proxied: BTreeMap::new(),
+            routers: Routers::default(),
+            proxies: Proxies::default(),
+            listeners: BTreeMap::new(),
+            due: BTreeSet::new(),
+            planned: BTreeMap::new(),
+            jitter: Jitter::random(),
+            alarm: Alarm::default(),
+        }
     }
 
     /// When something is to be said first.
     pub fn due_ns(&self) -> Option<u64> {
-        self.due.first().map(|(at, ..)| *at)
+        self.due.first().map(|(at, ..)| *at).into_iter().chain(self.routers.due_ns()).min()
     }
 
     /// Who has something to say now.
@@ -110,6 +126,7 @@ impl Membership {
             self.listeners.remove(&(id, family));
         }
         self.plan(id);
+        self.proxied.remove(&id);
         self.joined.remove(&id).is_some()
     }
 }

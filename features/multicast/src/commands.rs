@@ -184,7 +184,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     engine.with(|engine, mfib: &mut Mfib| {
         let fib = engine.get_mut::<Fib>().ok_or_else(busy)?;
         if wanted.is_empty() {
-            mfib.remove(&key).map_err(|error| Refusal::new(error.to_string()))?;
+            mfib.remove(&key, fib).map_err(|error| Refusal::new(error.to_string()))?;
         } else {
             mfib.set(key, wanted, fib).map_err(|error| Refusal::new(error.to_string()))?;
         }
@@ -206,7 +206,7 @@ pub(crate) fn words(key: &RouteKey) -> String {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     let (Some(mfib), Some(fib)) = (engine.get::<Mfib>(), engine.get::<Fib>()) else { return };
-    for (key, route, _) in mfib.iter() {
+    for (key, route) in mfib.iter() {
         let mut line = "ip mroute add ".to_owned();
         // Writing to a String cannot fail.
         if let Some(id) = fib.table_id(key.family, key.table).filter(|id| *id != 0) {

@@ -1,14 +1,15 @@
 //! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: which multicast route is for a packet. The small
 //! number of the table is in the packet's index.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::IpTables;
+use quiver_tables::ip::{GROUP_ACCEPTED, IpTables};
 use quiver_tables::mfib::MfibTables;
-use quiver_wire::ip6::address;
+use quiver_wire::ip4::address::ALL_HOSTS;
+use quiver_wire::ip6::address::{self, ALL_NODES};
 
 use crate::ends::{Ends, words};
 use crate::signal::{Signaller, Why};
@@ -46,6 +47,10 @@ impl Lookup {
         if self.six && address::multicast_scope(Ipv6Addr::from_bits(ends.group)) <= 2 {
             return Ok(self.local);
         }
+        if self.is_membership_message(cx, packet) {
+            packet.index = GROUP_ACCEPTED;
+            return Ok(self.local);
+        }
         if let Some(number) = self.mfib.find(self.six, packet.index, ends.source, ends.group, cx.pass) {
             packet.index = number;
             return Ok(self.rpf);
@@ -57,6 +62,21 @@ impl Lookup {
             cx.count(MfibLookupDrop::TooManySignals, 1);
         }
         Err(MfibLookupDrop::NoRoute)
+    }
+}
+
+impl Lookup {
+    /// Does the packet say which groups hosts listen to (IGMP; MLD behind a router alert), on a link where the router
+    /// has to know? It is sent to the group itself, whichever that is (RFC 2236 §9, RFC 3376 §4.1.12).
+    fn is_membership_message(&self, cx: &Context<'_>, packet: &Packet) -> bool {
+        let bytes = packet.bytes();
+        let (looks_so, all) = match self.six {
+            // Hop-by-hop options before ICMPv6, hop limit 1.
+            true => (bytes.get(6..8) == Some(&[0, 1]) && bytes.get(40) == Some(&58), IpAddr::V6(ALL_NODES)),
+            false => (bytes.get(8..10) == Some(&[1, 2]), IpAddr::V4(ALL_HOSTS)),
+        };
+        // Who speaks for other links, or asks, has joined the group of all hosts in particular.
+        looks_so && self.ip.interfaces.joined(packet.rx, all, cx.pass)
     }
 }
 

@@ -63,12 +63,17 @@ fn shown(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Ref
         Column::right("RPF failures").key("rpf-failures"),
     ])
     .when_empty("No multicast route");
-    for (key, route, totals) in mfib.iter().filter(|(key, ..)| key.family == family) {
+    for (key, route, learned, totals) in mfib.iter_all().filter(|(key, ..)| key.family == family) {
         let id = fib.table_id(family, key.table);
         if only.is_some_and(|only| Some(only) != id) || group.is_some_and(|group| !covers(key, group)) {
             continue;
         }
-        let flags = [(route.signal, "Signal"), (route.drop, "Drop"), (route.accept_all, "Accept-all")];
+        let flags = [
+            (route.signal, "Signal"),
+            (route.drop, "Drop"),
+            (route.accept_all, "Accept-all"),
+            (learned, "Learned"),
+        ];
         let flags: Vec<_> = flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
         let accept: Vec<_> = route.accept.iter().map(|id| engine.interface_name(*id)).collect();
         let forward = route.forward.iter().map(|(id, threshold)| {

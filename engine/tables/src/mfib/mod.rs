@@ -120,6 +120,20 @@ impl Route {
     fn interfaces(&self) -> impl Iterator<Item = InterfaceId> {
         self.accept.iter().chain(self.forward.keys()).copied()
     }
+
+    /// What this route and another say together. Where both forward to an interface, this one's threshold holds.
+    fn with(&self, other: &Route) -> Route {
+        let mut both = self.clone();
+        both.accept.extend(&other.accept);
+        for (id, threshold) in &other.forward {
+            both.forward.entry(*id).or_insert(*threshold);
+        }
+        both.local |= other.local;
+        both.accept_all |= other.accept_all;
+        both.signal |= other.signal;
+        both.drop |= other.drop;
+        both
+    }
 }
 
 /// Why a route is refused. Nothing was changed.
@@ -145,7 +159,10 @@ struct Census {
 
 struct Record {
     number: u32,
+    /// What the operator says.
     route: Route,
+    /// What a protocol learned; packets follow both.
+    learned: Route,
     counts: Arc<RouteCounts>,
 }
 
@@ -207,12 +224,20 @@ impl Mfib {
 
     /// What a route says.
     pub fn get(&self, key: &RouteKey) -> Option<&Route> {
-        self.book.get(key).map(|record| &record.route)
+        self.book.get(key).map(|record| &record.route).filter(|route| !route.is_empty())
     }
 
-    /// All routes in order, with what was counted.
-    pub fn iter(&self) -> impl Iterator<Item = (&RouteKey, &Route, RouteTotals)> {
-        self.book.iter().map(|(key, record)| (key, &record.route, record.counts.totals()))
+    /// All routes of operators in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&RouteKey, &Route)> {
+        self.book.iter().map(|(key, record)| (key, &record.route)).filter(|(_, route)| !route.is_empty())
+    }
+
+    /// All routes in order: what packets follow, whether a protocol learned a part of it, and what was counted.
+    pub fn iter_all(&self) -> impl Iterator<Item = (&RouteKey, Route, bool, RouteTotals)> {
+        self.book.iter().map(|(key, record)| {
+            let learned = !record.learned.is_empty();
+            (key, record.route.with(&record.learned), learned, record.counts.totals())
+        })
     }
 
     /// Keep the tables that have routes from being deleted, in `holder`'s name, and let go of the others.
@@ -228,11 +253,28 @@ impl Mfib {
 
     /// Let a route say this, whether or not it was there.
     pub fn set(&mut self, key: RouteKey, route: Route, fib: &Fib) -> Result<(), MfibError> {
-        if route.forward.len() > OUTPUTS_MAX {
-            return Err(MfibError::OutputsMax(route.forward.len()));
+        let learned = self.book.get(&key).map(|record| record.learned.clone()).unwrap_or_default();
+        self.put(key, route, learned, fib)
+    }
+
+    /// Let a route say this too, because a protocol learned it; nothing ends it. What the operator says of the route
+    /// stays.
+    pub fn set_learned(&mut self, key: RouteKey, learned: Route, fib: &Fib) -> Result<(), MfibError> {
+        let route = self.book.get(&key).map(|record| record.route.clone()).unwrap_or_default();
+        self.put(key, route, learned, fib)
+    }
+
+    fn put(&mut self, key: RouteKey, route: Route, learned: Route, fib: &Fib) -> Result<(), MfibError> {
+        let outputs = route.with(&learned).forward.len();
+        if outputs > OUTPUTS_MAX {
+            return Err(MfibError::OutputsMax(outputs));
+        }
+        if route.is_empty() && learned.is_empty() {
+            return if self.book.contains_key(&key) { self.take_away(&key) } else { Ok(()) };
         }
         if let Some(record) = self.book.get_mut(&key) {
-            let before = std::mem::replace(&mut record.route, route);
+            let before = record.route.with(&record.learned);
+            (record.route, record.learned) = (route, learned);
             before.interfaces().for_each(|id| self.unlink(id, &key));
             self.link(&key);
             self.write(&key, fib);
@@ -242,7 +284,7 @@ impl Mfib {
         content[..KEY_WORDS].copy_from_slice(&key.words());
         let number = self.objects.take(content)?;
         let counts = Arc::new(RouteCounts::new(self.workers));
-        self.book.insert(key, Record { number, route, counts });
+        self.book.insert(key, Record { number, route, learned, counts });
         self.write(&key, fib);
         if let Err(error) = self.writer.insert(number) {
             self.book.remove(&key);
@@ -255,10 +297,15 @@ impl Mfib {
         Ok(())
     }
 
-    /// Take a route away.
-    pub fn remove(&mut self, key: &RouteKey) -> Result<(), MfibError> {
+    /// Take away what the operator says of a route.
+    pub fn remove(&mut self, key: &RouteKey, fib: &Fib) -> Result<(), MfibError> {
+        self.get(key).ok_or(MfibError::NoRoute)?;
+        self.set(*key, Route::default(), fib)
+    }
+
+    fn take_away(&mut self, key: &RouteKey) -> Result<(), MfibError> {
         let record = self.book.remove(key).ok_or(MfibError::NoRoute)?;
-        record.route.interfaces().for_each(|id| self.unlink(id, key));
+        record.route.with(&record.learned).interfaces().for_each(|id| self.unlink(id, key));
         self.writer.remove(&key.words());
         self.publish(record.number, None);
         self.objects.retire(record.number);
@@ -276,10 +323,12 @@ impl Mfib {
     pub fn forget(&mut self, id: InterfaceId, fib: &Fib) {
         for key in self.by_interface.remove(&id).unwrap_or_default() {
             let Some(record) = self.book.get_mut(&key) else { continue };
-            record.route.accept.remove(&id);
-            record.route.forward.remove(&id);
-            if record.route.is_empty() {
-                let _ = self.remove(&key); // it was there just now
+            for route in [&mut record.route, &mut record.learned] {
+                route.accept.remove(&id);
+                route.forward.remove(&id);
+            }
+            if record.route.is_empty() && record.learned.is_empty() {
+                let _ = self.take_away(&key); // it was there just now
             } else {
                 self.write(&key, fib);
             }
@@ -294,7 +343,7 @@ impl Mfib {
 
     fn link(&mut self, key: &RouteKey) {
         let Some(record) = self.book.get(key) else { return };
-        for id in record.route.interfaces() {
+        for id in record.route.with(&record.learned).interfaces() {
             self.by_interface.entry(id).or_default().insert(*key);
         }
     }
@@ -311,7 +360,7 @@ impl Mfib {
     /// Publish what a route says now.
     fn write(&mut self, key: &RouteKey, fib: &Fib) {
         let Some(record) = self.book.get(key) else { return };
-        let route = &record.route;
+        let route = &record.route.with(&record.learned);
         let output = |(id, threshold): (&InterfaceId, &u8)| output(fib, *id, *threshold, key.group);
         let entry = Entry {
             accept: route.accept.iter().copied().collect(),

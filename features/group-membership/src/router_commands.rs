@@ -1,0 +1,299 @@
+//! `igmp enable`, `igmp proxy-dev` and the same of MLD: links on which this router asks, and for which it is a proxy.
+
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_wire::igmp;
+
+use crate::commands::GROUP;
+use crate::port::Version;
+use crate::proxy::{self, Proxy};
+use crate::querier::Timers;
+use crate::router;
+use crate::sender::work;
+use crate::state::Membership;
+
+/// Both protocols: the word of commands, what they are for.
+const FAMILIES: [(Family, &str, &str); 2] = [(Family::Ip4, "igmp", "IPv4"), (Family::Ip6, "mld", "IPv6")];
+/// The longest response time that IGMP can say, milliseconds.
+const RESPONSE_MS_MAX: u64 = igmp::from_code8(255) as u64 * 100;
+
+pub(crate) fn register(registry: &mut Registry) {
+    for (family, word, ip) in FAMILIES {
+        enable_command(registry, family, word, ip);
+        timers_command(registry, family, word);
+        proxy_commands(registry, family, word, ip);
+        registry.command(
+            Command::new(format!("clear {word} int <interface>").leak())
+                .group(GROUP)
+                .help(format!("Forget which {ip} groups hosts of a link listen to, and ask anew").leak())
+                .run(move |engine: &mut Engine, args| {
+                    let id = args.interface(engine, "interface")?;
+                    clear(engine, (id, family), word)
+                }),
+        );
+    }
+}
+
+fn enable_command(registry: &mut Registry, family: Family, word: &'static str, ip: &str) {
+    registry.command(
+        Command::new(format!("{word} enable|disable {{[host|router]}} <interface>").leak())
+            .group(GROUP)
+            .help(format!("Ask hosts of a link which {ip} groups they listen to, or ask no more").leak())
+            .details(
+                "A router sends queries, unless a router with a lower address does, and knows who listens to what: \
+                 `show igmp groups`, `show mld groups`, `subscribe event group-membership`. Forwarding follows \
+                 multicast routes and proxies. Every interface is a host without being told, so host changes nothing.",
+            )
+            .word("host", "the side of a host, which every interface has")
+            .word("router", "the side of a router, which is meant when neither is said")
+            .example(format!("{word} enable router e0").leak())
+            .run(move |engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                if args.has("host") {
+                    return Ok(Output::none());
+                }
+                let asks = engine
+                    .get::<Membership>()
+                    .is_some_and(|state| state.routers.map.contains_key(&(id, family)));
+                if args.has("enable") {
+                    work(engine, |engine, state| router::enable(engine, state, (id, family), None));
+                } else if asks {
+                    work(engine, |engine, state| router::disable(engine, state, (id, family)));
+                } else {
+                    return Err(no_router(engine, id, word));
+                }
+                Ok(Output::none())
+            }),
+    );
+}
+
+#[cold]
+fn no_router(engine: &Engine, id: InterfaceId, word: &str) -> Refusal {
+    let name = engine.interface_name(id);
+    Refusal::new(format!("{name} is no {word} router"))
+        .remedy(format!("`{word} enable router {name}` makes it one"))
+}
+
+fn timers_command(registry: &mut Registry, family: Family, word: &'static str) {
+    let versions = if family == Family::Ip4 { "1-3" } else { "1-2" };
+    let syntax = format!(
+        "set {word} querier <interface> {{[version <:{versions}>] [robustness <:1-7>] [query-interval <:1-31744>] \
+         [response-interval <:100-{RESPONSE_MS_MAX}>] [last-member-interval <:100-25500>]}}"
+    );
+    registry.command(
+        Command::new(syntax.leak())
+            .group(GROUP)
+            .help("Set the timers of a router's side of a link; what is not said is as it was")
+            .details(
+                "The query interval is in seconds, the others in milliseconds. Robustness says how often what may be \
+                 lost is said; 2 when not set, with queries each 125 s, 10,000 ms to answer them, and 1,000 ms when a \
+                 host has left.",
+            )
+            .example(format!("set {word} querier e0 query-interval 60 robustness 3").leak())
+            .run(move |engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                let known = engine.get::<Membership>().and_then(|state| state.routers.map.get(&(id, family)));
+                let known = known.ok_or_else(|| no_router(engine, id, word))?.timers;
+                let timers = timers(args, family, known)?;
+                work(engine, |engine, state| router::enable(engine, state, (id, family), Some(timers)));
+                Ok(Output::none())
+            }),
+    );
+}
+
+/// The version of a number: MLD's are one less than those of IGMP that they are like.
+fn version_of(family: Family, number: u8) -> Version {
+    match number + u8::from(family == Family::Ip6) {
+        1 => Version::One,
+        2 => Version::Two,
+        _ => Version::Three,
+    }
+}
+
+/// The number of a version.
+pub(crate) fn version_number(family: Family, version: Version) -> u8 {
+    let igmp = match version {
+        Version::One => 1,
+        Version::Two => 2,
+        Version::Three => 3,
+    };
+    if family == Family::Ip4 { igmp } else { igmp - 1 }
+}
+
+fn timers(args: &Args<'_>, family: Family, known: Timers) -> Result<Timers, Refusal> {
+    let version = args.optional::<u8>("version")?.map(|number| version_of(family, number));
+    let timers = Timers {
+        version: version.unwrap_or(known.version),
+        robustness: args.or("robustness", known.robustness)?,
+        query_interval_s: args.or("query-interval", known.query_interval_s)?,
+        response_ms: args.or("response-interval", known.response_ms)?,
+        last_member_ms: args.or("last-member-interval", known.last_member_ms)?,
+    };
+    // RFC 3376 §8.3, RFC 3810 §9.3.
+    if u64::from(timers.response_ms) >= 1000 * u64::from(timers.query_interval_s) {
+        let what = format!(
+            "{} ms to answer is not less than the {} s between queries",
+            timers.response_ms, timers.query_interval_s
+        );
+        let name = if args.has("response-interval") { "response-interval" } else { "query-interval" };
+        return Err(args
+            .refuse(name, what)
+            .remedy("a shorter response-interval, or a longer query-interval"));
+    }
+    Ok(timers)
+}
+
+fn clear(engine: &mut Engine, key: (InterfaceId, Family), word: &str) -> Result<Output, Refusal> {
+    let known = engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&key));
+    if !known {
+        return Err(no_router(engine, key.0, word));
+    }
+    work(engine, |engine, state| router::clear(engine, state, key));
+    Ok(Output::none())
+}
+
+fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, ip: &str) {
+    registry.command(
+        Command::new(format!("{word} proxy-dev add|del vrf-id <table:u32> <interface>").leak())
+            .group(GROUP)
+            .help(format!("Listen to {ip} groups on this interface on behalf of hosts of other links, or no more").leak())
+            .details(
+                "A proxy (RFC 4605) has one upstream in a table. What hosts of its links (`proxy-dev itf`) listen to \
+                 is listened to there, and packets go to the links that want them; what these hosts send goes \
+                 upstream. The links have to be routers' links (`enable router`).",
+            )
+            .word("vrf-id", "the table of the proxy, whose multicast routes it makes")
+            .example(format!("{word} proxy-dev add vrf-id 0 e0").leak())
+            .run(move |engine: &mut Engine, args| change_upstream(engine, args, family, word)),
+    );
+    registry.command(
+        Command::new(format!("{word} proxy-dev itf add|del vrf-id <table:u32> <interface>").leak())
+            .group(GROUP)
+            .help(
+                format!("Let a proxy listen to {ip} groups on behalf of the hosts of a link, or no more")
+                    .leak(),
+            )
+            .word("vrf-id", "the table of the proxy")
+            .example(format!("{word} proxy-dev itf add vrf-id 0 e1").leak())
+            .run(move |engine: &mut Engine, args| change_downstream(engine, args, family, word)),
+    );
+}
+
+/// The proxy that is named, as it is; the interface that is named.
+fn named(engine: &Engine, args: &Args<'_>, family: Family) -> Result<(u32, InterfaceId, Proxy), Refusal> {
+    let (id, table): (InterfaceId, u32) = (args.interface(engine, "interface")?, args.get("table")?);
+    let fib =
+        engine.get::<Fib>().ok_or_else(|| Refusal::new("routes are being changed").remedy("try again"))?;
+    if fib.table_index(family, table).is_none() {
+        return Err(args.refuse("table", FibError::NoTable { family, id: table }.to_string()));
+    }
+    let state = engine.get::<Membership>();
+    let proxy = state.and_then(|state| state.proxies.map.get(&(family, table)).cloned()).unwrap_or_default();
+    Ok((table, id, proxy))
+}
+
+/// Let a proxy be this.
+fn put(engine: &mut Engine, key: (Family, u32), proxy: Proxy) {
+    work(engine, |engine, state| {
+        let before = state.proxies.map.insert(key, proxy).and_then(|proxy| proxy.upstream);
+        let now = state.proxies.map.get(&key).and_then(|proxy| proxy.upstream);
+        proxy::rebuild(engine, state, key);
+        for id in before.into_iter().chain(now) {
+            crate::sender::publish(engine, state, id);
+        }
+    });
+}
+
+fn change_upstream(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    family: Family,
+    word: &str,
+) -> Result<Output, Refusal> {
+    let (table, id, mut proxy) = named(engine, args, family)?;
+    let name = engine.interface_name(id);
+    if args.has("del") {
+        if proxy.upstream != Some(id) {
+            return Err(
+                args.refuse("interface", format!("{name} is not the upstream of table {table}'s proxy"))
+            );
+        }
+        proxy.upstream = None;
+        put(engine, (family, table), proxy);
+        return Ok(Output::none());
+    }
+    if let Some(other) = proxy.upstream.filter(|other| *other != id) {
+        let other = engine.interface_name(other);
+        let refusal =
+            args.refuse("interface", format!("the proxy of table {table} has {other} as its upstream"));
+        return Err(refusal.remedy(format!("`{word} proxy-dev del vrf-id {table} {other}` first")));
+    }
+    let asks = engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&(id, family)));
+    if asks || proxy.downstream.contains(&id) {
+        let refusal = args.refuse(
+            "interface",
+            format!("{name} is a link on which this router asks; upstream it is a host"),
+        );
+        return Err(refusal.remedy(format!("`{word} disable router {name}` first")));
+    }
+    proxy.upstream = Some(id);
+    put(engine, (family, table), proxy);
+    Ok(Output::none())
+}
+
+fn change_downstream(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    family: Family,
+    word: &str,
+) -> Result<Output, Refusal> {
+    let (table, id, mut proxy) = named(engine, args, family)?;
+    let name = engine.interface_name(id);
+    if args.has("del") {
+        if !proxy.downstream.remove(&id) {
+            return Err(args.refuse("interface", format!("{name} is no link of the proxy of table {table}")));
+        }
+        put(engine, (family, table), proxy);
+        return Ok(Output::none());
+    }
+    if proxy.upstream == Some(id) {
+        return Err(args.refuse("interface", format!("{name} is the upstream of the proxy of table {table}")));
+    }
+    let asks = engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&(id, family)));
+    if !asks {
+        return Err(no_router(engine, id, word));
+    }
+    proxy.downstream.insert(id);
+    put(engine, (family, table), proxy);
+    Ok(Output::none())
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
+    let Some(state) = engine.get::<Membership>() else { return };
+    for (family, word, _) in FAMILIES {
+        for ((id, _), router) in state.routers.map.iter().filter(|((_, of), _)| *of == family) {
+            let name = engine.interface_name(*id);
+            out.command(format_args!("{word} enable router {name}"));
+            let Timers { version, robustness, query_interval_s, response_ms, last_member_ms } = router.timers;
+            if router.timers != Timers::default() {
+                out.command(format_args!(
+                    "set {word} querier {name} version {} robustness {robustness} query-interval \
+                     {query_interval_s} response-interval {response_ms} last-member-interval {last_member_ms}",
+                    version_number(family, version)
+                ));
+            }
+        }
+        for ((_, table), proxy) in state.proxies.map.iter().filter(|((of, _), _)| *of == family) {
+            if let Some(upstream) = proxy.upstream {
+                let name = engine.interface_name(upstream);
+                out.command(format_args!("{word} proxy-dev add vrf-id {table} {name}"));
+            }
+            for id in &proxy.downstream {
+                let name = engine.interface_name(*id);
+                out.command(format_args!("{word} proxy-dev itf add vrf-id {table} {name}"));
+            }
+        }
+    }
+}
