@@ -94,7 +94,7 @@ impl<const ALL: bool> L2Learn<ALL> {
         let event = if !holds && self.table.ports().is_full(common.domain) {
             L2LearnDrop::Full
         } else {
-            match self.asker.borrow_mut().ask(Request { key, seen: common.seen }, common.now_ns) {
+            match self.asker.borrow_mut().ask(Request { key, seen: common.seen }, found, common.now_ns) {
                 Asked::KnownAlready => L2LearnDrop::KnownAlready,
                 Asked::QueueFull => L2LearnDrop::QueueFull,
                 Asked::NotNow => L2LearnDrop::NotNow,

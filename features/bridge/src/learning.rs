@@ -127,3 +127,100 @@ fn sweep(engine: &mut Engine) {
     }
     publish_since(engine, before);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use quiver_core::epoch::Epochs;
+    use quiver_core::{InterfaceId, NodeId};
+    use quiver_tables::exact::Seed;
+    use quiver_tables::mac::{MacKey, MacTable, MacWriter, StampMinutes};
+    use quiver_wire::MacAddress;
+
+    use crate::requests::{Asker, Offices, Request};
+
+    /// Stations behind each worker's port.
+    const STATIONS: u64 = 200;
+
+    /// What `l2-learn` does with a vector of all stations of a port.
+    fn vector(table: &MacTable, asker: &mut Asker, port: InterfaceId, now_ns: u64) {
+        asker.begin(now_ns);
+        let seen = table.expected(port, StampMinutes(0));
+        for station in 0..STATIONS {
+            let key = key(port, station);
+            let found = table.lookup(key);
+            if !found.is_settled(seen) {
+                asker.ask(Request { key, seen }, found, now_ns);
+            }
+        }
+        asker.end();
+    }
+
+    fn key(port: InterfaceId, station: u64) -> MacKey {
+        let number = 0x0200_0000_0000 + (u64::from(port.0) << 16) + station;
+        MacKey::new(quiver_tables::mac::DomainIndex(1), MacAddress::from_u64(number))
+    }
+
+    /// Workers on threads of their own ask while the control thread learns, flushes and removes. Whatever was
+    /// interleaved, each worker's next vector after the last change has all of its stations learned, without any time
+    /// passing: no worker remembers to have asked for what was forgotten since.
+    #[test]
+    fn a_flush_beside_learning_on_several_workers_loses_no_station_for_long() {
+        let epochs = Epochs::new(3);
+        let mut macs = MacWriter::new(&epochs, 100_000, Seed::random()).expect("memory");
+        let domain = macs.open_domain().expect("room");
+        let ports = [InterfaceId(1), InterfaceId(2), InterfaceId(3)];
+        ports.iter().for_each(|port| macs.join(*port, domain, NodeId(1), 0));
+        let (offices, table) = (Offices::default(), macs.table());
+        let (stops, vectors) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let workers = ports.map(|port| {
+                let (mut asker, table) = (offices.open(), &table);
+                let mut reader = epochs.reader(port.index() - 1);
+                let (stops, vectors) = (&stops, &vectors);
+                scope.spawn(move || {
+                    reader.wake();
+                    while !stops.load(Ordering::Relaxed) {
+                        vector(table, &mut asker, port, 1_000_000_000);
+                        vectors.fetch_add(1, Ordering::Relaxed);
+                        reader.quiescent();
+                        std::thread::yield_now();
+                    }
+                    reader.sleep();
+                    asker
+                })
+            });
+            let mut round = 0;
+            while round < 2000 || vectors.load(Ordering::Relaxed) < 300 {
+                round += 1;
+                offices.take(512, |Request { key, seen }| {
+                    let _ = macs.learn(key, seen);
+                });
+                match round % 4 {
+                    0 => macs.flush(ports[round / 4 % 3]),
+                    2 => {
+                        let _ = macs.remove(key(ports[round / 4 % 3], round as u64 % STATIONS));
+                        offices.forget();
+                    }
+                    _ => std::thread::yield_now(),
+                }
+                macs.collect();
+            }
+            stops.store(true, Ordering::Relaxed);
+            for (worker, port) in workers.into_iter().zip(ports) {
+                let mut asker = worker.join().expect("no panic");
+                offices.take(usize::MAX, |Request { key, seen }| {
+                    let _ = macs.learn(key, seen);
+                });
+                // Requests are paced by the clock; this one gives each worker room for all of its stations.
+                vector(&table, &mut asker, port, 1_001_000_000);
+                offices.take(usize::MAX, |Request { key, seen }| {
+                    let _ = macs.learn(key, seen);
+                });
+                let unknown = (0..STATIONS).filter(|station| macs.get(key(port, *station)).is_none()).count();
+                assert_eq!(unknown, 0, "behind port {}", port.0);
+            }
+        });
+    }
+}

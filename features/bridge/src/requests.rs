@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use quiver_core::frame::FRAME_PACKETS_MAX;
 use quiver_core::ring::{Consumer, Producer, ring};
-use quiver_tables::mac::{MacKey, Seen};
+use quiver_tables::mac::{MacEntry, MacKey, Seen};
 
 /// Requests of one node that wait for the control thread at most.
 pub(crate) const REQUESTS_MAX: usize = 16_384;
@@ -53,9 +53,9 @@ pub(crate) struct Asker {
     asked: Vec<Request>,
     /// How many there may be.
     asked_max: usize,
-    /// What was asked, and when. The place and the high bits are the key, the entry to be made without its time
-    /// stamp (its port, and how often that was flushed and left its domain), and the removals, mixed; the low
-    /// bits count ticks.
+    /// What was asked, and when. The place and the high bits are the key, the entry to be made and the one that was
+    /// found, both without their time stamps (the port, and how often that was flushed and left its domain), and the
+    /// removals, mixed; the low bits count ticks.
     remembered: Box<[u64; REMEMBERED]>,
     /// Requests that may be made until more time has passed, and since when.
     allowance: u64,
@@ -90,13 +90,15 @@ impl Asker {
         self.asked_max = room.min(self.allowance as usize);
     }
 
-    /// Ask, unless it was done a moment ago, or too much has been asked for. A source whose entry was flushed
-    /// or removed since is asked for again at once.
+    /// Ask, unless it was done a moment ago, or too much has been asked for. A source whose entry has changed since
+    /// (it was flushed, removed, or moved) is asked for again at once.
     #[inline]
-    pub fn ask(&mut self, request: Request, now_ns: u64) -> Asked {
+    pub fn ask(&mut self, request: Request, found: MacEntry, now_ns: u64) -> Asked {
         let mixed = request.key.word().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place_of_entry = request.seen.place_word() ^ u64::from(self.removals_seen) << 32;
-        let identity = (mixed ^ place_of_entry.wrapping_mul(0xd6e8_feb8_6659_fd93)) << REMEMBERED_BITS;
+        let entries = request.seen.entry().place_word() | found.place_word() << 32;
+        let removals = u64::from(self.removals_seen).wrapping_mul(0xa076_1d64_78bd_642f);
+        let change = entries.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ removals;
+        let identity = (mixed ^ change ^ change >> 32) << REMEMBERED_BITS;
         let ticks = now_ns >> TICK_SHIFT & TICK;
         let place = &mut self.remembered[(mixed >> (64 - REMEMBERED_BITS)) as usize];
         if *place & !TICK == identity && ticks.wrapping_sub(*place) & TICK < ASK_AGAIN_TICKS {
@@ -154,7 +156,7 @@ impl Offices {
 
 #[cfg(test)]
 mod tests {
-    use quiver_tables::mac::{DomainIndex, MacEntry};
+    use quiver_tables::mac::DomainIndex;
     use quiver_wire::MacAddress;
 
     use super::*;
@@ -167,7 +169,7 @@ mod tests {
     /// What becomes of the sources, each with its outcome, in one vector.
     fn vector(asker: &mut Asker, numbers: std::ops::Range<u64>, now_ns: u64) -> Vec<Asked> {
         asker.begin(now_ns);
-        let asked = numbers.map(|number| asker.ask(source(number), now_ns)).collect();
+        let asked = numbers.map(|number| asker.ask(source(number), MacEntry::NONE, now_ns)).collect();
         asker.end();
         asked
     }

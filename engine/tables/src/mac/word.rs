@@ -116,13 +116,6 @@ impl Seen {
         MacEntry(self.0)
     }
 
-    /// Where the entry would be made, without its time stamp: the port, and how often the port was flushed and
-    /// left its domain.
-    #[inline]
-    pub fn place_word(self) -> u64 {
-        self.0 >> PORT_SHIFT & 0xffff_ffff
-    }
-
     /// From the entry of a source that was not known.
     pub fn of_entry(entry: MacEntry) -> Seen {
         Seen(entry.0)
@@ -174,6 +167,13 @@ impl MacEntry {
     #[inline(always)]
     pub fn has_no_port(self) -> bool {
         self.is_some() & ((self.0 >> PORT_SHIFT) as u32 & 0xffff == NO_PORT)
+    }
+
+    /// The entry without its time stamp, in 32 bits: the port, and how often the port had been flushed and had left its
+    /// domain.
+    #[inline]
+    pub fn place_word(self) -> u64 {
+        self.0 >> PORT_SHIFT & 0xffff_ffff
     }
 
     /// When its source was last seen.

@@ -4,6 +4,7 @@ mod commands;
 mod flooding;
 mod forwarding;
 mod learning;
+mod random;
 mod routed;
 mod subscriptions;
 mod uu_forward;
