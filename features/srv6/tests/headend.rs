@@ -413,3 +413,46 @@ fn what_is_inserted_is_signed_for_every_packet_by_its_source() {
         assert!(router.refused("sr hmac key del 7").contains("signs with"));
     }
 }
+
+/// The source of the outer header of a frame.
+fn outer_source(frame: &[u8]) -> String {
+    std::net::Ipv6Addr::from_octets(frame[22..38].try_into().unwrap()).to_string()
+}
+
+#[test]
+fn a_policy_may_have_a_source_of_its_own() {
+    let mut router = router();
+    router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap");
+    router.cli("sr policy add bsid fc00:0:1::b2 next fc00:0:2::2 encap.red encap-src fc00:0:9::7");
+    router.cli("sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1");
+    router.cli("sr steer l3 2001:db8:c::/48 via bsid fc00:0:1::b2");
+    let sources = |router: &mut Router| {
+        ["2001:db8:b::2", "2001:db8:c::2"].map(|to| {
+            router.send("e0", &ip6(H6, to, 1, 100));
+            outer_source(&router.sent("e1").remove(0))
+        })
+    };
+    assert_eq!(sources(&mut router), ["fc00:0:1::1", "fc00:0:9::7"]);
+    // Another source for all is none for who has one.
+    router.cli("set sr encaps source addr fc00:0:1::2");
+    assert_eq!(sources(&mut router), ["fc00:0:1::2", "fc00:0:9::7"]);
+    let config = router.cli("show running-config");
+    assert!(
+        config.contains("bsid fc00:0:1::b2 next fc00:0:2::2 encap.red encap-src fc00:0:9::7\n"),
+        "{config}"
+    );
+    let shown = router.json("show sr policies");
+    assert_eq!(shown["policies"][1]["source"], "fc00:0:9::7");
+    assert!(router.cli("show sr policies").contains("fc00:0:9::7 is neither an address nor a local SID"));
+    let refusal =
+        router.refused("sr policy add bsid fc00:0:1::b3 next fc00:0:2::1 insert encap-src fc00:0:9::7");
+    assert!(refusal.contains("no outer header"), "{refusal}");
+}
+
+#[test]
+fn a_router_without_a_common_source_takes_policies_that_have_their_own() {
+    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    router.interface("e1");
+    router.refused("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap");
+    router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap encap-src fc00:0:9::7");
+}

@@ -19,7 +19,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new(
             format!(
                 "sr policy add bsid <bsid:ip6> ((next <sid:ip6>)... {{[weight <:1-65535>] [fib-table <fib-table:u32>] \
-                 [spray] [encap|encap.red|insert|insert.red] [hmac <hmac:u32>]}} | {})",
+                 [spray] [encap|encap.red|insert|insert.red] [hmac <hmac:u32>] [encap-src <encap-src:ip6>]}} | {})",
                 mobile::POLICY_SYNTAX
             )
             .leak(),
@@ -42,6 +42,7 @@ pub(super) fn register(registry: &mut Registry) {
             "sr policy add bsid fc00:0:1::d behavior t.m.gtp4.d fc01::/32 v6src_prefix fc00:0:1::/64 nhtype ipv4",
         )
         .word("behavior", "a gateway of the mobile user plane instead of a list of segments")
+        .word("encap-src", "the source of the policy's outer headers, instead of that of `set sr encaps source addr`")
         .word("fib-table", "the table that the binding SID stands in, and what comes of it is looked up in; 0")
         .word("next", "a segment, in the order of the path")
         .word("weight", "the list's share of the flows, relative to other lists; 1")
@@ -52,6 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
         .word("insert.red", "the same, reduced (H.Insert.Red, End.B6.Insert.Red)")
         .word("hmac", "sign the SRH with this key (`sr hmac key`): what is inserted for every packet anew, which is slow")
         .example("sr policy add bsid fc00:0:f::1 next fc00:0:1::1 next fc00:0:2::6 encap")
+        .example("sr policy add bsid fc00:0:f::3 next fc00:0:2::6 encap encap-src fc00:0:9::1")
         .example("sr policy add bsid fc00:0:f::2 next fc00:0:2::6 fib-table 10 encap.red")
         .run(add),
     );
@@ -145,9 +147,19 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let word = Behavior::WORDS.iter().find(|(word, _)| args.has(word));
     let behavior = word.map_or(Behavior::WORDS[0].1, |(_, behavior)| *behavior);
     let hmac = args.optional("hmac")?;
-    let new = New { behavior, spray: args.has("spray"), table, hmac, list: wanted(args)? };
-    let source = engine
-        .with(|engine, policies: &mut Policies| policies.add(engine, bsid, new).map(|()| policies.source))?;
+    let own_source: Option<Ipv6Addr> = args.optional("encap-src")?;
+    if let Some(own) = own_source {
+        check_routed(args, "encap-src", own, "the source of outer headers")?;
+        if matches!(behavior, Behavior::Insert(_)) {
+            let refusal = args.refuse("encap-src", "what inserts segments makes no outer header");
+            return Err(refusal.remedy("encap or encap.red"));
+        }
+    }
+    let new =
+        New { behavior, spray: args.has("spray"), table, hmac, source: own_source, list: wanted(args)? };
+    let source = engine.with(|engine, policies: &mut Policies| {
+        policies.add(engine, bsid, new).map(|()| own_source.unwrap_or(policies.source))
+    })?;
     Ok(match behavior {
         Behavior::Encaps(_) => with_warning(engine, source, Output::none()),
         Behavior::Insert(_) => Output::none(),
@@ -179,6 +191,9 @@ fn behavior_words(policy: &Policy) -> String {
     if let Some(key) = policy.hmac {
         let _ = write!(words, " hmac {key}");
     }
+    if let Some(source) = policy.source {
+        let _ = write!(words, " encap-src {source}");
+    }
     words
 }
 
@@ -200,6 +215,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::left("BSID"),
         Column::right("Table"),
         Column::left("Behavior"),
+        Column::left("Source"),
         Column::right("Packets"),
         Column::right("Bytes"),
     ])
@@ -215,10 +231,15 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("Bytes"),
     ])
     .when_empty("no segment lists");
+    let mut sources = std::collections::BTreeSet::new();
     for (bsid, policy) in policies.iter().filter(|(bsid, _)| only.is_none_or(|only| only == *bsid)) {
         let [packets, bytes] = policies.counted_all(policy);
         let row = table.row().cell(bsid.to_string()).cell(table_id(engine, policy.table));
-        row.cell(behavior_words(policy)).cell(packets).cell(bytes);
+        let encapsulates = matches!(policy.behavior, Behavior::Encaps(_));
+        let source = encapsulates.then(|| policies.source_of(policy));
+        sources.extend(source);
+        let row = row.cell(behavior_words(policy)).cell(source.map(|source| source.to_string()));
+        row.cell(packets).cell(bytes);
         for (number, list) in &policy.lists {
             let [packets, bytes] = policies.counted(list);
             let segments: Vec<String> = list.path.iter().map(Ipv6Addr::to_string).collect();
@@ -233,11 +254,17 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     for (bsid, id, words, [packets, bytes]) in
         gateways.into_iter().filter(|(bsid, ..)| only.is_none_or(|only| only == *bsid))
     {
-        table.row().cell(bsid.to_string()).cell(id).cell(words).cell(packets).cell(bytes);
+        table
+            .row()
+            .cell(bsid.to_string())
+            .cell(id)
+            .cell(words)
+            .cell(None::<String>)
+            .cell(packets)
+            .cell(bytes);
     }
     let shown = Output::none().table("policies", table).table("lists", lists);
-    let encapsulates = |(_, policy): (_, &Policy)| matches!(policy.behavior, Behavior::Encaps(_));
-    Ok(if policies.iter().any(encapsulates) { with_warning(engine, policies.source, shown) } else { shown })
+    Ok(sources.into_iter().fold(shown, |shown, source| with_warning(engine, source, shown)))
 }
 
 /// ` next A next B weight 3`.

@@ -6,6 +6,7 @@ use std::net::Ipv6Addr;
 
 use quiver_core::Engine;
 use quiver_core::event::Event;
+use quiver_wire::{Header, Ip6Header};
 
 use super::policies::Policies;
 use super::policy::List;
@@ -90,9 +91,6 @@ fn candidates(lists: &BTreeMap<Ipv6Addr, Vec<ListId>>, last: Ipv6Addr, moves: bo
 impl Policies {
     /// A router says how long packets with some segments may be: the lists that have them go by it.
     fn learn(&mut self, told: &Told, now_ns: u64) {
-        if told.source != self.source {
-            return;
-        }
         let lists = self.path_mtus.by_last.take().unwrap_or_else(|| by_last(self));
         let ids = candidates(&lists, told.segments.last(), told.segments.list.is_none());
         self.path_mtus.by_last = Some(lists);
@@ -103,7 +101,8 @@ impl Policies {
             let row = made.row;
             let rows = self.worker_rows();
             let Some(own) = rows.first().map(|rows| rows.get(row)) else { continue };
-            if !told.segments.are_of(own) {
+            let source = Ip6Header::overlay(own.header()).map(Ip6Header::source);
+            if source != Some(told.source) || !told.segments.are_of(own) {
                 continue;
             }
             let mtu_bytes = told.longest(own.header_len());

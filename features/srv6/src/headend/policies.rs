@@ -150,9 +150,15 @@ impl Policies {
         Ok(tables)
     }
 
+    /// The source of a policy's outer headers.
+    pub fn source_of(&self, policy: &Policy) -> Ipv6Addr {
+        policy.source.unwrap_or(self.source)
+    }
+
     /// The header of a list.
     fn prepare(&self, policy: &Policy, path: &[Ipv6Addr], bound: bool) -> Result<Prepared, Refusal> {
-        let outer = Outer { source: self.source, hop_limit: self.hop_limit };
+        let source = self.source_of(policy);
+        let outer = Outer { source, hop_limit: self.hop_limit };
         let prepared = match policy.behavior {
             Behavior::Encaps(form) => rows::around(&outer, path, form, policy.hmac),
             Behavior::Insert(form) => rows::into(path, form, !bound, policy.hmac),
@@ -162,7 +168,7 @@ impl Policies {
             Refusal::new(what).remedy("a list of fewer segments, or a binding SID on the way")
         })?;
         match (policy.hmac, policy.behavior) {
-            (Some(id), Behavior::Encaps(_)) => self.keys.sign(id, self.source, &mut prepared.header)?,
+            (Some(id), Behavior::Encaps(_)) => self.keys.sign(id, source, &mut prepared.header)?,
             (Some(id), Behavior::Insert(_)) => self.keys.check(id)?,
             (None, _) => {}
         }
@@ -277,16 +283,16 @@ impl Policies {
         &mut self,
         engine: &mut Engine,
         bsid: Ipv6Addr,
-        New { behavior, spray, table, hmac, list }: New,
+        New { behavior, spray, table, hmac, source, list }: New,
     ) -> Result<(), Refusal> {
         self.check(fib(engine)?, bsid, table)?;
-        if matches!(behavior, Behavior::Encaps(_)) && self.source.is_unspecified() {
+        if matches!(behavior, Behavior::Encaps(_)) && source.unwrap_or(self.source).is_unspecified() {
             let what = "outer headers have no source address yet";
             return Err(Refusal::new(what).remedy("set sr encaps source addr ADDRESS"));
         }
         let Some(slot) = self.free_slots.pop() else { return Err(no_policy(bsid)) };
         let (lists, past) = (BTreeMap::new(), [0; 2]);
-        let mut policy = Policy { behavior, spray, table, hmac, lists, slot, past };
+        let mut policy = Policy { behavior, spray, table, hmac, source, lists, slot, past };
         let done = self.make(engine, bsid, &policy, &list.path).and_then(|made| {
             let Wanted { path, weight } = list;
             policy.lists.insert(0, List { path, weight, made, past });

@@ -92,6 +92,8 @@ pub(super) struct Policy {
     pub table: u32,
     /// The key of its HMAC.
     pub hmac: Option<u32>,
+    /// The source of its outer headers, when it has one of its own.
+    pub source: Option<Ipv6Addr>,
     /// By number.
     pub lists: BTreeMap<u32, List>,
     /// Its places in the slots of spray, by kind.
@@ -107,6 +109,7 @@ pub(super) struct New {
     /// Small number.
     pub table: u32,
     pub hmac: Option<u32>,
+    pub source: Option<Ipv6Addr>,
     pub list: Wanted,
 }
 
