@@ -32,6 +32,8 @@ quiver_core::reasons! {
         Bypassed = info "bypassed", "packets of another kind than the proxied function takes, which went past it (`bypass`)";
         /// As above, §6.2.
         TooLongToKeep = "too-long-to-keep", "headers around a packet that are too long to be put in front of what comes back";
+        /// End.AD.Flow.
+        FlowsFull = "flows-full", "a packet of a new flow, and the SID keeps the headers of as many flows as it may (`end.ad.flow … flows N`)";
         /// RFC 6040 §4.2.
         Congestion = "congestion-not-carried", "the outer header says congestion, and the inner packet cannot carry it on";
         /// Nobody puts it together.

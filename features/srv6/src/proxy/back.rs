@@ -6,6 +6,7 @@ use quiver_core::InterfaceId;
 use quiver_core::counters::{INTERFACES_MAX, PerWorker};
 use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
 
+use super::flows::Flows;
 use super::front::Front;
 use super::kept::Kept;
 
@@ -18,6 +19,8 @@ pub(super) type Counts = PerWorker<4>;
 pub(super) enum Around {
     /// End.AS: these headers go in front.
     Fixed(Box<Front>),
+    /// End.AD.Flow: those of the last packet of their flow to the SID go in front.
+    Flows(Box<Flows>),
     /// End.AD: those of the last packet to the SID go in front.
     Kept(Box<Kept>),
     /// End.AM: their active segment becomes their destination again. With `nat`, the destination that the function

@@ -11,6 +11,7 @@ use quiver_wire::srh::{Form, Repr};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::back::Around;
+use super::flows::{FLOWS, Flows};
 use super::front::Front;
 use super::kept::Kept;
 use super::proxies::{self, Taking};
@@ -39,6 +40,8 @@ enum Proxying {
     Static(Path),
     /// End.AD.
     Dynamic,
+    /// End.AD.Flow, with so many flows.
+    ByFlow(u32),
     /// End.AM.
     Masquerading { nat: bool, keeps: bool },
 }
@@ -103,6 +106,7 @@ impl Proxy {
                 .remedy("at most 11, or 12 with `reduced`")
             })?),
             Proxying::Dynamic => Around::Kept(Box::new(Kept::new())),
+            Proxying::ByFlow(flows) => Around::Flows(Box::new(Flows::new(*flows))),
             Proxying::Masquerading { nat, keeps } => {
                 Around::Masked { nat: *nat, kept: keeps.then(|| Box::new(Kept::new())) }
             }
@@ -112,7 +116,7 @@ impl Proxy {
     fn node(&self) -> &'static str {
         match self.proxying {
             Proxying::Static(_) => to_function::STATIC,
-            Proxying::Dynamic => to_function::DYNAMIC,
+            Proxying::Dynamic | Proxying::ByFlow(_) => to_function::DYNAMIC,
             Proxying::Masquerading { .. } => masquerade::NODE,
         }
     }
@@ -123,6 +127,7 @@ impl Behavior for Proxy {
         let mut words = match self.proxying {
             Proxying::Static(_) => "end.as",
             Proxying::Dynamic => "end.ad",
+            Proxying::ByFlow(_) => "end.ad.flow",
             Proxying::Masquerading { .. } => "end.am",
         }
         .to_owned();
@@ -145,7 +150,10 @@ impl Behavior for Proxy {
                 words += if *nat { " nat" } else { "" };
                 words += if *keeps { " cache" } else { "" };
             }
-            Proxying::Dynamic => {}
+            Proxying::ByFlow(flows) if *flows != FLOWS => {
+                let _ = write!(words, " flows {flows}");
+            }
+            Proxying::Dynamic | Proxying::ByFlow(_) => {}
         }
         words + if self.bypass { " bypass" } else { "" }
     }
@@ -211,6 +219,10 @@ fn make_dynamic(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior
     make(engine, args, Proxying::Dynamic)
 }
 
+fn make_by_flow(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
+    make(engine, args, Proxying::ByFlow(args.or("flows", FLOWS)?))
+}
+
 fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     if args.optional::<IpAddr>("function")?.is_some_and(|function| function.is_ipv4()) {
         let what = "a masqueraded packet is IPv6, and so is its next hop";
@@ -220,7 +232,7 @@ fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Beh
 }
 
 /// What the command knows.
-pub(super) const KINDS: [Kind; 3] = [
+pub(super) const KINDS: [Kind; 4] = [
     Kind {
         name: "end.as",
         syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next <segment:ip6>)... {[reduced] [hop-limit <hops:1-255>] [bypass]}",
@@ -252,6 +264,18 @@ pub(super) const KINDS: [Kind; 3] = [
         words: &[],
         example: "end.ad nh 10.0.0.2 oif e0 iif e1",
         make: make_dynamic,
+    },
+    Kind {
+        name: "end.ad.flow",
+        syntax: "nh <function:ip> oif <oif:interface> iif <iif:interface> {[bypass] [flows <flows:1-65536>]}",
+        help: "inner packets to a function that knows no segments; what comes back gets the headers of the last \
+               packet of its flow",
+        words: &[(
+            "flows",
+            "flows whose headers are kept; 1024. A flow without packets for 30 s gives its place to another one",
+        )],
+        example: "end.ad.flow nh 10.0.0.2 oif e0 iif e1",
+        make: make_by_flow,
     },
     Kind {
         name: "end.am",

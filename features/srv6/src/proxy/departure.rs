@@ -13,6 +13,7 @@ use quiver_tables::{GroupId, Hop};
 use quiver_wire::{Header, Ip6Header};
 
 use super::back::{Around, Back, Backs, Coming};
+use super::flows::Flow;
 use super::front::Front;
 use super::kept::Unread;
 use super::reasons::{Bad, ProxyDrop};
@@ -41,6 +42,8 @@ pub(super) struct Departure {
 pub struct Ready {
     /// The way to the next segment; why there are no headers otherwise.
     group: Result<GroupId, ProxyDrop>,
+    /// Each flow has headers of its own.
+    pub by_flow: bool,
 }
 
 impl Departure {
@@ -74,13 +77,35 @@ impl Departure {
                 Unread::Nothing => ProxyDrop::NothingKept,
                 Unread::Changing => ProxyDrop::KeptChanging,
             }),
+            // Found for each packet: [`of_flow`](Self::of_flow).
+            Around::Flows(_) => return Some(Ready { group: Err(ProxyDrop::NothingKept), by_flow: true }),
             Around::Masked { .. } => Err(ProxyDrop::NotConfigured),
         };
         let group = read.and_then(|()| {
             let next = own.destination().ok_or(ProxyDrop::NotConfigured)?;
             Ok(self.tables.ip6.table(back.table).lookup(next))
         });
-        Some(Ready { group })
+        Some(Ready { group, by_flow: false })
+    }
+
+    /// Get the headers of its flow ready for a packet that comes back, in a vector that is not ready by itself.
+    pub fn of_flow(&self, back: &Back, packet: &Packet) -> Ready {
+        let Around::Flows(flows) = &back.around else {
+            return Ready { group: Err(ProxyDrop::NotConfigured), by_flow: true };
+        };
+        let mut own = self.front.borrow_mut();
+        let flow = Flow::of(self.coming == Coming::Ip6, packet.bytes()).ok_or(ProxyDrop::Truncated);
+        let read = flow.and_then(|flow| {
+            flows.read(flow, &mut own).map_err(|unread| match unread {
+                Unread::Nothing => ProxyDrop::NothingKept,
+                Unread::Changing => ProxyDrop::KeptChanging,
+            })
+        });
+        let group = read.and_then(|()| {
+            let next = own.destination().ok_or(ProxyDrop::NotConfigured)?;
+            Ok(self.tables.ip6.table(back.table).lookup(next))
+        });
+        Ready { group, by_flow: true }
     }
 
     /// What is known of a return interface.

@@ -50,6 +50,7 @@ impl<F: Inner> FromFunction<F> {
             tally.count(ProxyDrop::PassedBy, 1);
             return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
         }
+        let ready = if ready.by_flow { self.departure.of_flow(back, packet) } else { ready };
         let bytes = packet.length() as u64;
         let counts = back.counts.of(self.worker);
         let bad = match self.around(tally, ready, packet) {

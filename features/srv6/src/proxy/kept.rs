@@ -49,6 +49,8 @@ pub(super) enum Keeping {
     Busy,
     /// They are too long.
     TooLong,
+    /// So many flows are kept already.
+    Full,
 }
 
 /// Why headers could not be read.

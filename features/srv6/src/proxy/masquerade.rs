@@ -72,6 +72,7 @@ impl Masquerade {
         let (front, rest) = split.ok_or(LocalSidDrop::TooLongToKeep)?;
         match kept.keep(*front, rest) {
             Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
+            Keeping::Full => Err(LocalSidDrop::FlowsFull),
             Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ mod back;
 mod behavior;
 mod commands;
 mod departure;
+mod flows;
 mod from_function;
 mod from_function_l2;
 mod front;

@@ -13,7 +13,8 @@ use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Backs, Coming};
-use super::kept::{FRONT_WORDS, Keeping, Kept, WORD_BYTES, WORDS, Word, stepped};
+use super::flows::Flow;
+use super::kept::{FRONT_WORDS, Keeping, WORD_BYTES, WORDS, Word, stepped};
 use crate::endpoint::closer::{self, Matter, Upper};
 use crate::endpoint::exposed::{self, take_off};
 use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
@@ -69,15 +70,20 @@ fn inside(packet: &Packet) -> Inside {
 /// become others.
 #[cold]
 #[inline(never)]
-fn keep_unusual(kept: &Kept, headers: &[u8], srh_at: usize, [first, high, low]: [Word; 3]) -> Keeping {
+fn keep_unusual(
+    keep: impl FnOnce([Word; FRONT_WORDS], &[Word]) -> Result<Keeping, LocalSidDrop>,
+    headers: &[u8],
+    srh_at: usize,
+    [first, high, low]: [Word; 3],
+) -> Result<Keeping, LocalSidDrop> {
     let (words, behind) = headers.as_chunks();
     let mut all = [Word::default(); WORDS];
-    let Some(own) = all.get_mut(..words.len()) else { return Keeping::TooLong };
+    let Some(own) = all.get_mut(..words.len()) else { return Ok(Keeping::TooLong) };
     own.copy_from_slice(words);
     let place = srh_at / WORD_BYTES;
     let (Some(srh), true) = (own.get(place).copied(), behind.is_empty() && srh_at.is_multiple_of(WORD_BYTES))
     else {
-        return Keeping::TooLong;
+        return Ok(Keeping::TooLong);
     };
     for (place, word) in [(0, first), (3, high), (4, low), (place, stepped(srh))] {
         if let Some(own) = own.get_mut(place) {
@@ -85,8 +91,8 @@ fn keep_unusual(kept: &Kept, headers: &[u8], srh_at: usize, [first, high, low]: 
         }
     }
     match own.split_first_chunk() {
-        Some((front, rest)) => kept.keep(*front, rest),
-        None => Keeping::TooLong,
+        Some((front, rest)) => keep(*front, rest),
+        None => Ok(Keeping::TooLong),
     }
 }
 
@@ -105,8 +111,15 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     ) -> Result<(), LocalSidDrop> {
         let back = self.backs.read(InterfaceId(line.more()), coming(line), tally.pass());
         let back = back.ok_or(LocalSidDrop::NotConfigured)?;
-        let Around::Kept(kept) = &back.around else { return Err(LocalSidDrop::NotConfigured) };
-        let headers = packet.bytes().get(..at).ok_or(LocalSidDrop::Truncated)?;
+        let (headers, inner) = packet.bytes().split_at_checked(at).ok_or(LocalSidDrop::Truncated)?;
+        let keep = |front, rest: &[Word]| match &back.around {
+            Around::Kept(kept) => Ok(kept.keep(front, rest)),
+            Around::Flows(flows) => {
+                let flow = Flow::of(coming(line) == Coming::Ip6, inner).ok_or(LocalSidDrop::InnerWrong)?;
+                Ok(flows.keep(flow, tally.now_ns(), front, rest))
+            }
+            Around::Fixed(_) | Around::Masked { .. } => Err(LocalSidDrop::NotConfigured),
+        };
         let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;
         // Packets have their own class, frames have none.
         let class = if wanted(line) == ETHERNET { outer.traffic_class() & !ECN } else { 0 };
@@ -117,11 +130,15 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         let keeping = match words.split_first_chunk::<FRONT_WORDS>() {
             Some(([_, one, two, _, _, srh], rest)) if plain && behind.is_empty() => {
                 let front = [first, *one, *two, high.to_be_bytes(), low.to_be_bytes(), stepped(*srh)];
-                kept.keep(front, rest)
+                keep(front, rest)?
             }
-            _ => keep_unusual(kept, headers, srh_at, [first, high.to_be_bytes(), low.to_be_bytes()]),
+            _ => {
+                let words = [first, high.to_be_bytes(), low.to_be_bytes()];
+                keep_unusual(keep, headers, srh_at, words)?
+            }
         };
         match keeping {
+            Keeping::Full => Err(LocalSidDrop::FlowsFull),
             Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
             Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
         }
