@@ -39,6 +39,7 @@ fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
     let lines = [
         STATIC,
         "sr localsid address fc00:0:1::6 behavior end.ad nh 2001:db8:2::2 oif e2 iif e3",
+        "sr localsid address fc00:0:1::c behavior end.ad.flow nh 10.0.1.2 oif e1 iif e1 flows 64",
         "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 nat cache",
         "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced hop-limit 9 \
          bypass",
@@ -50,7 +51,7 @@ fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
     given.sort_unstable();
     assert_eq!(written, given);
     let shown = router.json("show sr proxies");
-    assert_eq!(shown.as_array().map(Vec::len), Some(4), "{shown}");
+    assert_eq!(shown.as_array().map(Vec::len), Some(5), "{shown}");
     for line in lines {
         router.cli(&line.split(" behavior").next().unwrap().replace("localsid", "localsid del"));
     }
