@@ -30,6 +30,8 @@ const ACCEPTS_PER_TURN: usize = 16;
 const STRANGERS_MAX: usize = 64;
 /// Threads of earlier connections of an interface that its peers may have blocked, at a time.
 pub(crate) const ENDING_MAX: usize = 8;
+/// That nobody can be accepted is logged so often at most.
+const REPORT_EVERY_NS: u64 = 60_000_000_000;
 /// A handshake takes this long at most.
 const HANDSHAKE_NS_MAX: u64 = 5_000_000_000;
 
@@ -73,7 +75,6 @@ pub(crate) fn accept(engine: &mut Engine, socket: u32) {
                 Ok(None) => return,
                 Err(error) => return pause(engine, socket, listening, &error.to_string()),
             };
-            listening.is_reported = false;
             if strangers < STRANGERS_MAX && channel.send(&hello(), None).is_ok() {
                 add_session(engine, memif, channel, socket, Stage::AwaitsInit);
             } else {
@@ -88,7 +89,9 @@ pub(crate) fn accept(engine: &mut Engine, socket: u32) {
 fn pause(engine: &mut Engine, socket: u32, listening: &mut Listening, why: &str) {
     listening.paused = true;
     engine.set_interest(listening.token, Interest { read: false, write: false });
-    if !std::mem::replace(&mut listening.is_reported, true) {
+    let now_ns = engine.now_ns();
+    if listening.reported_ns.is_none_or(|at| now_ns.saturating_sub(at) >= REPORT_EVERY_NS) {
+        listening.reported_ns = Some(now_ns);
         tracing::warn!("memif socket {socket}: no connection can be accepted for now: {why}");
     }
 }

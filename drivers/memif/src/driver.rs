@@ -152,7 +152,7 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     if let (Some(listener), Some(socket)) = (listener, memif.sockets.get_mut(&number)) {
         let token =
             engine.watch(listener.fd(), Interest::READ, move |engine| connection::accept(engine, number));
-        socket.listening = Some(Listening { listener, token, paused: false, is_reported: false });
+        socket.listening = Some(Listening { listener, token, paused: false, reported_ns: None });
     }
     let entry = Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
     memif.interfaces.insert(id, entry);

@@ -39,8 +39,8 @@ pub(crate) struct Listening {
     pub(crate) token: Token,
     /// Nobody is accepted until the next look.
     pub(crate) paused: bool,
-    /// That nobody is accepted was logged.
-    pub(crate) is_reported: bool,
+    /// When it was logged last that nobody is accepted, engine's nanoseconds.
+    pub(crate) reported_ns: Option<u64>,
 }
 
 /// Where a connection stands.
