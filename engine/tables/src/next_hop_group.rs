@@ -220,7 +220,8 @@ impl GroupSlots {
         let table = Groups {
             words: Reserved::new("next-hop groups", GROUPS_MAX, Pages::Small)?,
             buckets: Reserved::new("next-hop buckets", BUCKETS_TOTAL_MAX, Pages::Small)?,
-            seed: AtomicU32::new(0), many: AtomicBool::new(false),
+            seed: AtomicU32::new(0),
+            many: AtomicBool::new(false),
         };
         Ok(GroupSlots {
             table: Arc::new(table),

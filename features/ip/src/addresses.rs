@@ -259,9 +259,16 @@ pub(crate) fn bind(engine: &mut Engine, id: InterfaceId, family: Family, table: 
     unnumbered::refuse_lender(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| {
         let index = fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
-        if family == Family::Ip6 && ip.interface(id).table6 != index && !ip.interface(id).nd_proxies.is_empty() {
+        if family == Family::Ip6
+            && ip.interface(id).table6 != index
+            && !ip.interface(id).nd_proxies.is_empty()
+        {
             let table = fib.table_id(family, ip.interface(id).table6).unwrap_or(0);
-            return Err(FibError::TableInUse { family, id: table, user: "hosts of `show ip6 nd proxy`".into() });
+            return Err(FibError::TableInUse {
+                family,
+                id: table,
+                user: "hosts of `show ip6 nd proxy`".into(),
+            });
         }
         let mut changed = ip.interface(id).clone();
         match family {

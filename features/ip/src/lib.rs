@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod address_routes;
-mod adjacency_counter;
 mod addresses;
+mod adjacency_counter;
 mod ageing;
 mod arp_input;
 mod ask;

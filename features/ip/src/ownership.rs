@@ -9,8 +9,8 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
 use quiver_wire::MacAddress;
 
-use crate::events::publish_dad;
 use crate::addresses;
+use crate::events::publish_dad;
 use crate::question::{Frame, Outgoing};
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 
@@ -39,8 +39,7 @@ pub(crate) struct DadConfig {
 
 impl DadConfig {
     /// IPv6 addresses are asked for once (RFC 4862 §5.1, DupAddrDetectTransmits), IPv4's are not.
-    pub const USUAL: [DadConfig; 2] =
-        [DadConfig::asks(0), DadConfig::asks(1)];
+    pub const USUAL: [DadConfig; 2] = [DadConfig::asks(0), DadConfig::asks(1)];
 
     const fn asks(transmits: u8) -> DadConfig {
         DadConfig { transmits, waits: false, removes: false }

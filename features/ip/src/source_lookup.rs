@@ -48,10 +48,18 @@ pub(crate) fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
     let adjacencies = tables.adjacencies.clone();
     let six = F::FAMILY == Family::Ip6;
     let name = if six { "ip6-source-lookup-in-table" } else { "ip4-source-lookup-in-table" };
-    NodeSpec::new(name, "Looks a packet's source up in a table, and sends the packet by its route", move |wiring| {
-        if six { crate::ip6::wire_route_targets(wiring) } else { crate::ip4::wire_route_targets(wiring) };
-        Box::new(SourceLookup::<F> { tables: tables.clone(), family: PhantomData })
-    })
+    NodeSpec::new(
+        name,
+        "Looks a packet's source up in a table, and sends the packet by its route",
+        move |wiring| {
+            if six {
+                crate::ip6::wire_route_targets(wiring)
+            } else {
+                crate::ip4::wire_route_targets(wiring)
+            };
+            Box::new(SourceLookup::<F> { tables: tables.clone(), family: PhantomData })
+        },
+    )
     .reasons::<LookupInTableDrop>()
     .describe(move |record, names| {
         let words = if six { crate::ip6::words } else { crate::ip4::words };

@@ -42,7 +42,9 @@ pub(crate) fn words(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names:
             RouteEnd::Prohibited => "the route prohibits it".to_owned(),
             RouteEnd::Dropped | RouteEnd::NotEnabled => "the route drops".to_owned(),
         },
-        "ip4-source-lookup-in-table" | "ip6-source-lookup-in-table" => "by the route of its source".to_owned(),
+        "ip4-source-lookup-in-table" | "ip6-source-lookup-in-table" => {
+            "by the route of its source".to_owned()
+        }
         "ip4-interface-rx" | "ip6-interface-rx" => {
             format!("received once more, on {}", names.interface(quiver_core::InterfaceId(record.index)))
         }

@@ -16,7 +16,8 @@ use stand::{
 
 /// The MAC addresses to which e1 has sent IP packets.
 fn receivers(router: &mut Router) -> Vec<MacAddress> {
-    let is_ip = |frame: &&Vec<u8>| frame[12..14] == [8, 0] || frame[12..14] == [0x86, 0xdd] && frame[54] == 128;
+    let is_ip =
+        |frame: &&Vec<u8>| frame[12..14] == [8, 0] || frame[12..14] == [0x86, 0xdd] && frame[54] == 128;
     let sent = router.sent("e1");
     sent.iter().filter(is_ip).map(|frame| MacAddress(frame[..6].try_into().unwrap())).collect()
 }
@@ -110,7 +111,10 @@ fn an_answer_that_nobody_asked_for_makes_no_neighbour_of_a_host_elsewhere() {
 fn a_host_of_an_attached_route_that_asks_first_is_answered() {
     let mut router = router();
     router.cli("ip route add 10.9.0.0/16 via e1");
-    router.send("e1", &arp_frame(None, host_mac(9), &arp::Repr::request(host_mac(9), host4(9, 9), host4(1, 1))));
+    router.send(
+        "e1",
+        &arp_frame(None, host_mac(9), &arp::Repr::request(host_mac(9), host4(9, 9), host4(1, 1))),
+    );
     let sent = router.sent("e1");
     assert!(sent.iter().any(|frame| frame[12..14] == [8, 6] && frame[21] == 2), "{sent:02x?}");
     router.send("e0", &ping(0, host(false, 0, 2), host(false, 9, 9), 20));
@@ -121,7 +125,8 @@ fn a_host_of_an_attached_route_that_asks_first_is_answered() {
 fn an_interface_that_is_down_neither_swallows_packets_nor_answers() {
     for six in [false, true] {
         let mut router = router();
-        let nodes = if six { ["ip6-icmp-echo-request", "ip6-drop"] } else { ["ip4-icmp-echo-request", "ip4-drop"] };
+        let nodes =
+            if six { ["ip6-icmp-echo-request", "ip6-drop"] } else { ["ip4-icmp-echo-request", "ip4-drop"] };
         router.send("e0", &ping(0, host(six, 0, 2), host(six, 1, 1), 20));
         assert_eq!(router.sent("e0").len(), 1, "the reply");
         router.cli("set interface state e1 down");

@@ -62,7 +62,10 @@ fn a_stale_neighbours_packets_are_counted_too() {
 fn messages(router: &mut Router, interface: &str, protocol: &str) -> serde_json::Value {
     let shown = router.json("show ip neighbor-counters");
     let rows = shown.as_array().unwrap().iter();
-    rows.clone().find(|row| row["interface"] == interface && row["protocol"] == protocol).cloned().unwrap_or_default()
+    rows.clone()
+        .find(|row| row["interface"] == interface && row["protocol"] == protocol)
+        .cloned()
+        .unwrap_or_default()
 }
 
 #[test]

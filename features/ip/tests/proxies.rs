@@ -144,7 +144,8 @@ fn a_proxied_host_is_reached_by_the_interface_that_is_named_and_answered_for_on_
     assert_eq!(solicited(&mut router, host6(1, 9), far), Some(0xc0));
     router.sent("e0");
     router.send("e1", &stand::ping(1, host6(1, 9).into(), far.into(), 20));
-    let question = router.sent("e0").into_iter().find(|frame| frame[12..14] == [0x86, 0xdd] && frame[54] == 135);
+    let question =
+        router.sent("e0").into_iter().find(|frame| frame[12..14] == [0x86, 0xdd] && frame[54] == 135);
     assert_eq!(question.expect("the host is asked for on its interface")[62..78], far.octets());
     router.cli("set ip6 nd proxy e0 del 2001:db8:7::2");
     assert_eq!(solicited(&mut router, host6(1, 9), far), None);

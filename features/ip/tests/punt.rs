@@ -30,13 +30,18 @@ fn packets_for_the_host_are_redirected_as_they_came_and_policed() {
     for six in [false, true] {
         let mut router = router();
         let (ip, nodes) = if six { ("ip6", "ip6-punt") } else { ("ip", "ip4-punt") };
-        router.cli(if six { "ip route add 2001:db8:f::/48 via punt" } else { "ip route add 203.0.113.0/24 via punt" });
+        router.cli(if six {
+            "ip route add 2001:db8:f::/48 via punt"
+        } else {
+            "ip route add 203.0.113.0/24 via punt"
+        });
         router.cli(&format!("ip neighbor e1 {} {}", host(six, 1, 9), host_mac(9)));
         router.cli(&format!("ip neighbor e1 {} {}", host(six, 1, 8), host_mac(8)));
         router.send("e0", &punted(six, 1));
         assert!(router.sent("e1").is_empty());
         assert_eq!(router.count(nodes, "punted"), 1);
-        let add = |rx: &str, number: u8| format!("{ip} punt redirect add rx {rx} via {} e1", host(six, 1, number));
+        let add =
+            |rx: &str, number: u8| format!("{ip} punt redirect add rx {rx} via {} e1", host(six, 1, number));
         router.cli(&add("all", 9));
         router.send("e0", &punted(six, 1));
         let sent = router.sent("e1");

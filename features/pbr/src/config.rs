@@ -30,9 +30,7 @@ pub(crate) struct Policy {
 impl Policy {
     /// Can a policy whose paths are these be followed by nobody else?
     fn ends(&self) -> bool {
-        let ends = |path: &Path| {
-            matches!(path.target, Target::Drop | Target::Unreachable | Target::Prohibit)
-        };
+        let ends = |path: &Path| matches!(path.target, Target::Drop | Target::Unreachable | Target::Prohibit);
         self.drops || self.paths.iter().any(ends)
     }
 }

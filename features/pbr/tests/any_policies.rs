@@ -40,7 +40,8 @@ fn part() -> impl Strategy<Value = (u8, u8)> {
 
 fn policy() -> impl Strategy<Value = Policy> {
     let addresses = (weighted(0.4, part()), weighted(0.4, part()));
-    let upper = (weighted(0.3, prop::sample::select(vec![6u8, 17])), weighted(0.3, range()), weighted(0.3, range()));
+    let upper =
+        (weighted(0.3, prop::sample::select(vec![6u8, 17])), weighted(0.3, range()), weighted(0.3, range()));
     let rest = (weighted(0.2, 0u8..3), 0u32..4, prop_oneof![4 => (1u8..4).prop_map(Some), 1 => Just(None)]);
     (addresses, upper, rest).prop_map(|(addresses, upper, rest)| Policy {
         source: addresses.0,
@@ -74,7 +75,8 @@ impl Policy {
         let mut words = String::new();
         let parts = [("src", self.source, [198, 51, 100]), ("dst", self.destination, [203, 0, 113])];
         for (word, part, [a, b, c]) in parts {
-            words += &part.map_or(String::new(), |(byte, length)| format!(" {word} {a}.{b}.{c}.{byte}/{length}"));
+            words +=
+                &part.map_or(String::new(), |(byte, length)| format!(" {word} {a}.{b}.{c}.{byte}/{length}"));
         }
         words += &self.protocol.map_or(String::new(), |protocol| format!(" proto {protocol}"));
         for (word, range) in [("sport", self.sport), ("dport", self.dport)] {

@@ -48,6 +48,33 @@ ROUTES = [
         cycle=("ip route add 16.0.0.0/4 via drop", "ip route del 16.0.0.0/4"),
     ),
     Change(
+        "static routes of a table replaced, and a subnet attached in it",
+        cycle=(
+            "ip table replace begin 78",
+            "ip route add 63.0.{n}.0/24 table 78 via drop",
+            "ip route add 198.18.1.0/24 table 78 via memif1/1",
+            "ip table replace end 78",
+            "ip route del 198.18.1.0/24 table 78",
+        ),
+        setup=("ip table add 78",),
+        teardown=("ip table del 78",),
+    ),
+    Change(
+        "packets counted by adjacency",
+        cycle=("adjacency counters enable", "adjacency counters disable"),
+    ),
+    Change(
+        "a seed of the flow hash, and what becomes of packets for the host",
+        cycle=(
+            "set ip flow-hash seed {n}",
+            "ip punt policer rate 1000",
+            "ip punt redirect add rx all via 198.18.1.2 memif1/1",
+            "ip punt redirect del rx all",
+            "ip punt policer rate 0",
+            "set ip flow-hash seed 0",
+        ),
+    ),
+    Change(
         "20,000 IPv6 routes by one command",
         cycle=(
             "ip route add 2001:db8::/64 count 20000 via 2001:2:1::2",

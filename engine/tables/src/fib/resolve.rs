@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use quiver_core::InterfaceId;
 
-use super::{Families, LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
 use super::explain::Unusable;
 use super::path::{Family, Only, Path, Source, Target};
 use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
+use super::{Families, LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use crate::next_hop_group::{GroupId, Hop, PATHS_MAX};
 
 /// Next hops behind next hops, at most: deeper than networks nest them, shallow enough to walk.

@@ -95,7 +95,9 @@ impl Addresses {
     pub fn on_link4(&self, address: Ipv4Addr) -> Option<Ip4InterfaceAddress> {
         let near = self.ip4.iter().copied().filter(|own| own.prefix().contains(address));
         // `max_by_key` takes the last of those that are equal.
-        near.rev().max_by_key(|own| own.length()).or_else(|| self.ip4.first().copied().filter(|_| self.borrowed))
+        near.rev()
+            .max_by_key(|own| own.length())
+            .or_else(|| self.ip4.first().copied().filter(|_| self.borrowed))
     }
 
     /// With which address to speak to `to`: itself, one of the same subnet, or else the first; one that
@@ -156,7 +158,8 @@ impl Addresses {
 
     /// Does the router advertise this address of another?
     pub fn answers_for6(&self, address: Ipv6Addr) -> bool {
-        (self.nd_mirror && !address::is_link_local(address)) || self.nd_proxies.binary_search(&address).is_ok()
+        (self.nd_mirror && !address::is_link_local(address))
+            || self.nd_proxies.binary_search(&address).is_ok()
     }
 
     /// Are others being asked for this one?

@@ -194,7 +194,8 @@ fn with_teid(hash: u32, udp: Option<&[u8]>) -> u32 {
         let header: [u8; 16] = *udp.first_chunk()?;
         let port = u16::from_be_bytes([header[2], header[3]]);
         // Version 1, protocol type GTP.
-        let is_user_data = port == gtpu::PORT && header[8] & 0xf0 == 0x30 && header[9] == gtpu::message::G_PDU;
+        let is_user_data =
+            port == gtpu::PORT && header[8] & 0xf0 == 0x30 && header[9] == gtpu::message::G_PDU;
         is_user_data.then(|| u32::from_be_bytes([header[12], header[13], header[14], header[15]]))
     };
     udp.and_then(teid).map_or(hash, |teid| mix(hash.into(), teid.into()))

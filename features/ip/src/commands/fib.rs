@@ -85,7 +85,8 @@ fn all(engine: &Engine, fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Out
                 left += 1;
                 continue;
             }
-            let paths: Vec<_> = route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
+            let paths: Vec<_> =
+                route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
             table
                 .row()
                 .cell(*id)
@@ -114,7 +115,11 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
         text += &format!("{} in table {table}, {}{best}\n", route.prefix, source_word(route.source));
         let states = fib.path_states(route.group);
         for (path, state) in &states {
-            text += &format!("  {}{}\n", path_words(engine, fib, route.prefix, path), state_words(engine, state, ": "));
+            text += &format!(
+                "  {}{}\n",
+                path_words(engine, fib, route.prefix, path),
+                state_words(engine, state, ": ")
+            );
         }
         let hops: Vec<_> =
             route.hops.iter().map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight)).collect();

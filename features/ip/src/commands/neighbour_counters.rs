@@ -55,7 +55,9 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
         for (protocol, word) in [(NeighbourProtocol::Arp, "arp"), (NeighbourProtocol::Nd, "nd")] {
             let counts: Vec<u64> = [Direction::Rx, Direction::Tx]
                 .into_iter()
-                .flat_map(|direction| kinds.map(|kind| messages.get(interface.id, (protocol, direction, kind))))
+                .flat_map(|direction| {
+                    kinds.map(|kind| messages.get(interface.id, (protocol, direction, kind)))
+                })
                 .collect();
             if counts.iter().any(|count| *count > 0) {
                 let row = table.row().cell(&*interface.name).cell(word);

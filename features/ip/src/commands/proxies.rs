@@ -126,7 +126,9 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
         let own = ip.interfaces.get(&interface).cloned().unwrap_or_default();
         let (there, table) = (own.nd_proxies.contains(&address), own.table6);
         let changed = match args.has("del") {
-            true if !there => return Err(Refusal::new(format!("{address} is no proxied host behind {name}"))),
+            true if !there => {
+                return Err(Refusal::new(format!("{address} is no proxied host behind {name}")));
+            }
             true => fib.remove_route(table, host, Source::Feature),
             false if there => {
                 return Err(Refusal::new(format!("{address} is a proxied host behind {name} already")));
@@ -145,7 +147,11 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
             return Ok(Err(error));
         }
         let proxies = &mut ip.interface(interface).nd_proxies;
-        if there { proxies.remove(&address) } else { proxies.insert(address) };
+        if there {
+            proxies.remove(&address)
+        } else {
+            proxies.insert(address)
+        };
         ip.touch_nd_proxies(table);
         ip.publish(fib);
         Ok(Ok(()))

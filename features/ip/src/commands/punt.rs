@@ -82,9 +82,9 @@ fn change_redirect(engine: &mut Engine, args: &Args<'_>, family: Family) -> Resu
             false => Err(Refusal::new(format!("packets for the host from {of} are not redirected"))),
         };
     }
-    let next_hop: IpAddr = args.get("next-hop").map_err(|refusal: Refusal| {
-        refusal.remedy("say where the packets go: via NEXT-HOP IF")
-    })?;
+    let next_hop: IpAddr = args
+        .get("next-hop")
+        .map_err(|refusal: Refusal| refusal.remedy("say where the packets go: via NEXT-HOP IF"))?;
     let out: InterfaceId = args.interface(engine, "out")?;
     check_routes(engine, out)?;
     let done = with_ip(engine, |_, ip, fib| ip.punts.redirect(fib, rx, next_hop, out));

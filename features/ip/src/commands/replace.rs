@@ -152,8 +152,9 @@ fn removed(count: usize, what: &str) -> Output {
 fn turn<T: Default>(args: &Args<'_>, given: &mut Option<T>, what: &str) -> Result<Option<T>, Refusal> {
     if args.has("begin") {
         if given.is_some() {
-            return Err(Refusal::new(format!("{what} are being replaced already"))
-                .remedy("end or cancel that first"));
+            return Err(
+                Refusal::new(format!("{what} are being replaced already")).remedy("end or cancel that first")
+            );
         }
         *given = Some(T::default());
         return Ok(None);
@@ -167,7 +168,9 @@ fn turn<T: Default>(args: &Args<'_>, given: &mut Option<T>, what: &str) -> Resul
 
 fn replace_addresses(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let ip = engine.get_mut::<IpState>().ok_or_else(busy)?;
-    let Some(given) = turn(args, &mut ip.replacing.addresses, "addresses")? else { return Ok(Output::none()) };
+    let Some(given) = turn(args, &mut ip.replacing.addresses, "addresses")? else {
+        return Ok(Output::none());
+    };
     let mut stale = Vec::new();
     for (id, own) in &ip.interfaces {
         let ip4 = own.ip4.iter().map(|own| (IpAddr::V4(own.address()), own.length()));
@@ -188,10 +191,8 @@ fn replace_neighbours(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Re
             return Ok(Ok(None));
         };
         let configured = fib.neighbours().iter().filter(|(.., known)| known.state == NeighbourState::Static);
-        let stale: Vec<_> = configured
-            .map(|(on, address, _)| (on, address))
-            .filter(|known| !given.contains(known))
-            .collect();
+        let stale: Vec<_> =
+            configured.map(|(on, address, _)| (on, address)).filter(|known| !given.contains(known)).collect();
         let gone = stale.iter().try_for_each(|(on, address)| fib.remove_neighbour(*on, *address));
         Ok::<_, Refusal>(gone.map(|()| Some(stale.len())))
     })?;

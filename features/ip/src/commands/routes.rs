@@ -254,7 +254,11 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
             format!("via {word}-lookup-in-table {} src-lookup", fib.table_id(family, table).unwrap_or(table))
         }
         Target::InterfaceRx(interface) => {
-            format!("via rx-{} {}", if prefix.is_ip6() { "ip6" } else { "ip4" }, engine.interface_name(interface))
+            format!(
+                "via rx-{} {}",
+                if prefix.is_ip6() { "ip6" } else { "ip4" },
+                engine.interface_name(interface)
+            )
         }
         Target::Feature(hop) => format!("via {} {}", engine.node_name(hop.next), hop.index),
     };

@@ -15,8 +15,10 @@ pub(super) struct Onward([NodeId; 4]);
 
 impl Onward {
     pub fn new(wiring: &Wiring<'_>) -> Onward {
-        Onward(["ip6-rewrite", "ip6-confirm-neighbor", "ip6-discover-neighbor", "ip6-adjacency-counter"]
-                .map(|name| wiring.node(name)))
+        Onward(
+            ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-discover-neighbor", "ip6-adjacency-counter"]
+                .map(|name| wiring.node(name)),
+        )
     }
 
     /// Do `length` bytes surely fit? Every link carries as many as they are, or there is one way, which does.
