@@ -262,3 +262,13 @@ fn a_trace_says_what_was_checked() {
     assert!(trace.contains("source 10.0.0.2 by e0, to ip4-lookup"), "{trace}");
     assert!(trace.contains("no path back to the source leads out"), "{trace}");
 }
+
+#[test]
+fn sources_are_judged_alike_while_packets_are_counted_by_adjacency() {
+    let mut router = router();
+    router.cli("adjacency counters enable");
+    router.cli("set urpf ip4 rx strict e0");
+    router.cli("set urpf ip6 rx strict e0");
+    assert!(passes4(&mut router, [10, 0, 0, 2]) && !passes4(&mut router, [10, 0, 2, 2]));
+    assert!(passes6(&mut router, "2001:db8:0::2") && !passes6(&mut router, "2001:db8:2::2"));
+}
