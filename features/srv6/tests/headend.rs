@@ -456,3 +456,27 @@ fn a_router_without_a_common_source_takes_policies_that_have_their_own() {
     router.refused("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap");
     router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap encap-src fc00:0:9::7");
 }
+
+#[test]
+fn packets_leave_alike_while_they_are_counted_by_adjacency() {
+    let mut router = router();
+    for line in [
+        "sr policy add bsid fc00:0:9::1 next fc00:0:2::1 encap",
+        "sr steer l3 2001:db8:b::/48 via bsid fc00:0:9::1",
+        "sr steer l3 198.51.100.0/24 via bsid fc00:0:9::1",
+    ] {
+        router.cli(line);
+    }
+    let frames = [ip6(H6, TO6, 7, 100), ip6(H6, TO6, 7, 1400), ip4(100, false)];
+    let sent = |router: &mut Router| {
+        frames.iter().for_each(|frame| router.send("e0", frame));
+        router.sent("e1")
+    };
+    let plain = sent(&mut router);
+    assert_eq!(plain.len(), 3);
+    router.cli("adjacency counters enable");
+    assert_eq!(sent(&mut router), plain);
+    let shown = router.json("show adj");
+    let row = shown.as_array().unwrap().iter().find(|row| row["next-hop"] == "2001:db8:1::2").unwrap();
+    assert_eq!(row["packets"], 3);
+}
