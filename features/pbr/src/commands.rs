@@ -162,7 +162,7 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let policy = Policy { matched: matched(args)?, paths, drops: args.has("drop-if-unusable") };
     let known = engine.get::<Policies>().and_then(|policies| policies.policy(id));
     let joins = known.is_some_and(|known| {
-        let says_nothing = !args.has("match") && !policy.drops;
+        let says_nothing = policy.matched == Match::default() && !policy.drops;
         says_nothing || known.matched == policy.matched && known.drops == policy.drops
     });
     match joins && !policy.paths.is_empty() {
