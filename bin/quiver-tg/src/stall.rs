@@ -10,6 +10,9 @@ use serde::Serialize;
 /// A pass may take so long whatever it does, nanoseconds: an errand of the control thread, a page that
 /// is touched for the first time.
 const PASS_NS: u64 = 50_000;
+/// The same through the kernel: behind a vector of live frames the worker gives its core away until the kernel is
+/// done with them, and where setting a timer is slow that takes hundreds of microseconds, however few they are.
+const KERNEL_PASS_NS: u64 = 500_000;
 /// And so long for each frame that came or was made, nanoseconds: several times what a frame of 1,514
 /// bytes takes over shared memory.
 const FRAME_NS: u64 = 250;
@@ -63,6 +66,7 @@ impl Stalls {
 /// How long a pass of the worker may take by its own work.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
+    pass_ns: u64,
     frame_ns: u64,
     /// Inputs of the worker: each has a vector in a pass at most.
     inputs: u64,
@@ -71,23 +75,24 @@ pub struct Patience {
 impl Patience {
     /// Of a generator with so many ports, frames going through the kernel or not.
     pub fn new(ports: usize, through_kernel: bool) -> Patience {
-        let frame_ns = if through_kernel { KERNEL_FRAME_NS } else { FRAME_NS };
+        let (pass_ns, frame_ns) =
+            if through_kernel { (KERNEL_PASS_NS, KERNEL_FRAME_NS) } else { (PASS_NS, FRAME_NS) };
         // A port receives, makes frames, and may hold some back on purpose.
-        Patience { frame_ns, inputs: 3 * ports as u64 }
+        Patience { pass_ns, frame_ns, inputs: 3 * ports as u64 }
     }
 
     /// The last pass was so much longer than its work explains that the worker did not run; how long it was.
     #[inline]
     pub fn stall_before(&self, cx: &Context<'_>) -> Option<u64> {
         let took_ns = cx.counters.last_pass_ns.get();
-        let may_ns = PASS_NS + cx.counters.last_pass_packets.get() * self.frame_ns;
+        let may_ns = self.pass_ns + cx.counters.last_pass_packets.get() * self.frame_ns;
         (took_ns > may_ns).then_some(took_ns)
     }
 
     /// The same of this pass, at `now_ns`; what it has to do is not known yet.
     #[inline]
     fn stalls_within(&self, cx: &Context<'_>, now_ns: u64) -> bool {
-        let may_ns = PASS_NS + self.inputs * FRAME_PACKETS_MAX as u64 * self.frame_ns;
+        let may_ns = self.pass_ns + self.inputs * FRAME_PACKETS_MAX as u64 * self.frame_ns;
         now_ns.saturating_sub(cx.now_ns) > may_ns
     }
 }
