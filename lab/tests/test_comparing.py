@@ -23,6 +23,7 @@ from quiver_lab.compare.tables import Table, verdict
 from quiver_lab.forwarders import NodeClocks, NotInstalledError, linux_kernel, open_vswitch, testpmd
 from quiver_lab.forwarders.quiver import QuiverConfig
 from quiver_lab.processes import preemptions
+from quiver_lab.ratios import sense_of
 from quiver_lab.tables.ip4 import ip4_from_prefixes
 from quiver_lab.tables.ip6 import ip6_from_prefixes
 from quiver_lab.tables.prefix_file import read_prefixes
@@ -111,6 +112,17 @@ def test_a_forwarder_at_its_own_end_is_not_bound_by_the_generator() -> None:
     rested = measured("x", [26e6] * 3, clocks=40.0, limit="transmit")
     assert not tired.is_generator_bound(2600.0)
     assert rested.is_generator_bound(2600.0)
+
+
+def test_a_bound_shows_no_more_than_it_does() -> None:
+    assert [sense_of(mine, theirs) for mine, theirs in ((False, False), (True, False), (False, True))] == [
+        "",
+        "≥",
+        "≤",
+    ]
+    assert sense_of(mine_at_least=True, theirs_at_least=True) is None
+    told = [verdict(value, 1.0, sense=sense) for sense in ("≥", "≤") for value in (1.2, 0.8)]
+    assert told == ["yes", "not known", "not known", "no"]
 
 
 def test_turns_that_other_programs_disturbed_are_counted() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from quiver_lab.aggregate import RATES, CellRuns
+from quiver_lab.aggregate import RATES, CellRuns, Series
 
 RATE_OF_EVERY_LOAD = "mrr"
 """What is known of a forwarder whose search ended at the generator."""
@@ -43,7 +43,7 @@ def ratio_of(one: CellRuns, other: CellRuns, metric: str) -> Ratio:
     """One cell over another by a figure. A lower bound of the first makes the ratio a lower bound, one of the
     second an upper bound; of two bounds, and of what is marked otherwise, there is no ratio."""
     mine, theirs = one.series(metric), other.series(metric)
-    value, sense = None, _sense(mine.value, mine.is_at_least, theirs.value, theirs.is_at_least)
+    value, sense = None, _sense(mine, theirs)
     if sense is not None and mine.shown and theirs.shown:
         value = mine.shown / theirs.shown
     if value is not None and not sense:
@@ -51,16 +51,19 @@ def ratio_of(one: CellRuns, other: CellRuns, metric: str) -> Ratio:
     return Ratio(value, sense or "", _by_mrr(one, other, metric))
 
 
-def _sense(
-    mine: float | None, mine_at_least: bool, theirs: float | None, theirs_at_least: bool
-) -> Sense | None:
-    if mine is not None and theirs is not None:
-        return ""
-    if mine_at_least and theirs is not None:
-        return "≥"
-    if mine is not None and theirs_at_least:
-        return "≤"
-    return None
+def sense_of(mine_at_least: bool, theirs_at_least: bool) -> Sense | None:
+    """What stands before a ratio of figures of which each was measured or is a lower bound; None: nothing can
+    be said, for both are bounds."""
+    if mine_at_least and theirs_at_least:
+        return None
+    return "≥" if mine_at_least else "≤" if theirs_at_least else ""
+
+
+def _sense(mine: Series, theirs: Series) -> Sense | None:
+    """None too where a figure is marked otherwise, or is not there."""
+    if any(one.value is None and not one.is_at_least for one in (mine, theirs)):
+        return None
+    return sense_of(mine.is_at_least, theirs.is_at_least)
 
 
 def _by_mrr(one: CellRuns, other: CellRuns, metric: str) -> float | None:

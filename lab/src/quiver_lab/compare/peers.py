@@ -12,6 +12,7 @@ from quiver_lab.compare.sides import kernel_side, peer_side, quiver_side
 from quiver_lab.compare.tables import Table, number, percent, verdict
 from quiver_lab.forwarders.linux_kernel import KernelPath
 from quiver_lab.peer_settings import TestpmdForwarder
+from quiver_lab.ratios import Sense, sense_of
 from quiver_lab.scenario import Scenario
 from quiver_lab.words import mpps
 
@@ -99,14 +100,19 @@ def table(measured: list[Measured], tsc_mhz: float | None, floor: Floor | None =
             continue
         own = ours[side.group]
         goal = GOALS.get((side.group, side.title))
-        speed = ratio(own.rate_pps, side.rate_pps)
+        sense = sense_of(own.is_generator_bound(tsc_mhz), side.is_generator_bound(tsc_mhz))
+        speed = None if sense is None else ratio(own.rate_pps, side.rate_pps)
         low, high = side.spread or (None, None)
         mark = " *" if side.is_generator_bound(tsc_mhz) else ""
         cost = ratio(side.clocks, own.clocks)
         result.add(
             *[name, mpps(side.rate_pps) + mark, f"{mpps(low)} .. {mpps(high)}"],
-            *([_ratio(speed, rates), number(goal, 2) if goal else ""] if side is not own else ["", ""]),
-            *[verdict(speed, goal, about(speed, goal, rates)), number(side.clocks, 1)],
+            *(
+                [_ratio(speed, rates, sense), number(goal, 2) if goal else ""]
+                if side is not own
+                else ["", ""]
+            ),
+            *[verdict(speed, goal, about(speed, goal, rates), sense), number(side.clocks, 1)],
             _ratio(cost, clocks) if side is not own else "",
             percent(side.busy(tsc_mhz)),
         )
@@ -120,7 +126,9 @@ def table(measured: list[Measured], tsc_mhz: float | None, floor: Floor | None =
     return result
 
 
-def _ratio(value: float | None, floor: float | None) -> str:
+def _ratio(value: float | None, floor: float | None, sense: Sense | None = "") -> str:
+    if sense:
+        return f"{sense} {number(value, 2)}"
     return (ABOUT if about(value, 1.0, floor) else "") + number(value, 2)
 
 

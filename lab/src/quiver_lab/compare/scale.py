@@ -12,6 +12,7 @@ from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, ratio
 from quiver_lab.compare.sides import quiver_side
 from quiver_lab.compare.tables import Table, number, percent, verdict
+from quiver_lab.ratios import Sense, sense_of
 from quiver_lab.scenario import Scenario
 from quiver_lab.words import mpps
 
@@ -112,14 +113,17 @@ def table(
             result.notes.append(f"{side.title}: {side.skipped}")
             continue
         one = base[side.group]
-        share = ratio(side.rate_pps, one.rate_pps)
+        sense = sense_of(side.is_generator_bound(tsc_mhz), one.is_generator_bound(tsc_mhz))
+        if side is one:
+            sense = ""
+        share = None if sense is None else ratio(side.rate_pps, one.rate_pps)
         cheap = ratio(one.clocks, side.clocks)
         low, high = side.spread or (None, None)
         result.add(
             *[side.title, mpps(side.rate_pps) + (" *" if side.is_generator_bound(tsc_mhz) else "")],
-            *[f"{mpps(low)} .. {mpps(high)}", _share(share, rates if side is not one else None)],
+            *[f"{mpps(low)} .. {mpps(high)}", _share(share, rates if side is not one else None, sense)],
             percent(size.goal) if size.goal else "",
-            verdict(share, size.goal, about(share, size.goal, rates)),
+            verdict(share, size.goal, about(share, size.goal, rates), sense),
             *[number(side.clocks, 1), _share(cheap, clocks if side is not one else None)],
             percent(side.busy(tsc_mhz)),
         )
@@ -133,7 +137,9 @@ def table(
     return result
 
 
-def _share(value: float | None, floor: float | None) -> str:
+def _share(value: float | None, floor: float | None, sense: Sense | None = "") -> str:
+    if sense:
+        return f"{sense} {percent(value)}"
     return (ABOUT if about(value, 1.0, floor) else "") + percent(value)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
+from quiver_lab.ratios import Sense
+
 ABSENT = "–"
 
 
@@ -59,9 +61,12 @@ def percent(value: float | None) -> str:
     return ABSENT if value is None else f"{100 * value:.0f} %"
 
 
-def verdict(value: float | None, goal: float | None, is_noise: bool = False) -> str:
-    """Whether a goal is met; nothing where there is none. Where noise alone could say either, that too."""
+def verdict(value: float | None, goal: float | None, is_noise: bool = False, sense: Sense | None = "") -> str:
+    """Whether a goal is met; nothing where there is none. Where noise alone could say either, that too; where
+    the value is a bound, what it shows."""
     if value is None or goal is None:
         return ""
     met = "yes" if value >= goal else "no"
+    if (sense, met) in (("≥", "no"), ("≤", "yes")):
+        return "not known"
     return f"{met}, within the noise" if is_noise else met
