@@ -1,8 +1,12 @@
 //! The arguments of a command, typed, as its handler takes them.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
 use quiver_core::{InterfaceId, NodeId};
 
 use crate::error::{Refusal, either, nearest, shown};
+use crate::files::{Access, NewFile};
 use crate::names::Names;
 use crate::value::{FromValue, Value};
 
@@ -22,6 +26,8 @@ pub struct Args<'a> {
     pub(crate) names: &'a [&'static str],
     pub(crate) slots: &'a [Slot<'a>],
     pub(crate) command: &'a str,
+    /// Opens the files that the command names; `None` where a command names none.
+    pub(crate) access: Option<&'a Access>,
 }
 
 /// How many names a message lists.
@@ -118,6 +124,35 @@ impl<'a> Args<'a> {
         let slot = self.slot(name).ok_or_else(|| self.missing(name))?;
         let text: &str = self.convert(slot)?;
         names.find(kind, text).ok_or_else(|| unknown_name(names, kind, text, slot.word))
+    }
+
+    /// What the command's client may open.
+    pub fn access(&self) -> Access {
+        self.access.cloned().unwrap_or_default()
+    }
+
+    /// The file of this name, opened for reading, when it was given. Also its path.
+    pub fn file_to_read(&self, name: &str) -> Result<Option<(PathBuf, File)>, Refusal> {
+        self.opened(name, |access, path| Ok((access.absolute(path), access.open_to_read(path)?)))
+    }
+
+    /// A new file that takes this name over when it is finished, when it was given.
+    pub fn file_to_write(&self, name: &str) -> Result<Option<NewFile>, Refusal> {
+        self.opened(name, Access::create)
+    }
+
+    /// The path of a socket, when it was given.
+    pub fn socket_path(&self, name: &str) -> Result<Option<PathBuf>, Refusal> {
+        self.opened(name, Access::socket_path)
+    }
+
+    fn opened<T>(
+        &self,
+        name: &str,
+        open: impl Fn(&Access, &Path) -> Result<T, String>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(path) = self.optional::<&str>(name)? else { return Ok(None) };
+        open(&self.access(), Path::new(path)).map(Some).map_err(|what| self.refuse(name, what))
     }
 
     /// Refuse because of the value of `name`: the message points at its word.

@@ -76,7 +76,12 @@ impl<'a> Batch<'a> {
     /// The arguments of a form, with the varying value of its first invocation.
     pub fn form(&self, form: usize) -> Args<'_> {
         let Form { start, end, .. } = self.forms[form];
-        Args { names: self.names, slots: &self.slots[start as usize..end as usize], command: self.command }
+        Args {
+            names: self.names,
+            slots: &self.slots[start as usize..end as usize],
+            command: self.command,
+            access: None,
+        }
     }
 
     /// The form and the varying value of each invocation, in the order written.
@@ -92,7 +97,7 @@ impl<'a> Batch<'a> {
         if let (Some(place), Some(value)) = (varying, row.value) {
             slots[(place - start) as usize].value = value;
         }
-        look(&Args { names: self.names, slots: &slots, command: self.command })
+        look(&Args { names: self.names, slots: &slots, command: self.command, access: None })
     }
 
     /// Do one after the other, up to the first that is refused. Returns how many there are.

@@ -4,6 +4,7 @@ use crate::args::{Args, Slot};
 use crate::automaton;
 use crate::batch::{Batch, BatchRefusal};
 use crate::error::Refusal;
+use crate::files::Places;
 use crate::job::Job;
 use crate::matcher::Matcher;
 use crate::names::Names;
@@ -34,7 +35,8 @@ pub enum Work<S> {
 pub(crate) type Gate<S> = Box<dyn Fn(&mut S) -> Result<(), Refusal>>;
 
 /// Commands that change nothing, by their first word: no gate stands before them.
-const UNGATED: [&str; 5] = ["show", "help", "exec", "ping", "clear"];
+const UNGATED: [&str; 10] =
+    ["show", "help", "exec", "ping", "clear", "echo", "comment", "history", "quit", "exit"];
 
 /// A command under declaration; [`Commands::add`] registers it.
 pub struct Command<S> {
@@ -58,6 +60,7 @@ pub(crate) enum Action<S> {
     Help,
     RunningConfig,
     Exec,
+    Quit,
 }
 
 impl<S> Command<S> {
@@ -200,6 +203,8 @@ pub struct Commands<S> {
     pub(crate) commands: Vec<Registered<S>>,
     pub(crate) contributors: Vec<Contributor<S>>,
     pub(crate) gate: Option<Gate<S>>,
+    /// Where clients may name files.
+    pub(crate) places: Places,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -218,6 +223,7 @@ impl<S: Names + 'static> Commands<S> {
             commands: Vec::new(),
             contributors: Vec::new(),
             gate: None,
+            places: Places::default(),
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -232,11 +238,14 @@ impl<S: Names + 'static> Commands<S> {
                 .help("Execute the commands of a file")
                 .details(
                     "Stops at the first command that is refused, names the file and the line, and \
-                     says how many commands before it were applied.",
+                     says how many commands before it were applied. A client that is neither root nor \
+                     the router's own user names files in files-dir alone. quiverctl reads the file by \
+                     itself, as its user.",
                 )
                 .example("exec /etc/quiver/setup.cli")
                 .action(Action::Exec),
         );
+        commands.add_session();
         commands.add(
             Command::new("show running-config")
                 .group("Session")
@@ -245,6 +254,46 @@ impl<S: Names + 'static> Commands<S> {
                 .action(Action::RunningConfig),
         );
         commands
+    }
+
+    /// The commands that sessions and scripts have.
+    fn add_session(&mut self) {
+        self.add(
+            Command::new("echo [<text:rest>]")
+                .group("Session")
+                .help("Print a text")
+                .example("echo the routes are in place")
+                .run(|_, args| Ok(Output::text(format!("{}\n", args.or("text", "")?)))),
+        );
+        self.add(
+            Command::new("comment [<text:rest>]")
+                .group("Session")
+                .help("Do nothing; the text is for those who read the file")
+                .details("What follows a # is a comment, too.")
+                .example("comment routes of the upstream")
+                .run(|_, _| Ok(Output::none())),
+        );
+        self.add(
+            Command::new("history")
+                .group("Session")
+                .help("List the commands of this session")
+                .details("A session of quiverctl, or on the plain socket, keeps its own.")
+                .example("history")
+                .run(|_, _| Ok(Output::text("only a session has a history: quiverctl, or the plain socket"))),
+        );
+        self.add(
+            Command::new("quit")
+                .also("exit")
+                .group("Session")
+                .help("End the session; in a file, execute nothing more of it")
+                .example("quit")
+                .action(Action::Quit),
+        );
+    }
+
+    /// Where clients may name files and sockets from now on.
+    pub fn set_places(&mut self, places: Places) {
+        self.places = places;
     }
 
     /// Add a type of value. Do it before the commands that use it.
@@ -326,7 +375,7 @@ impl<S: Names + 'static> Commands<S> {
 
     pub(crate) fn args<'a>(&'a self, form: usize, slots: &'a [Slot<'a>]) -> Args<'a> {
         let command = &self.forms[form].name;
-        Args { names: &self.matcher.automata[form].names, slots, command }
+        Args { names: &self.matcher.automata[form].names, slots, command, access: None }
     }
 
     pub(crate) fn registered(&self, form: usize) -> &Registered<S> {

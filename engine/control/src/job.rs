@@ -8,7 +8,8 @@ use crate::output::Output;
 /// A command under way. The control loop calls `step` again and again until it is done; dropping
 /// the job cancels it, which happens when its client leaves.
 pub trait Job<S> {
-    /// Do a little (some milliseconds at most) and say when to go on.
+    /// Do a little and say when to go on. What comes in many units counts them by
+    /// [`Sink::spend`], and ends the step when [`Sink::must_pause`] says so.
     fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal>;
 
     /// Has it begun something that must not stay half done? Then it goes on when its client leaves.
@@ -45,6 +46,21 @@ pub trait Sink {
 
     /// A command of many was refused, and the others go on.
     fn refused(&mut self, refusal: Refusal);
+
+    /// Count work that was done: a unit is a command, a row, or an entry that was changed.
+    fn spend(&mut self, units: u64) {
+        let _ = units;
+    }
+
+    /// Should the step end now? Its client has not read what it was sent, or others wait.
+    fn must_pause(&self) -> bool {
+        false
+    }
+
+    /// Units of work that this step may still do.
+    fn units_left(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// How far a long command is.
@@ -68,8 +84,13 @@ pub struct Collected {
 }
 
 impl Sink for Collected {
+    /// Pages of a long answer become one.
     fn output(&mut self, output: Output) {
-        self.outputs.push(output);
+        let left = match self.outputs.last_mut() {
+            Some(last) => last.join(output).err(),
+            None => Some(output),
+        };
+        self.outputs.extend(left);
     }
 
     fn refused(&mut self, refusal: Refusal) {

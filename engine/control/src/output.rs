@@ -10,6 +10,38 @@ use serde_json::{Map, Value, json};
 pub struct Output {
     parts: Vec<Part>,
     as_json: bool,
+    page: Option<Page>,
+}
+
+/// Which part of a long answer an output is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Page {
+    /// Nothing came before it.
+    pub(crate) first: bool,
+    /// Nothing follows.
+    pub(crate) last: bool,
+    /// The whole is an object with fields; otherwise the array of its rows.
+    pub(crate) is_object: bool,
+    /// Pages before it had rows.
+    pub(crate) rows_before: bool,
+}
+
+impl Page {
+    /// What closes the JSON of a long answer that breaks off behind a page like this.
+    pub(crate) fn closing(self) -> &'static str {
+        if self.is_object { "]}" } else { "]" }
+    }
+}
+
+/// How a piece of an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// Text, or JSON when the command said so.
+    AsTold,
+    /// JSON for people: a row a line.
+    Json,
+    /// JSON in one line.
+    Compact,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +115,7 @@ impl Output {
 
     /// An answer of the API that is nothing but JSON.
     pub(crate) fn bare(value: Value) -> Output {
-        Output { parts: vec![Part::Bare(value)], as_json: false }
+        Output { parts: vec![Part::Bare(value)], ..Output::default() }
     }
 
     /// The JSON of such an answer.
@@ -103,6 +135,130 @@ impl Output {
     pub(crate) fn showing_json(mut self) -> Output {
         self.as_json = true;
         self
+    }
+
+    /// This output as a page of a long answer.
+    pub(crate) fn as_page(mut self, page: Page) -> Output {
+        self.page = Some(page);
+        self
+    }
+
+    /// Which page of a long answer it is, if it is one.
+    pub(crate) fn page(&self) -> Option<Page> {
+        self.page
+    }
+
+    /// What `next` says follows what this says.
+    pub(crate) fn followed_by(mut self, next: Output) -> Output {
+        self.parts.extend(next.parts);
+        self
+    }
+
+    /// Has it fields, so that its JSON is an object?
+    pub(crate) fn has_fields(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Field { .. } | Part::Json { .. }))
+    }
+
+    /// Put the next page of a long answer behind the pages before it. A page that continues none
+    /// comes back.
+    pub(crate) fn join(&mut self, next: Output) -> Result<(), Output> {
+        let (Some(page), Some(next_page)) = (self.page, next.page) else { return Err(next) };
+        if page.last || next_page.first {
+            return Err(next);
+        }
+        for part in next.parts {
+            let known = self.parts.iter_mut().find_map(|known| match known {
+                Part::Table { table, .. } => Some(table),
+                _ => None,
+            });
+            match (known, part) {
+                (Some(known), Part::Table { table, .. }) => known.rows.extend(table.rows),
+                (_, part) => self.parts.push(part),
+            }
+        }
+        self.page = Some(Page { last: next_page.last, ..page }).filter(|page| !page.last);
+        Ok(())
+    }
+
+    /// About how many bytes it takes as text; what a client has not read is counted in these.
+    pub(crate) fn weight(&self) -> usize {
+        let part = |part: &Part| match part {
+            Part::Line(text) => text.len(),
+            Part::Field { label, cell, .. } => label.len() + cell.text.len(),
+            Part::Table { table, .. } => {
+                table.rows.iter().flatten().map(|cell| 2 + cell.text.len()).sum::<usize>()
+            }
+            Part::Json { .. } | Part::Whole(_) => 0,
+            Part::Bare(_) => BARE_WEIGHT,
+        };
+        self.parts.iter().map(part).sum()
+    }
+
+    /// As text, or as JSON when the command said so; a page as the piece that it is of the whole.
+    pub(crate) fn as_told(&self) -> String {
+        self.written(Form::AsTold)
+    }
+
+    /// In a form; a page as the piece that it is of the whole.
+    pub(crate) fn written(&self, form: Form) -> String {
+        match (self.page, form) {
+            (Some(page), Form::AsTold) if self.as_json => self.json_piece(page, true),
+            (Some(page), Form::Json) => self.json_piece(page, true),
+            (Some(page), Form::Compact) => self.json_piece(page, false),
+            (_, Form::AsTold) => self.to_text(),
+            (None, Form::Json) => self.clone().showing_json().to_text(),
+            (None, Form::Compact) => self.to_json().to_string(),
+        }
+    }
+
+    /// The piece that this page is of the JSON of a long answer.
+    fn json_piece(&self, page: Page, in_lines: bool) -> String {
+        let line = if in_lines { "\n" } else { "" };
+        let mut out = String::new();
+        let mut in_array = !page.first;
+        let open = |out: &mut String, key: &str| {
+            if page.is_object {
+                let _ = write!(out, "{}:", Value::from(key));
+            }
+            out.push('[');
+        };
+        if page.first && page.is_object {
+            out.push('{');
+            out += line;
+        }
+        let field = |out: &mut String, in_array: bool, key: &str, value: &Value| {
+            // Before the array a comma follows the field, behind it one precedes it.
+            let (before, after) = if in_array { (",", "") } else { ("", ",") };
+            let _ = write!(out, "{before}{}:{value}{after}{line}", Value::from(key));
+        };
+        let mut is_closed = false;
+        for part in &self.parts {
+            match part {
+                Part::Table { key, table } => {
+                    if page.first {
+                        open(&mut out, key);
+                        in_array = true;
+                    }
+                    for (index, row) in table.rows.iter().enumerate() {
+                        out += if page.rows_before || index > 0 { "," } else { "" };
+                        let _ = write!(out, "{line}{}", table.row_json(row));
+                    }
+                    if page.last {
+                        out += line;
+                        out.push(']');
+                        is_closed = true;
+                    }
+                }
+                Part::Field { key, cell, .. } => field(&mut out, in_array, key, &cell.json),
+                Part::Json { key, value } => field(&mut out, in_array, key, value),
+                Part::Line(_) | Part::Whole(_) | Part::Bare(_) => {}
+            }
+        }
+        if is_closed {
+            out += if page.is_object { "}" } else { "" };
+            out += line;
+        }
+        out
     }
 
     /// As printed to an operator; each line ends.
@@ -164,6 +320,9 @@ impl Output {
     }
 }
 
+/// What JSON alone counts as, of what a client has not read.
+const BARE_WEIGHT: usize = 64 * 1024;
+
 fn line_of(part: &Part) -> &str {
     match part {
         Part::Line(text) => text,
@@ -222,12 +381,14 @@ pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
     when_empty: Option<String>,
+    /// It continues a table whose columns are so wide, under the heading of that.
+    continues: Option<Vec<usize>>,
 }
 
 impl Table {
     /// A table without rows yet.
     pub fn new(columns: impl Into<Vec<Column>>) -> Table {
-        Table { columns: columns.into(), rows: Vec::new(), when_empty: None }
+        Table { columns: columns.into(), rows: Vec::new(), when_empty: None, continues: None }
     }
 
     /// What the text says instead of a heading without rows.
@@ -252,20 +413,39 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// A table without rows yet that continues this one.
+    pub(crate) fn continued(&self) -> Table {
+        Table {
+            columns: self.columns.clone(),
+            rows: Vec::new(),
+            when_empty: None,
+            continues: Some(self.widths()),
+        }
+    }
+
+    /// How wide the columns are.
+    fn widths(&self) -> Vec<usize> {
+        let titles = || self.columns.iter().map(|c| c.title.chars().count()).collect();
+        let mut widths: Vec<usize> = self.continues.clone().unwrap_or_else(titles);
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.chars().count());
+            }
+        }
+        widths
+    }
+
     fn render(&self, out: &mut String) {
         if let (true, Some(text)) = (self.rows.is_empty(), &self.when_empty) {
             out.push_str(text);
             out.push('\n');
             return;
         }
-        let mut widths: Vec<usize> = self.columns.iter().map(|c| c.title.chars().count()).collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.text.chars().count());
-            }
+        let widths = self.widths();
+        if self.continues.is_none() {
+            let titles = self.columns.iter().map(|c| c.title.as_str());
+            self.render_row(titles, &widths, out);
         }
-        let titles = self.columns.iter().map(|c| c.title.as_str());
-        self.render_row(titles, &widths, out);
         for row in &self.rows {
             self.render_row(row.iter().map(|cell| cell.text.as_str()), &widths, out);
         }
@@ -284,11 +464,12 @@ impl Table {
     }
 
     fn to_json(&self) -> Value {
-        let object = |row: &Vec<Cell>| {
-            let cells = self.columns.iter().zip(row);
-            Value::Object(cells.map(|(column, cell)| (column.key.clone(), cell.json.clone())).collect())
-        };
-        Value::Array(self.rows.iter().map(object).collect())
+        Value::Array(self.rows.iter().map(|row| self.row_json(row)).collect())
+    }
+
+    fn row_json(&self, row: &[Cell]) -> Value {
+        let cells = self.columns.iter().zip(row);
+        Value::Object(cells.map(|(column, cell)| (column.key.clone(), cell.json.clone())).collect())
     }
 }
 
@@ -410,6 +591,51 @@ mod tests {
         assert!(output.to_text().starts_with("Loops/sec: 12.50\nName"));
         assert_eq!(output.to_json()["loops-sec"], json!(12.5));
         assert_eq!(output.to_json()["interfaces"][1]["mtu"], 9000);
+    }
+
+    /// A listing of so many rows, cut into pages of these lengths.
+    fn pages(lengths: &[usize], is_object: bool) -> Vec<Output> {
+        let (mut out, mut number) = (Vec::new(), 0);
+        let mut table = Table::new([Column::left("Name"), Column::right("Number")]);
+        for (index, length) in lengths.iter().enumerate() {
+            let rows_before = number > 0;
+            for _ in 0..*length {
+                number += 1;
+                table.row().cell(format!("r{number}")).cell(number);
+            }
+            let next = table.continued();
+            let page = Page { first: index == 0, last: index + 1 == lengths.len(), is_object, rows_before };
+            let mut output = Output::none();
+            if index == 0 && is_object {
+                output = output.line("head").field("Total", lengths.iter().sum::<usize>());
+            }
+            output = output.table("rows", std::mem::replace(&mut table, next));
+            if page.last && is_object {
+                output = output.json("more", json!({"left": 0})).line("foot");
+            }
+            out.push(output.as_page(page));
+        }
+        out
+    }
+
+    #[test]
+    fn the_pieces_of_a_long_answer_make_the_whole() {
+        for lengths in [&[2, 3, 1][..], &[1, 0], &[0, 2, 0], &[0, 0]] {
+            for is_object in [false, true] {
+                let pages = pages(lengths, is_object);
+                let mut whole = pages[0].clone();
+                pages[1..].iter().for_each(|page| whole.join(page.clone()).expect("continues"));
+                assert!(whole.page().is_none(), "nothing is missing");
+                for form in [Form::Json, Form::Compact] {
+                    let text: String = pages.iter().map(|page| page.written(form)).collect();
+                    let parsed: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+                    assert_eq!(parsed, whole.to_json(), "{lengths:?}");
+                }
+                let text: String = pages.iter().map(Output::as_told).collect();
+                assert_eq!(text.lines().count(), whole.to_text().lines().count());
+                assert_eq!(text.matches("Name").count(), 1, "one heading: {text}");
+            }
+        }
     }
 
     #[test]

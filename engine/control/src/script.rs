@@ -1,15 +1,20 @@
 //! Executing commands: one line, or many from a file or a pipe, in steps that leave the control
 //! loop its time.
 
-use std::fs;
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::args::Slot;
+use crate::args::{Args, Slot};
 use crate::batch::{BATCH_COMMANDS_MAX, Gathered, Place, lines_in};
 use crate::error::{Refusal, shown_path};
+use crate::files::{Access, Trust};
+use crate::filter::{Filtered, Filters, pipe_of};
 use crate::grammar::{Action, Commands, Work, closed};
 use crate::job::{Collected, Job, Progress, Sink, Step};
 use crate::names::Names;
@@ -22,8 +27,17 @@ pub const EXEC_DEPTH_MAX: usize = 8;
 /// A file of commands is at most this long.
 pub const EXEC_BYTES_MAX: u64 = words::TEXT_BYTES_MAX as u64;
 
-/// How long a script works before it lets the control loop go on.
+/// How long a script works before it says how far it is, where nobody says that it must pause.
 const SLICE: Duration = Duration::from_millis(20);
+
+/// Files that are read at once at most.
+const READERS_MAX: usize = 4;
+
+/// How often a command looks whether its file is read.
+const READ_LOOK: Duration = Duration::from_millis(1);
+
+/// Files that are read now.
+static READERS: AtomicUsize = AtomicUsize::new(0);
 
 /// What happens when a command of many is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +60,24 @@ pub enum Started<S> {
 pub struct Execution<S>(Kind<S>);
 
 enum Kind<S> {
-    Job(Box<dyn Job<S>>),
+    Job {
+        job: Box<dyn Job<S>>,
+        as_json: bool,
+    },
     Script(Box<Script<S>>),
+    /// A file of commands, while a thread of its own reads it.
+    Reading(Reading),
+    Filtered {
+        inner: Box<Execution<S>>,
+        filters: Filters,
+    },
+}
+
+/// Whose command it is, and how deep in files that execute files.
+#[derive(Clone, Debug, Default)]
+struct Context {
+    access: Rc<Access>,
+    depth: usize,
 }
 
 impl<S> Execution<S> {
@@ -71,15 +101,51 @@ impl<S: Names + 'static> Execution<S> {
         sink: &mut dyn Sink,
     ) -> Result<Step, Refusal> {
         match &mut self.0 {
-            Kind::Job(job) => job.step(state, sink),
+            Kind::Job { job, as_json: false } => job.step(state, sink),
+            Kind::Job { job, as_json: true } => match job.step(state, &mut AsJson(sink))? {
+                Step::Done(output) => Ok(Step::Done(output.showing_json())),
+                step => Ok(step),
+            },
             Kind::Script(script) => script.step(commands, state, sink),
+            Kind::Reading(reading) => match reading.look()? {
+                Some(script) => {
+                    self.0 = Kind::Script(Box::new(script));
+                    Ok(Step::Again)
+                }
+                None => Ok(Step::Until(Instant::now() + READ_LOOK)),
+            },
+            Kind::Filtered { inner, filters } => {
+                match inner.step(
+                    commands,
+                    state,
+                    &mut Filtered { filters: &mut *filters, sink: &mut *sink },
+                )? {
+                    Step::Done(output) if inner.is_script() => {
+                        sink.output(Output::text(filters.end("")));
+                        Ok(Step::Done(output))
+                    }
+                    Step::Done(output) => Ok(Step::Done(Output::text(filters.end(&output.as_told())))),
+                    step => Ok(step),
+                }
+            }
+        }
+    }
+
+    /// Does it execute several commands?
+    pub(crate) fn is_script(&self) -> bool {
+        match &self.0 {
+            Kind::Script(_) | Kind::Reading(_) => true,
+            Kind::Filtered { inner, .. } => inner.is_script(),
+            Kind::Job { .. } => false,
         }
     }
 
     /// Would stopping now leave a command half done?
     pub fn must_end(&self) -> bool {
         match &self.0 {
-            Kind::Job(job) => job.must_end(),
+            Kind::Job { job, .. } => job.must_end(),
+            Kind::Reading(_) => false,
+            Kind::Filtered { inner, .. } => inner.must_end(),
             Kind::Script(script) => script.child.as_ref().is_some_and(|(child, _)| child.must_end()),
         }
     }
@@ -109,11 +175,11 @@ impl<S: Names + 'static> Commands<S> {
             Started::Running(execution) => {
                 let mut sink = Collected::default();
                 let last = execution.finish(self, state, &mut sink)?;
+                sink.output(last);
                 let mut outputs = sink.outputs;
-                if outputs.is_empty() {
-                    return Ok(last);
+                if outputs.len() == 1 {
+                    return Ok(outputs.remove(0));
                 }
-                outputs.push(last);
                 Ok(Output::text(outputs.iter().map(Output::to_text).collect::<String>()))
             }
         }
@@ -121,21 +187,43 @@ impl<S: Names + 'static> Commands<S> {
 
     /// Execute a file to its end, as at start-up. Returns how many commands were applied.
     pub fn execute_file(&self, state: &mut S, path: &Path, sink: &mut dyn Sink) -> Result<u64, Refusal> {
-        let script = Script::from_file(path, 1)?;
+        let context = Context { depth: 1, ..Context::default() };
+        let script =
+            Script::new(read(path, &context.access)?, Some(shown_path(path)), OnRefusal::Stop, context);
         let output = Execution(Kind::Script(Box::new(script))).finish(self, state, sink)?;
         Ok(output.to_json()["commands"].as_u64().unwrap_or(0))
     }
 
-    /// Begin one line.
+    /// Begin one line, with the router's own rights.
     pub fn start(&self, state: &mut S, line: &str) -> Result<Started<S>, Refusal> {
-        let mut words = Vec::new();
-        closed(words::split(line, &mut words)?, words.len())?;
-        self.start_words(state, line, &words, &mut Vec::new(), 0)
+        self.start_as(state, line, Trust::Full)
     }
 
-    /// Begin many lines; messages call their source `name`.
+    /// Begin one line of somebody's.
+    pub fn start_as(&self, state: &mut S, line: &str, trust: Trust) -> Result<Started<S>, Refusal> {
+        let mut words = Vec::new();
+        closed(words::split(line, &mut words)?, words.len())?;
+        self.start_words(state, line, &words, &mut Vec::new(), &self.context(trust))
+    }
+
+    /// Begin many lines, with the router's own rights; messages call their source `name`.
     pub fn start_script(&self, text: String, name: Option<String>, on_refusal: OnRefusal) -> Execution<S> {
-        Execution(Kind::Script(Box::new(Script::new(text, name, on_refusal, 0))))
+        self.start_script_as(text, name, on_refusal, Trust::Full)
+    }
+
+    /// Begin many lines of somebody's.
+    pub(crate) fn start_script_as(
+        &self,
+        text: String,
+        name: Option<String>,
+        on_refusal: OnRefusal,
+        trust: Trust,
+    ) -> Execution<S> {
+        Execution(Kind::Script(Box::new(Script::new(text, name, on_refusal, self.context(trust)))))
+    }
+
+    fn context(&self, trust: Trust) -> Context {
+        Context { access: Rc::new(Access { trust, places: self.places.clone() }), depth: 0 }
     }
 
     fn start_words<'a>(
@@ -144,15 +232,24 @@ impl<S: Names + 'static> Commands<S> {
         line: &'a str,
         words: &[Word],
         slots: &mut Vec<Slot<'a>>,
-        depth: usize,
+        context: &Context,
     ) -> Result<Started<S>, Refusal> {
+        if let Some(pipe) = filters_of(line, words) {
+            let mut filters = Filters::read(line, words, pipe)?;
+            return Ok(match self.start_words(state, line, &words[..pipe], slots, context)? {
+                Started::Done(output) => Started::Done(Output::text(filters.end(&output.as_told()))),
+                Started::Running(inner) => {
+                    Started::Running(Execution(Kind::Filtered { inner: Box::new(inner), filters }))
+                }
+            });
+        }
         let Some(last) = words.last() else { return Ok(Started::Done(Output::none())) };
         if !last.quoted && last.text(line) == "?" {
             return Ok(Started::Done(self.help_at(&*state, line, &words[..words.len() - 1])));
         }
         slots.clear();
         let form = self.matcher.parse(&*state, line, words, slots)? as usize;
-        self.start_form(state, form, slots, depth)
+        self.start_form(state, form, slots, context)
     }
 
     fn start_form(
@@ -160,16 +257,18 @@ impl<S: Names + 'static> Commands<S> {
         state: &mut S,
         form: usize,
         slots: &[Slot<'_>],
-        depth: usize,
+        context: &Context,
     ) -> Result<Started<S>, Refusal> {
-        let args = self.args(form, slots);
+        let args = Args { access: Some(&context.access), ..self.args(form, slots) };
         self.admit(state, form)?;
+        let as_json = self.forms[form].words[0] == "show" && args.has("json");
+        let begun = |job| Ok(Started::Running(Execution(Kind::Job { job, as_json })));
         let output = match &self.registered(form).action {
             Action::Run(run) => run(state, &args)?,
-            Action::Begin(begin) => return Ok(Started::Running(Execution(Kind::Job(begin(state, &args)?)))),
+            Action::Begin(begin) => return begun(begin(state, &args)?),
             Action::RunOrBegin(run) => match run(state, &args)? {
                 Work::Done(output) => output,
-                Work::Begun(job) => return Ok(Started::Running(Execution(Kind::Job(job)))),
+                Work::Begun(job) => return begun(job),
             },
             Action::Help => self.help(&*state, args.or("command", "")?)?,
             Action::RunningConfig => {
@@ -178,13 +277,118 @@ impl<S: Names + 'static> Commands<S> {
                 Output::both(config.as_str(), json!({ "commands": lines }))
             }
             Action::Exec => {
-                let script = Script::from_file(Path::new(args.get::<&str>("file")?), depth + 1)?;
-                return Ok(Started::Running(Execution(Kind::Script(Box::new(script)))));
+                let reading = Reading::begin(Path::new(args.get::<&str>("file")?), context)?;
+                return Ok(Started::Running(Execution(Kind::Reading(reading))));
             }
+            Action::Quit => Output::none(),
         };
-        let as_json = self.forms[form].words[0] == "show" && args.has("json");
         Ok(Started::Done(if as_json { output.showing_json() } else { output }))
     }
+}
+
+/// The filters behind a command. A comment may say anything.
+fn filters_of(line: &str, words: &[Word]) -> Option<usize> {
+    let first = words.first()?;
+    pipe_of(line, words).filter(|_| first.text(line) != "comment")
+}
+
+/// Marks answers so that their text is their JSON.
+struct AsJson<'s>(&'s mut dyn Sink);
+
+impl Sink for AsJson<'_> {
+    fn output(&mut self, output: Output) {
+        self.0.output(output.showing_json());
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        self.0.progress(progress);
+    }
+
+    fn refused(&mut self, refusal: Refusal) {
+        self.0.refused(refusal);
+    }
+
+    fn spend(&mut self, units: u64) {
+        self.0.spend(units);
+    }
+
+    fn must_pause(&self) -> bool {
+        self.0.must_pause()
+    }
+
+    fn units_left(&self) -> u64 {
+        self.0.units_left()
+    }
+}
+
+/// A file of commands that a thread of its own reads: a file system may take its time, or for ever.
+struct Reading {
+    path: PathBuf,
+    text: Receiver<Result<String, Refusal>>,
+    context: Context,
+}
+
+/// Counts a reader as long as it is there.
+struct Reader;
+
+impl Reader {
+    fn begin() -> Option<Reader> {
+        let more = |count| (count < READERS_MAX).then_some(count + 1);
+        READERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Reader)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        READERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Reading {
+    fn begin(path: &Path, context: &Context) -> Result<Reading, Refusal> {
+        let depth = context.depth + 1;
+        if depth > EXEC_DEPTH_MAX {
+            return Err(Refusal::new(format!("files execute each other deeper than {EXEC_DEPTH_MAX}")));
+        }
+        let reader = Reader::begin().ok_or_else(|| {
+            Refusal::new(format!("{READERS_MAX} files are being read already")).remedy("try again later")
+        })?;
+        let (access, own_path) = (Access::clone(&context.access), path.to_owned());
+        let (send, text) = channel();
+        std::thread::Builder::new().name("quiver-exec".into()).spawn(move || {
+            let read = read(&own_path, &access);
+            drop(reader);
+            let _ = send.send(read);
+        })?;
+        Ok(Reading { path: path.to_owned(), text, context: Context { depth, ..context.clone() } })
+    }
+
+    /// The script, once the file is read.
+    fn look<S: Names + 'static>(&mut self) -> Result<Option<Script<S>>, Refusal> {
+        let name = shown_path(&self.path);
+        match self.text.try_recv() {
+            Ok(text) => Ok(Some(Script::new(text?, Some(name), OnRefusal::Stop, self.context.clone()))),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(Refusal::new(format!("cannot read {name}"))),
+        }
+    }
+}
+
+/// Read a file of commands.
+fn read(path: &Path, access: &Access) -> Result<String, Refusal> {
+    let name = shown_path(path);
+    let failed = |why: String| Refusal::new(format!("cannot read {why}"));
+    let file = access.open_to_read(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(EXEC_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| failed(format!("{name}: {e}")))?;
+    if bytes.len() as u64 > EXEC_BYTES_MAX {
+        return Err(Refusal::new(format!("{name} is longer than 1 GiB")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count();
+        Refusal::new("not text in UTF-8").in_file(name, line as u32).after(0)
+    })
 }
 
 /// Many commands under way.
@@ -192,7 +396,9 @@ struct Script<S> {
     text: String,
     name: Option<String>,
     on_refusal: OnRefusal,
-    depth: usize,
+    context: Context,
+    /// A command said that nothing more is to be executed.
+    has_quit: bool,
     /// Next byte to execute.
     at: usize,
     /// Its line, counted from 1.
@@ -206,39 +412,19 @@ struct Script<S> {
 }
 
 impl<S: Names + 'static> Script<S> {
-    fn new(text: String, name: Option<String>, on_refusal: OnRefusal, depth: usize) -> Script<S> {
+    fn new(text: String, name: Option<String>, on_refusal: OnRefusal, context: Context) -> Script<S> {
         Script {
             text,
             name,
             on_refusal,
-            depth,
+            context,
+            has_quit: false,
             at: 0,
             line: 1,
             applied: 0,
             gather: BATCH_COMMANDS_MAX,
             child: None,
         }
-    }
-
-    fn from_file(path: &Path, depth: usize) -> Result<Script<S>, Refusal> {
-        let name = shown_path(path);
-        if depth > EXEC_DEPTH_MAX {
-            return Err(Refusal::new(format!("files execute each other deeper than {EXEC_DEPTH_MAX}")));
-        }
-        let failed = |error: std::io::Error| Refusal::new(format!("cannot read {name}: {error}"));
-        let metadata = fs::metadata(path).map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(Refusal::new(format!("{name} is not a file")));
-        }
-        if metadata.len() > EXEC_BYTES_MAX {
-            return Err(Refusal::new(format!("{name} is longer than 1 GiB")));
-        }
-        let text = String::from_utf8(fs::read(path).map_err(failed)?).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count();
-            Refusal::new("not text in UTF-8").in_file(name.clone(), line as u32).after(0)
-        })?;
-        Ok(Script::new(text, Some(name), OnRefusal::Stop, depth))
     }
 
     fn step(&mut self, commands: &Commands<S>, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal> {
@@ -248,9 +434,10 @@ impl<S: Names + 'static> Script<S> {
                 return Ok(step);
             }
             if self.at == self.text.len() {
-                return Ok(Step::Done(Output::none().json("commands", json!(self.applied))));
+                let output = Output::none().json("commands", json!(self.applied));
+                return Ok(Step::Done(if self.has_quit { output.json("quit", json!(true)) } else { output }));
             }
-            if Instant::now() >= deadline {
+            if sink.must_pause() || Instant::now() >= deadline {
                 self.report(sink);
                 return Ok(Step::Again);
             }
@@ -271,7 +458,7 @@ impl<S: Names + 'static> Script<S> {
         let line = *line;
         match child.step(commands, state, sink) {
             Ok(Step::Done(output)) => {
-                if matches!(child.0, Kind::Script(_)) {
+                if child.is_script() {
                     self.applied += output.to_json()["commands"].as_u64().unwrap_or(0);
                 } else {
                     sink.output(output);
@@ -327,16 +514,23 @@ impl<S: Names + 'static> Script<S> {
         self.line += lines_in(&text[..length]);
         end.and_then(|end| closed(end, words.len())).map_err(|refusal| (refusal, line))?;
         let is_empty = words.is_empty();
-        let started = if words.last().is_none_or(|last| last.text(text) == "?") {
-            commands.start_words(state, text, &words, &mut slots, self.depth)
+        sink.spend(1);
+        let is_special = words.last().is_none_or(|last| last.text(text) == "?");
+        let started = if is_special || filters_of(text, &words).is_some() {
+            commands.start_words(state, text, &words, &mut slots, &self.context)
         } else {
             let form = commands.matcher.parse(&*state, text, &words, &mut slots);
             let form = form.map_err(|refusal| (refusal, line))? as usize;
+            if matches!(commands.registered(form).action, Action::Quit) {
+                (self.has_quit, self.at) = (true, self.text.len());
+                return Ok(());
+            }
             if let Some((varies, run_many)) = &commands.registered(form).many {
                 commands.admit(state, form).map_err(|refusal| (refusal, line))?;
                 let place = Place { end: length, line, next_line: self.line };
                 let mut gathered = Gathered::new(commands, form, varies, slots, place);
-                gathered.fill(self.gather, &*state, text, &mut words);
+                let most = self.gather.min(usize::try_from(sink.units_left()).unwrap_or(usize::MAX)).max(1);
+                gathered.fill(most, &*state, text, &mut words);
                 let (done, refusal) = match run_many(state, &gathered.batch) {
                     Ok(done) => (done.min(gathered.batch.len()), None),
                     Err(refused) => (refused.applied.min(gathered.batch.len() - 1), Some(refused.refusal)),
@@ -344,6 +538,7 @@ impl<S: Names + 'static> Script<S> {
                 let all = done == gathered.batch.len();
                 self.gather = if all { (self.gather * 4).min(BATCH_COMMANDS_MAX) } else { done.max(1) };
                 let dealt_with = (done + usize::from(refusal.is_some())).max(1);
+                sink.spend(dealt_with as u64 - 1);
                 let last = gathered.places[dealt_with - 1];
                 self.applied += done as u64;
                 self.at += last.end - length;
@@ -354,7 +549,7 @@ impl<S: Names + 'static> Script<S> {
                 // The first of them is for itself.
                 slots = gathered.batch.first().to_vec();
             }
-            commands.start_form(state, form, &slots, self.depth)
+            commands.start_form(state, form, &slots, &self.context)
         };
         match started.map_err(|refusal| (refusal, line))? {
             Started::Done(output) => {

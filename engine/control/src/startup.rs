@@ -279,7 +279,7 @@ impl Startup<'_> {
         let found = self.found(name)?;
         let automaton = &self.schema.matcher.automata[found.section];
         let command = self.schema.sections[found.section].name;
-        Some(Args { names: &automaton.names, slots: &found.slots, command })
+        Some(Args { names: &automaton.names, slots: &found.slots, command, access: None })
     }
 
     /// A refusal of something in this section, with its file and line.

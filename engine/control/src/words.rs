@@ -185,9 +185,67 @@ pub fn logical_line(text: &str, words: &mut Vec<Word>, last: bool) -> Option<(us
     }
 }
 
+/// Finds where logical lines end in text that arrives in pieces. Each byte is looked at once,
+/// however many pieces there are.
+#[derive(Debug, Default)]
+pub(crate) struct LineEnds {
+    /// Bytes of the logical line that were looked at; they end with a line end.
+    scanned: usize,
+    /// Braces that are open behind them.
+    open: u32,
+    /// Words among them.
+    words: usize,
+}
+
+impl LineEnds {
+    /// The length of the first logical line of `text`, with its line end, by the rules of
+    /// [`logical_line`]. `None`: it is not complete; call again with the same text and more.
+    pub(crate) fn next(&mut self, text: &str, last: bool) -> Option<usize> {
+        let mut words = Vec::new();
+        loop {
+            let start = self.scanned;
+            let end = match text[start..].find('\n') {
+                Some(length) => start + length + 1,
+                None if last && !text.is_empty() => text.len(),
+                None => return None,
+            };
+            words.clear();
+            let split = split_on(&text[..end], start, self.open, &mut words, 0);
+            self.words += words.len();
+            let ends = match split {
+                Err(_) | Ok(0) => true,
+                Ok(_) => self.words > WORDS_MAX || (last && end == text.len()),
+            };
+            if ends || end > COMMAND_BYTES_MAX {
+                *self = LineEnds::default();
+                return Some(end);
+            }
+            (self.scanned, self.open) = (end, split.unwrap_or(0));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_ends_found_piece_by_piece_are_those_of_the_whole_text() {
+        let parts = ["a", "{", "}", "\"", "\n", "#", " ", "x {\n", "}\n", "\"y\"", "\r\n"];
+        bolero::check!().for_each(|bytes: &[u8]| {
+            let text: String = bytes.iter().map(|b| parts[usize::from(*b) % parts.len()]).collect();
+            let (mut at, mut ends) = (0, LineEnds::default());
+            for piece in 0..=text.len() {
+                while let Some(length) = ends.next(&text[at..piece], false) {
+                    let whole = logical_line(&text[at..], &mut Vec::new(), false);
+                    assert_eq!(whole.map(|(length, _)| length), Some(length), "{text:?}");
+                    at += length;
+                }
+            }
+            let rest = logical_line(&text[at..], &mut Vec::new(), true).map(|(length, _)| length);
+            assert_eq!(ends.next(&text[at..], true), rest, "{text:?}");
+        });
+    }
 
     fn texts(line: &str) -> Vec<&str> {
         let mut words = Vec::new();

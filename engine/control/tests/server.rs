@@ -7,7 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,11 +23,19 @@ struct Running {
     handed: UnixStream,
     stop: Arc<AtomicBool>,
     jobs_dropped: Arc<AtomicUsize>,
+    rows_made: Arc<AtomicUsize>,
+    /// The most units of work of a turn, and how often a command rested.
+    units_most: Arc<AtomicU64>,
+    rests: Arc<AtomicU64>,
     control: Option<JoinHandle<()>>,
 }
 
 impl Running {
     fn start(name: &str, limits: Limits) -> Running {
+        Running::start_with(name, limits, None)
+    }
+
+    fn start_with(name: &str, limits: Limits, token: Option<Token>) -> Running {
         let folder = std::env::temp_dir().join(format!("quiver-server-{name}-{}", std::process::id()));
         let config = ServerConfig {
             cli_socket: Some(folder.join("cli.sock")),
@@ -38,21 +46,27 @@ impl Running {
         let stop = Arc::new(AtomicBool::new(false));
         let jobs_dropped = Arc::new(AtomicUsize::new(0));
         let (stopping, dropped) = (stop.clone(), jobs_dropped.clone());
+        let (rows_made, units_most, rests) = <(Arc<AtomicUsize>, Arc<AtomicU64>, Arc<AtomicU64>)>::default();
+        let (rows, units, rested) = (Arc::clone(&rows_made), Arc::clone(&units_most), Arc::clone(&rests));
         let (ready, wait) = std::sync::mpsc::channel();
         let (own, handed) = UnixStream::pair().unwrap();
         let control = std::thread::spawn(move || {
-            let more = MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), clients: vec![handed] };
+            let more = MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), token, clients: vec![handed] };
             let (server, mut desk) = Server::start_with::<Toy>(&config, more).unwrap();
             ready.send(server.tcp().unwrap()).unwrap();
-            let (commands, mut toy) = (commands(), Toy { jobs_dropped: dropped, ..Toy::new() });
+            let (commands, mut toy) =
+                (commands(), Toy { jobs_dropped: dropped, rows_made: rows, ..Toy::new() });
             while !stopping.load(Ordering::SeqCst) {
                 desk.turn(&commands, &mut toy);
+                units.store(desk.load().borrow().units_most, Ordering::SeqCst);
+                rested.store(desk.load().borrow().rests, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_micros(200));
             }
             drop(server);
         });
         let tcp = wait.recv().unwrap();
-        Running { folder, tcp, handed: own, stop, jobs_dropped, control: Some(control) }
+        let control = Some(control);
+        Running { folder, tcp, handed: own, stop, jobs_dropped, rows_made, units_most, rests, control }
     }
 
     fn plain(&self) -> UnixStream {
@@ -167,13 +181,87 @@ fn a_client_that_says_something_and_leaves_is_heard() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_blocks_nobody_and_is_dropped() {
-    let router = Running::start("deaf", Limits { unread_bytes_max: 1 << 20, ..Limits::default() });
+fn what_a_client_does_not_read_is_not_made() {
+    let router = Running::start("deaf", Limits { unread_bytes_max: 64 << 10, ..Limits::default() });
     let mut deaf = router.plain();
-    deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-    let shows = "show interface\n".repeat(17_000);
-    let _ = deaf.write_all(shows.as_bytes());
-    assert_eq!(router.say(b"sh run\n"), "runtime\n");
+    deaf.write_all(b"show numbers 1000000\nshow numbers 3 | count\n").unwrap();
+    while router.rests.load(Ordering::SeqCst) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(router.say(b"sh run\n"), "runtime\n", "others are served");
+    let made = router.rows_made.load(Ordering::SeqCst);
+    assert!(made < 100_000, "{made} rows were made for nobody");
+    let mut lines = BufReader::new(deaf).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "Name        Number");
+    let numbers: Vec<String> = lines.by_ref().take(1_000_000).collect();
+    assert_eq!(numbers[999_999], "number 999999  999999");
+    assert_eq!(lines.next().unwrap(), "4 lines", "and whoever reads gets all of it");
+}
+
+#[test]
+fn a_script_of_many_shows_waits_for_its_reader() {
+    let router = Running::start("shows", Limits { unread_bytes_max: 16 << 10, ..Limits::default() });
+    let file = router.folder.join("shows.cli");
+    std::fs::write(&file, "show numbers 100\n".repeat(3000)).unwrap();
+    let mut stream = router.plain();
+    writeln!(stream, "exec {}", file.display()).unwrap();
+    while router.rests.load(Ordering::SeqCst) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(router.rows_made.load(Ordering::SeqCst) < 300_000);
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(BufReader::new(stream).lines().count(), 3000 * 101);
+}
+
+#[test]
+fn a_turn_of_the_control_loop_does_little_whatever_clients_ask_for() {
+    let router = Running::start("turn", Limits::default());
+    let file = router.folder.join("routes.cli");
+    let route = |i: u32| format!("ip route add 20.{}.{}.0/24 via 192.0.2.1\n", i >> 8 & 255, i & 255);
+    std::fs::write(&file, (0..50_000).map(route).collect::<String>()).unwrap();
+    let readers: Vec<_> = ["show numbers 200000\n".to_owned(), format!("exec {}\n", file.display())]
+        .into_iter()
+        .chain(["set interface state e0 up\n".repeat(20_000), "show numbers 90000 json\n".to_owned()])
+        .map(|text| {
+            let mut stream = router.plain();
+            std::thread::spawn(move || {
+                let mut writer = stream.try_clone().unwrap();
+                let said = std::thread::spawn(move || {
+                    writer.write_all(text.as_bytes()).unwrap();
+                    writer.shutdown(Shutdown::Write).unwrap();
+                });
+                std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+                said.join().unwrap();
+            })
+        })
+        .collect();
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    let most = router.units_most.load(Ordering::SeqCst);
+    assert!(most > 100, "work is counted: {most}");
+    // The last thing that is begun in a turn may be a page of a listing.
+    assert!(most <= UNITS_PER_TURN_MAX + PAGE_ROWS_MAX as u64 + 1, "{most} units in one turn");
+}
+
+#[test]
+fn input_is_dealt_with_in_time_that_grows_with_its_length() {
+    // Quadratic work on these would be some 10^12 bytes looked at: minutes, not fractions of a second.
+    let router = Running::start("newlines", Limits::default());
+    let mut api = router.api();
+    api.get_mut().write_all(&vec![b'\n'; 4 << 20]).unwrap();
+    assert_eq!(call(&mut api, 1, "cli", json!({"line": "show run"}))["result"]["text"], "runtime\n");
+    let sessions = "interactive\n".repeat(20_000);
+    let said = router.say(format!("{sessions}show run\n").as_bytes());
+    assert!(said.ends_with("runtime\nquiver# "));
+    // A brace that stays open, a line at a time.
+    let mut stream = router.plain();
+    stream.write_all(b"packet-generator new {\n").unwrap();
+    for _ in 0..20_000 {
+        stream.write_all(b"\n").unwrap();
+    }
+    stream.write_all(b"name x }\nshow run\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    assert_eq!(line, "runtime\n");
 }
 
 /// Clients come and go in the router's own time: ask until it answers so.
@@ -186,12 +274,141 @@ fn until_said(router: &Running, line: &[u8], answer: &str) {
 }
 
 #[test]
-fn one_client_too_many_is_told_so() {
-    let router = Running::start("many", Limits { clients_max: 2, ..Limits::default() });
-    let held = [router.plain(), router.plain()];
-    until_said(&router, b"", "error: too many clients");
-    drop(held);
+fn an_idle_client_gives_way_to_the_operator() {
+    let router = Running::start("many", Limits { clients_max: 4, ..Limits::default() });
+    let mut idle: Vec<UnixStream> = (0..4).map(|_| router.plain()).collect();
+    // Whoever was heard last stays.
+    for stream in &mut idle[1..] {
+        stream.write_all(b"show run\n").unwrap();
+        stream.read_exact(&mut [0; 8]).unwrap();
+    }
     until_said(&router, b"sh run\n", "runtime\n");
+    let mut told = String::new();
+    idle.remove(0).read_to_string(&mut told).unwrap();
+    assert!(told.is_empty() || told.contains("idle for the longest"), "{told}");
+    for _ in 0..100 {
+        assert_eq!(router.say(b"sh run\n"), "runtime\n", "and always");
+    }
+    assert_eq!(says_hello(router.handed.try_clone().unwrap())["id"], 7, "who was there first stays");
+}
+
+#[test]
+fn a_long_answer_is_whole_in_every_form() {
+    let router = Running::start("long", Limits { unread_bytes_max: 1, ..Limits::default() });
+    let text = router.say(b"show numbers 2000\n");
+    assert_eq!((text.lines().count(), text.matches("Name").count()), (2001, 1));
+    let rows = |value: &Value| {
+        let rows = value.as_array().unwrap();
+        assert!(rows.iter().enumerate().all(|(index, row)| row["number"] == index), "in order");
+        rows.len()
+    };
+    let array: Value = serde_json::from_str(&router.say(b"show numbers 2000 json\n")).unwrap();
+    assert_eq!(rows(&array), 2000);
+    let object: Value = serde_json::from_str(&router.say(b"show numbers 2000 total json\n")).unwrap();
+    assert_eq!((rows(&object["numbers"]), &object["total"]), (2000, &json!(2000)));
+    let mut api = router.api();
+    let whole = call(&mut api, 1, "cli", json!({"line": "show numbers 150000"}));
+    assert_eq!(rows(&whole["result"]["json"]), 150_000, "not 100,000");
+    let short = call(&mut api, 2, "cli", json!({"line": "show numbers 2"}));
+    assert!(rows(&short["result"]["json"]) == 2 && short["result"]["text"].is_string());
+    let script = json!({"text": "show numbers 1000\nshow run\n"});
+    writeln!(api.get_mut(), "{}", json!({"jsonrpc": "2.0", "id": 3, "method": "script", "params": script}))
+        .unwrap();
+    let first = receive(&mut api);
+    assert_eq!((rows(&first["params"]["json"]), &first["params"]["id"]), (1000, &json!(3)));
+    assert_eq!(receive(&mut api)["params"]["text"], "runtime\n");
+    assert_eq!(receive(&mut api)["result"]["json"]["commands"], 2);
+}
+
+#[test]
+fn a_client_can_have_a_long_answer_in_pages() {
+    let router = Running::start("pages", Limits::default());
+    let mut api = router.api();
+    for (pages, line) in [("text", "show numbers 2000"), ("json", "show numbers 2000 total")] {
+        let params = json!({"line": line, "pages": pages});
+        writeln!(api.get_mut(), "{}", json!({"jsonrpc": "2.0", "id": 1, "method": "cli", "params": params}))
+            .unwrap();
+        let (mut text, mut places) = (String::new(), Vec::new());
+        loop {
+            let message = receive(&mut api);
+            let is_last = message.get("result").is_some();
+            let page = if is_last { &message["result"] } else { &message["params"] };
+            text += page["text"].as_str().unwrap();
+            places.push(page["page"].as_str().unwrap().to_owned());
+            if is_last {
+                break;
+            }
+        }
+        assert_eq!((places.first().unwrap().as_str(), places.last().unwrap().as_str()), ("first", "last"));
+        assert!(places.len() > 3);
+        match pages {
+            "text" => assert_eq!(text.lines().count(), 2001),
+            _ => {
+                let whole: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(whole["numbers"].as_array().unwrap().len(), 2000);
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_are_filtered_in_sessions_and_in_scripts() {
+    let router = Running::start("filters", Limits::default());
+    assert_eq!(router.say(b"show interface | include e1\n"), "e1      1  down\n");
+    assert_eq!(router.say(b"show interface | exclude e | count\n"), "0 lines\n");
+    assert_eq!(router.say(b"show numbers 100000 | begin 99998\n").lines().count(), 2);
+    assert_eq!(router.say(b"show numbers 100000 json | count\n"), "100002 lines\n");
+    let file = router.folder.join("filters.cli");
+    std::fs::write(&file, "echo a text\ncomment a | b\n# c\nshow run | count\nquit\nshow run\n").unwrap();
+    assert_eq!(router.say(format!("exec {}\n", file.display()).as_bytes()), "a text\n1 line\n");
+    assert_eq!(router.say(format!("exec {} | include te\n", file.display()).as_bytes()), "a text\n");
+    assert!(router.say(b"show run | grep x\n").contains("include, exclude, begin or count"));
+    assert_eq!(router.say(b"show run\nhistory\n"), "runtime\n    1  show run\n    2  history\n");
+}
+
+#[test]
+fn only_regular_files_are_executed_and_nothing_waits_for_them() {
+    let router = Running::start("exec", Limits::default());
+    for (name, why) in [
+        ("/proc/kmsg", "regular file"),
+        ("/dev/zero", "regular file"),
+        ("/proc/self/environ", "regular file"),
+        ("/tmp", "regular file"),
+        ("/nosuch.cli", "No such file"),
+    ] {
+        let said = router.say(format!("exec {name}\n").as_bytes());
+        assert!(said.starts_with("error: ") && said.contains(name) && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn over_tcp_a_client_says_the_token_first() {
+    let path = std::env::temp_dir().join(format!("quiver-server-token-{}", std::process::id()));
+    let token = Token::in_file(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap().trim().to_owned();
+    std::fs::remove_file(&path).unwrap();
+    let router = Running::start_with("token", Limits::default(), Some(token));
+    let talk = |first: Value| {
+        let mut stream = TcpStream::connect(router.tcp).unwrap();
+        let second = json!({"jsonrpc": "2.0", "id": 2, "method": "cli", "params": {"line": "show run"}});
+        let _ = stream.write_all(format!("{first}\n{second}\n").as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+    let say = |token: &str| json!({"jsonrpc": "2.0", "id": 1, "method": "authenticate", "params": {"token": token}});
+    let right = talk(say(&text));
+    assert!(right.contains("\"id\":1") && right.contains("runtime"), "{right}");
+    for wrong in
+        [say(""), say(&text[1..]), say(&format!("{text}0")), say(&text.to_uppercase().replace('A', "B"))]
+    {
+        let said = talk(wrong);
+        assert!(said.contains("has not said the token") && !said.contains("runtime"), "{said}");
+    }
+    let none = talk(json!({"jsonrpc": "2.0", "id": 1, "method": "cli", "params": {"line": "show run"}}));
+    assert!(none.contains("has not said the token") && !none.contains("runtime"), "{none}");
+    assert_eq!(says_hello(connect(router.folder.join("api.sock")))["id"], 7, "the socket needs none");
 }
 
 #[test]
@@ -315,7 +532,7 @@ fn a_web_page_cannot_speak_to_the_port() {
 #[test]
 fn only_the_loopback_is_listened_to() {
     let config = ServerConfig { cli_socket: None, api_socket: None, group: None, limits: Limits::default() };
-    let more = MoreDoors { tcp: Some(([0, 0, 0, 0], 0).into()), clients: Vec::new() };
+    let more = MoreDoors { tcp: Some(([0, 0, 0, 0], 0).into()), ..MoreDoors::default() };
     let refused = Server::start_with::<Toy>(&config, more).err().unwrap().to_string();
     assert!(refused.contains("not an address of the loopback"), "{refused}");
 }

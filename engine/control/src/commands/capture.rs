@@ -1,19 +1,16 @@
 //! `pcap trace`: packets written down whole, at rx, tx and drop.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use quiver_core::Engine;
 use quiver_core::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec};
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use serde_json::json;
 
 use super::packets_text;
 use crate::args::Args;
 use crate::error::Refusal;
+use crate::files::NewFile;
 use crate::grammar::Command;
 use crate::output::Output;
 use crate::registry::Registry;
@@ -26,7 +23,7 @@ const BYTES_PER_PACKET: usize = 1600;
 
 /// The capture under way.
 #[derive(Default)]
-struct UnderWay(Option<(PathBuf, File)>);
+struct UnderWay(Option<NewFile>);
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
@@ -36,8 +33,9 @@ pub(super) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Write packets down as they are received, sent or dropped, until pcap trace off")
         .details(
-            "A file name without a folder stands in the router's runtime directory. An existing file is \
-             written over when the capture ends, but never through a link.",
+            "A file name without a folder stands in files-dir; other users than root and the router's own \
+             name files there alone. A file that exists is replaced when the capture ends. Symbolic links \
+             are not followed.",
         )
         .word("max", "packets of each worker, 1000 unless given")
         .word("intfc", "only this interface: where packets came in, for rx and drop, or go out, for tx")
@@ -55,8 +53,8 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    if let Some(UnderWay(Some((path, _)))) = engine.get::<UnderWay>() {
-        let refusal = Refusal::new(format!("a capture to {} is under way", path.display()));
+    if let Some(UnderWay(Some(file))) = engine.get::<UnderWay>() {
+        let refusal = Refusal::new(format!("a capture to {} is under way", file.path().display()));
         return Err(refusal.remedy("`pcap trace off` ends it"));
     }
     let spec = CaptureSpec {
@@ -75,57 +73,28 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let what = format!("{} packets of each worker need {} MiB", spec.packets_max, bytes >> 20);
         return Err(args.refuse("max", what).remedy("ask for fewer"));
     }
-    let name: &str = args.or("file", FILE_DEFAULT)?;
-    let path = place(engine, name);
-    let file = open(&path).map_err(|what| args.refuse("file", what))?;
+    let file = match args.file_to_write("file")? {
+        Some(file) => file,
+        None => args.access().create(Path::new(FILE_DEFAULT)).map_err(Refusal::new)?,
+    };
     engine.capture_start(spec)?;
-    engine.insert(UnderWay(Some((path, file))));
+    engine.insert(UnderWay(Some(file)));
     Ok(Output::none())
-}
-
-/// The path that a file name stands for.
-fn place(engine: &Engine, name: &str) -> PathBuf {
-    if name.contains('/') {
-        return PathBuf::from(name);
-    }
-    engine.config().runtime_dir.join(name)
-}
-
-/// Open a file for writing without touching what is in it yet. Links are not followed, and neither
-/// devices nor pipes taken, so that nobody who may write in the folder can have the router write
-/// elsewhere.
-fn open(path: &Path) -> Result<File, String> {
-    let shown = path.display();
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o640)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
-        .open(path)
-        .map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::LOOP) => format!("{shown} is a symbolic link, which a capture does not follow"),
-            _ => format!("{shown}: {error}"),
-        })?;
-    let about = file.metadata().map_err(|error| format!("{shown}: {error}"))?;
-    match (about.is_file(), about.nlink()) {
-        (true, 1) => Ok(file),
-        (true, _) => Err(format!("{shown} has other names too (hard links), which would change with it")),
-        _ => Err(format!("{shown} is not a plain file")),
-    }
 }
 
 fn stop(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let under_way = engine.get_mut::<UnderWay>().and_then(|u| u.0.take());
-    let Some((path, file)) = under_way else {
+    let Some(mut file) = under_way else {
         return Err(Refusal::new("no capture is under way").remedy("`pcap trace rx tx` begins one"));
     };
-    let emptied = file.set_len(0);
-    let mut out = BufWriter::new(file);
-    let written = engine.capture_stop(&mut out)?; // it ends, whatever becomes of the file
-    let packets = emptied.and(written).and_then(|packets| out.flush().map(|()| packets));
+    let path = file.path().to_owned();
     let shown = path.display();
+    let mut out = BufWriter::new(file.file());
+    let written = engine.capture_stop(&mut out)?; // it ends, whatever becomes of the file
+    let packets = written.and_then(|packets| out.flush().map(|()| packets));
+    drop(out);
     let packets = packets.map_err(|error| Refusal::new(format!("{shown}: {error}")))?;
+    file.finish().map_err(Refusal::new)?;
     let text = format!("{} written to {shown}", packets_text(packets));
     Ok(Output::both(text, json!({ "packets": packets, "file": path })))
 }

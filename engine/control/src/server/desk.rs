@@ -1,14 +1,24 @@
 //! The control thread's side of the server: takes requests, executes them, and steps what takes
 //! longer.
+//!
+//! A turn is short, whatever clients ask for: it ends when its time or its units of work are used
+//! up, and the next one begins where it ended. A command whose client has not read what it was
+//! sent rests.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Answer, Ask, Bell, Request};
+use super::flow::Flow;
+use super::{Answer, Answered, Ask, Bell, Request};
 use crate::error::Refusal;
+use crate::files::Trust;
 use crate::grammar::Commands;
 use crate::job::{Progress, Sink, Step};
 use crate::names::Names;
@@ -18,25 +28,85 @@ use crate::script::{Execution, OnRefusal, Started};
 /// A client hears of progress at most this often.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
+/// How long clients' commands may keep the control loop from its timers. The command that is
+/// executed when the time is over ends first.
+const TURN: Duration = Duration::from_millis(4);
+
+/// Units of work of a turn: see [`Sink::spend`].
+pub const UNITS_PER_TURN_MAX: u64 = 4096;
+
+/// Longest text of a command that is remembered.
+const COMMAND_CHARS_MAX: usize = 80;
+
+/// What clients' commands did to the control loop.
+#[derive(Clone, Debug, Default)]
+pub struct ControlLoad {
+    /// Turns in which something was done.
+    pub turns: u64,
+    /// Steps of commands.
+    pub steps: u64,
+    /// Turns that ended before everything was done that could be.
+    pub cut_short: u64,
+    /// How often a command rested because its client did not read.
+    pub rests: u64,
+    /// The most units of work of a turn.
+    pub units_most: u64,
+    /// The longest turn.
+    pub longest_turn: Duration,
+    /// The longest step, and the command whose step it was.
+    pub longest_step: Duration,
+    /// That command.
+    pub longest_command: String,
+    /// Commands under way.
+    pub running: usize,
+}
+
 /// Where requests arrive on the control thread. The loop waits for [`fd`](Self::fd) to be readable,
 /// or for the time that [`turn`](Self::turn) returned, and calls `turn`.
 pub struct Desk<S> {
     requests: Receiver<Request>,
-    answers: Sender<(u64, Answer)>,
+    answers: Sender<Answered>,
     bell: Bell,
     server_bell: Bell,
-    running: Vec<Running<S>>,
+    /// The first is the next to have its turn.
+    running: VecDeque<Running<S>>,
+    load: Rc<RefCell<ControlLoad>>,
 }
 
 /// A command under way.
 struct Running<S> {
     client: u64,
-    execution: Execution<S>,
+    trust: Trust,
+    flow: Arc<Flow>,
+    work: Work<S>,
+    /// What it is called in `show control`.
+    name: String,
     /// When to go on.
     due: Instant,
     told: Option<Instant>,
     /// Its client left: it goes on only until no command is half done.
     is_left: bool,
+    /// It rests until its client has read.
+    rests: bool,
+}
+
+enum Work<S> {
+    /// Not begun.
+    Ask(Ask),
+    Execution(Execution<S>),
+}
+
+impl<S> Running<S> {
+    fn must_end(&self) -> bool
+    where
+        S: Names + 'static,
+    {
+        match &self.work {
+            // Whoever says something and leaves is heard.
+            Work::Ask(_) => true,
+            Work::Execution(execution) => execution.must_end(),
+        }
+    }
 }
 
 impl<S> AsFd for Desk<S> {
@@ -48,16 +118,22 @@ impl<S> AsFd for Desk<S> {
 impl<S> Desk<S> {
     pub(super) fn new(
         requests: Receiver<Request>,
-        answers: Sender<(u64, Answer)>,
+        answers: Sender<Answered>,
         bell: Bell,
         server_bell: Bell,
     ) -> Desk<S> {
-        Desk { requests, answers, bell, server_bell, running: Vec::new() }
+        let load = Rc::default();
+        Desk { requests, answers, bell, server_bell, running: VecDeque::new(), load }
     }
 
     /// Readable when there is a request.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
+    }
+
+    /// What was done so far, kept up to date.
+    pub fn load(&self) -> Rc<RefCell<ControlLoad>> {
+        self.load.clone()
     }
 }
 
@@ -66,57 +142,71 @@ impl<S: Names + 'static> Desk<S> {
     /// if nobody asks; a time that is past means at once.
     pub fn turn(&mut self, commands: &Commands<S>, state: &mut S) -> Option<Instant> {
         self.bell.silence();
-        while let Ok(Request { client, ask }) = self.requests.try_recv() {
-            if matches!(ask, Ask::Gone) {
-                self.running.iter_mut().filter(|running| running.client == client).for_each(|running| {
-                    running.is_left = true;
-                });
-                self.running.retain(|running| !running.is_left || running.execution.must_end());
-                continue;
+        self.take_requests();
+        let mut turn = Turn { began: Instant::now(), units: 0 };
+        for _ in 0..self.running.len() {
+            if turn.is_over() {
+                self.load.borrow_mut().cut_short += 1;
+                break;
             }
-            match begin(commands, state, ask) {
-                Ok(Started::Done(output)) => self.answer(client, Answer::Done(Ok(output))),
-                Ok(Started::Running(execution)) => {
-                    self.running.push(Running {
-                        client,
-                        execution,
-                        due: Instant::now(),
-                        told: None,
-                        is_left: false,
-                    });
-                    // At once, so that a client who says something and leaves is heard.
-                    self.step(self.running.len() - 1, commands, state);
-                }
-                Err(refusal) => self.answer(client, Answer::Done(Err(refusal))),
+            if let Some(mut running) = self.running.pop_front()
+                && self.go_on(&mut running, &mut turn, commands, state)
+            {
+                self.running.push_back(running);
             }
         }
-        let mut index = 0;
-        while index < self.running.len() {
-            if self.step(index, commands, state) {
-                index += 1;
-            }
+        let mut load = self.load.borrow_mut();
+        load.running = self.running.len();
+        if turn.units > 0 {
+            load.turns += 1;
+            load.units_most = load.units_most.max(turn.units);
+            load.longest_turn = load.longest_turn.max(turn.began.elapsed());
         }
-        self.running.iter().map(|running| running.due).min()
+        self.running.iter().filter(|running| !running.rests).map(|running| running.due).min()
     }
 
-    /// Step one command that is due. Returns whether it is still under way.
-    fn step(&mut self, index: usize, commands: &Commands<S>, state: &mut S) -> bool {
+    fn take_requests(&mut self) {
+        while let Ok(Request { client, trust, flow, ask }) = self.requests.try_recv() {
+            if matches!(ask, Ask::Gone) {
+                self.running.iter_mut().filter(|running| running.client == client).for_each(|running| {
+                    (running.is_left, running.rests) = (true, false);
+                });
+                self.running.retain(|running| !running.is_left || running.must_end());
+                continue;
+            }
+            let (name, due) = (name_of(&ask), Instant::now());
+            let work = Work::Ask(ask);
+            let (told, is_left, rests) = (None, false, false);
+            self.running.push_back(Running { client, trust, flow, work, name, due, told, is_left, rests });
+        }
+    }
+
+    /// Step one command if it is due and its client reads. Returns whether it is still under way.
+    fn go_on(
+        &mut self,
+        running: &mut Running<S>,
+        turn: &mut Turn,
+        commands: &Commands<S>,
+        state: &mut S,
+    ) -> bool {
         let now = Instant::now();
-        let running = &mut self.running[index];
         if running.due > now {
             return true;
         }
-        let client = running.client;
-        let mut sink = ToClient { client, answers: &self.answers, told: &mut running.told, now, sent: false };
-        let step = running.execution.step(commands, state, &mut sink);
-        if sink.sent {
-            self.server_bell.ring();
+        if running.flow.is_full() && !running.must_end() {
+            self.load.borrow_mut().rests += u64::from(!running.rests);
+            running.rests = true;
+            return true;
         }
-        if running.is_left && !running.execution.must_end() {
-            self.running.remove(index);
-            return false;
-        }
-        let end = match step {
+        running.rests = false;
+        turn.units += 1;
+        let end = self.step(running, turn, commands, state);
+        self.measure(running, now.elapsed());
+        let end = match end {
+            Ok(Step::Done(output)) => Ok(output),
+            Err(refusal) => Err(refusal),
+            Ok(Step::Again) if running.is_left && !running.must_end() => return false,
+            Ok(Step::Until(_)) if running.is_left && !running.must_end() => return false,
             Ok(Step::Again) => {
                 running.due = now;
                 return true;
@@ -125,65 +215,145 @@ impl<S: Names + 'static> Desk<S> {
                 running.due = when;
                 return true;
             }
-            Ok(Step::Done(output)) => Ok(output),
-            Err(refusal) => Err(refusal),
         };
-        self.running.remove(index);
-        self.answer(client, Answer::Done(end));
+        ToClient::of(running, &self.answers, turn).send(Answer::Done(end));
+        self.server_bell.ring();
         false
     }
 
-    fn answer(&self, client: u64, answer: Answer) {
-        // Without a server there is nobody to tell.
-        let _ = self.answers.send((client, answer));
-        self.server_bell.ring();
+    fn step(
+        &self,
+        running: &mut Running<S>,
+        turn: &mut Turn,
+        commands: &Commands<S>,
+        state: &mut S,
+    ) -> Result<Step, Refusal> {
+        if let Work::Ask(ask) = &mut running.work {
+            let ask = std::mem::replace(ask, Ask::Gone);
+            match begin(commands, state, ask, running.trust)? {
+                Started::Done(output) => return Ok(Step::Done(output)),
+                Started::Running(execution) => running.work = Work::Execution(execution),
+            }
+        }
+        let (client, flow, told) = (running.client, &*running.flow, &mut running.told);
+        let Work::Execution(execution) = &mut running.work else { return Ok(Step::Again) };
+        let is_direct = !execution.is_script();
+        let answers = &self.answers;
+        let now = Instant::now();
+        let mut sink = ToClient { client, flow, answers, told, now, turn, is_direct, has_sent: false };
+        let step = execution.step(commands, state, &mut sink);
+        if sink.has_sent {
+            self.server_bell.ring();
+        }
+        step
+    }
+
+    fn measure(&self, running: &Running<S>, took: Duration) {
+        let mut load = self.load.borrow_mut();
+        load.steps += 1;
+        if took > load.longest_step {
+            load.longest_step = took;
+            load.longest_command.clone_from(&running.name);
+        }
     }
 }
 
-fn begin<S: Names + 'static>(commands: &Commands<S>, state: &mut S, ask: Ask) -> Result<Started<S>, Refusal> {
+/// What may be done before the control loop has other things to do.
+struct Turn {
+    began: Instant,
+    units: u64,
+}
+
+impl Turn {
+    fn is_over(&self) -> bool {
+        self.units >= UNITS_PER_TURN_MAX || self.began.elapsed() >= TURN
+    }
+}
+
+/// The first line of what a client asks for.
+fn name_of(ask: &Ask) -> String {
+    let text = match ask {
+        Ask::Lines(text) | Ask::Line(text) => text.trim_start().lines().next().unwrap_or_default(),
+        Ask::Script { from, .. } => &from.name,
+        Ask::Command(form) => form["command"].as_str().unwrap_or_default(),
+        Ask::Complete { .. } => "(completion)",
+        Ask::Help(_) => "help",
+        Ask::Schema => "(commands)",
+        Ask::Authenticate(_) | Ask::Gone => "",
+    };
+    text.chars().take(COMMAND_CHARS_MAX).collect()
+}
+
+fn begin<S: Names + 'static>(
+    commands: &Commands<S>,
+    state: &mut S,
+    ask: Ask,
+    trust: Trust,
+) -> Result<Started<S>, Refusal> {
     match ask {
-        Ask::Lines(text) => Ok(Started::Running(commands.start_script(text, None, OnRefusal::Continue))),
-        Ask::Line(line) => commands.start(state, &line),
+        Ask::Lines(text) => {
+            Ok(Started::Running(commands.start_script_as(text, None, OnRefusal::Continue, trust)))
+        }
+        Ask::Line(line) => commands.start_as(state, &line, trust),
         Ask::Script { text, from } => {
-            let script = commands.start_script(text, Some(from.name), from.on_refusal);
+            let script = commands.start_script_as(text, Some(from.name), from.on_refusal, trust);
             Ok(Started::Running(script.going_on(from.line, from.applied)))
         }
-        Ask::Command(form) => commands.start(state, &commands.line_of_json(&form)?),
+        Ask::Command(form) => commands.start_as(state, &commands.line_of_json(&form)?, trust),
         Ask::Complete { line, cursor } => {
             let found = commands.complete(&*state, &line, cursor);
             Ok(Started::Done(Output::bare(json!(found))))
         }
         Ask::Help(command) => commands.help(&*state, &command).map(Started::Done),
         Ask::Schema => Ok(Started::Done(Output::bare(commands.schema()))),
-        Ask::Gone => Ok(Started::Done(Output::none())),
+        Ask::Authenticate(_) | Ask::Gone => Ok(Started::Done(Output::none())),
     }
 }
 
 /// Sends what a command says to its client.
 struct ToClient<'d> {
     client: u64,
-    answers: &'d Sender<(u64, Answer)>,
+    flow: &'d Flow,
+    answers: &'d Sender<Answered>,
     told: &'d mut Option<Instant>,
     now: Instant,
-    sent: bool,
+    turn: &'d mut Turn,
+    is_direct: bool,
+    has_sent: bool,
 }
 
-impl ToClient<'_> {
+impl<'d> ToClient<'d> {
+    fn of<S>(running: &'d mut Running<S>, answers: &'d Sender<Answered>, turn: &'d mut Turn) -> Self {
+        let (client, flow, told, now) = (running.client, &*running.flow, &mut running.told, turn.began);
+        ToClient { client, flow, answers, told, now, turn, is_direct: false, has_sent: false }
+    }
+
     fn send(&mut self, answer: Answer) {
-        let _ = self.answers.send((self.client, answer));
-        self.sent = true;
+        let weight = match &answer {
+            Answer::Part { output, .. } | Answer::Done(Ok(output)) => output.weight(),
+            Answer::Progress(_) | Answer::Refused(_) | Answer::Done(Err(_)) => SMALL_BYTES,
+        };
+        self.flow.sent(weight);
+        // Without a server there is nobody to tell.
+        let _ = self.answers.send(Answered { client: self.client, answer, weight });
+        self.has_sent = true;
     }
 }
+
+/// What an answer without an output counts as.
+const SMALL_BYTES: usize = 256;
 
 impl Sink for ToClient<'_> {
     fn output(&mut self, output: Output) {
         if !output.is_empty() {
-            self.send(Answer::Part(output));
+            let is_direct = self.is_direct;
+            self.send(Answer::Part { output, is_direct });
         }
     }
 
     fn progress(&mut self, progress: Progress) {
-        if self.told.is_none_or(|told| self.now >= told + PROGRESS_EVERY) {
+        let is_due = self.told.is_none_or(|told| self.now >= told + PROGRESS_EVERY);
+        if is_due && !self.flow.is_full() {
             *self.told = Some(self.now);
             self.send(Answer::Progress(progress));
         }
@@ -191,5 +361,17 @@ impl Sink for ToClient<'_> {
 
     fn refused(&mut self, refusal: Refusal) {
         self.send(Answer::Refused(refusal));
+    }
+
+    fn spend(&mut self, units: u64) {
+        self.turn.units += units;
+    }
+
+    fn must_pause(&self) -> bool {
+        self.turn.is_over() || self.flow.is_full()
+    }
+
+    fn units_left(&self) -> u64 {
+        UNITS_PER_TURN_MAX.saturating_sub(self.turn.units)
     }
 }

@@ -3,16 +3,20 @@
 //!
 //! One thread of its own moves bytes and never waits for a client; commands go through a channel to
 //! the [`Desk`] on the control thread, one at a time per client. A client that sends what is not
-//! text, or too much of it, or that does not read its answers, is dropped, and what it began is
-//! cancelled.
+//! text, or too much of it, is dropped, and what it began is cancelled. Answers are made as they
+//! are read: the command of a client that does not read rests. When all places are taken, idle
+//! clients give way; root and the router's own user always get in.
 
 mod client;
 mod desk;
+mod flow;
+mod peer;
 mod plain;
 mod rpc;
 mod socket;
 mod stream;
 pub mod subscriptions;
+mod token;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,23 +30,29 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::Value as Json;
 
 use crate::error::Refusal;
+use crate::files::Trust;
 use crate::job::Progress;
 use crate::output::Output;
 use crate::script::OnRefusal;
 use client::{Client, Protocol};
-pub use desk::Desk;
+pub use desk::{ControlLoad, Desk, UNITS_PER_TURN_MAX};
+use flow::Flow;
+use peer::{Entry, Seat, entry};
 use socket::Listener;
 use stream::Stream;
+pub use token::Token;
 
 /// More ways to JSON-RPC than its socket.
 #[derive(Debug, Default)]
 pub struct MoreDoors {
-    /// Listen here, an address of the loopback. Everybody on this machine may come.
+    /// Listen here, an address of the loopback. Everybody on this machine may connect.
     pub tcp: Option<SocketAddr>,
+    /// What clients over TCP must say before they are served.
+    pub token: Option<Token>,
     /// Clients that are connected already.
     pub clients: Vec<UnixStream>,
 }
@@ -63,13 +73,15 @@ pub struct ServerConfig {
 /// What one router bears of its clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Clients at once, over both sockets. The next one is told so and dropped.
+    /// Clients at once, over all sockets. For the next one an idle client gives way.
     pub clients_max: usize,
+    /// Clients at once of one user other than root and the router's own.
+    pub clients_per_user_max: usize,
     /// Longest plain command, in bytes, with the lines it goes on in.
     pub command_bytes_max: usize,
     /// Longest JSON message, in bytes.
     pub message_bytes_max: usize,
-    /// A client with so many bytes of answers unread is dropped when the next answer comes.
+    /// The command of a client with so many bytes of answers unread rests.
     pub unread_bytes_max: usize,
 }
 
@@ -77,9 +89,10 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             clients_max: 64,
+            clients_per_user_max: 16,
             command_bytes_max: 256 * 1024,
             message_bytes_max: 4 * 1024 * 1024,
-            unread_bytes_max: 16 * 1024 * 1024,
+            unread_bytes_max: 1024 * 1024,
         }
     }
 }
@@ -87,9 +100,14 @@ impl Default for Limits {
 /// How long the server waits after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
+/// Clients that are accepted at one socket before the others have their turn.
+const ACCEPTED_MAX: usize = 16;
+
 /// From the server to the control thread.
 pub(crate) struct Request {
     pub(crate) client: u64,
+    pub(crate) trust: Trust,
+    pub(crate) flow: Arc<Flow>,
     pub(crate) ask: Ask,
 }
 
@@ -109,6 +127,8 @@ pub(crate) enum Ask {
     Help(String),
     /// The schema of all commands.
     Schema,
+    /// To be served; the server deals with it.
+    Authenticate(String),
     /// Nothing any more: the client is gone.
     Gone,
 }
@@ -127,14 +147,23 @@ pub(crate) struct Origin {
 
 /// From the control thread to a client.
 pub(crate) enum Answer {
-    /// A part of the answer, while the command goes on.
-    Part(Output),
+    /// A part of the answer, while the command goes on. `is_direct`: of the one command that was
+    /// asked for, not of one of many.
+    Part { output: Output, is_direct: bool },
     /// How far it is.
     Progress(Progress),
     /// One of many commands was refused.
     Refused(Refusal),
     /// The end.
     Done(Result<Output, Refusal>),
+}
+
+/// An answer on its way.
+pub(crate) struct Answered {
+    pub(crate) client: u64,
+    pub(crate) answer: Answer,
+    /// Bytes that it counts as.
+    pub(crate) weight: usize,
 }
 
 /// A flag that wakes a thread which polls: written by one, read by the other.
@@ -200,7 +229,8 @@ impl Server {
         for client in more.clients {
             let stream = Stream::Unix(client);
             stream.prepare()?;
-            clients.insert(clients.len() as u64, Client::new(stream, Protocol::Rpc));
+            let client = Client::new(stream, Protocol::Rpc, &config.limits).that_was_there();
+            clients.insert(clients.len() as u64, client);
         }
         let (bell, desk_bell) = (Bell::new()?, Bell::new()?);
         let (requests, requested) = channel();
@@ -209,6 +239,8 @@ impl Server {
         let serving = Serving {
             listeners,
             limits: config.limits,
+            token: more.token.map(Arc::new),
+            heard: 0,
             next_client: clients.len() as u64,
             clients,
             requests,
@@ -246,10 +278,13 @@ impl Drop for Server {
 struct Serving {
     listeners: Vec<(Listener, Protocol)>,
     limits: Limits,
+    token: Option<Arc<Token>>,
+    /// Counts what was heard of clients.
+    heard: u64,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
     requests: Sender<Request>,
-    answered: Receiver<(u64, Answer)>,
+    answered: Receiver<Answered>,
     bell: Bell,
     desk_bell: Bell,
     stop: Arc<AtomicBool>,
@@ -267,13 +302,15 @@ impl Serving {
                 }
             };
             self.bell.silence();
-            while let Ok((client, answer)) = self.answered.try_recv() {
+            while let Ok(Answered { client, answer, weight }) = self.answered.try_recv() {
                 if let Some(client) = self.clients.get_mut(&client) {
-                    client.answer(answer, &self.limits);
+                    client.answer(&answer, weight);
                 }
             }
             for (id, flags) in ready {
                 if let Some(client) = self.clients.get_mut(&id) {
+                    self.heard += 1;
+                    client.hear(self.heard);
                     client.ready(flags, &self.limits);
                 }
             }
@@ -288,16 +325,19 @@ impl Serving {
         fds.extend(self.listeners.iter().map(|(listener, _)| PollFd::new(listener, PollFlags::IN)));
         let others = fds.len();
         fds.extend(self.clients.values().map(|c| PollFd::new(c.stream(), c.interest(&self.limits))));
-        poll(&mut fds, None)?;
+        let no_wait = self.clients.values().any(Client::has_more).then(Timespec::default);
+        poll(&mut fds, no_wait.as_ref())?;
         let ready = self.clients.keys().copied().zip(fds[others..].iter().map(PollFd::revents));
         Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
     }
 
     fn accept(&mut self) {
+        let mut came = Vec::new();
         for (listener, protocol) in &self.listeners {
-            loop {
-                let stream = match listener.accept() {
-                    Ok(stream) => stream,
+            for _ in 0..ACCEPTED_MAX {
+                match listener.accept() {
+                    Ok(stream) if stream.prepare().is_ok() => came.push((stream, *protocol)),
+                    Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) => {
                         // Out of descriptors: the listener stays readable, so breathe.
@@ -305,19 +345,43 @@ impl Serving {
                         std::thread::sleep(ACCEPT_PAUSE);
                         break;
                     }
-                };
-                if stream.prepare().is_err() {
-                    continue;
-                }
-                let mut client = Client::new(stream, *protocol);
-                if self.clients.len() < self.limits.clients_max {
-                    self.clients.insert(self.next_client, client);
-                    self.next_client += 1;
-                } else {
-                    client.refuse_and_close(&Refusal::new("too many clients").remedy("try again later"));
-                    client.flush();
                 }
             }
+        }
+        came.into_iter().for_each(|(stream, protocol)| self.admit(stream, protocol));
+    }
+
+    /// Let a client in, if there is room or somebody gives way.
+    fn admit(&mut self, stream: Stream, protocol: Protocol) {
+        let token = self.token.clone().filter(|_| stream.is_tcp());
+        let mut newcomer = Client::new(stream, protocol, &self.limits).must_say(token);
+        let seats: Vec<Seat> = self.clients.iter().filter_map(|(id, client)| client.seat(*id)).collect();
+        let Limits { clients_max, clients_per_user_max, .. } = self.limits;
+        match entry(newcomer.peer(), &seats, clients_max, clients_per_user_max) {
+            Entry::Free => {}
+            Entry::InsteadOf(client) => {
+                if let Some(mut client_that_goes) = self.clients.remove(&client) {
+                    client_that_goes.give_way();
+                    self.forget(client, &client_that_goes);
+                }
+            }
+            Entry::Refused => {
+                newcomer.refuse_and_close(&Refusal::new("too many clients").remedy("try again later"));
+                newcomer.flush();
+                return;
+            }
+        }
+        self.heard += 1;
+        newcomer.hear(self.heard);
+        self.clients.insert(self.next_client, newcomer);
+        self.next_client += 1;
+    }
+
+    /// Cancel what a client that is gone began.
+    fn forget(&self, id: u64, client: &Client) {
+        if client.is_busy() {
+            let _ = self.requests.send(client.request(id, Ask::Gone));
+            self.desk_bell.ring();
         }
     }
 
@@ -326,22 +390,23 @@ impl Serving {
         let mut gone = Vec::new();
         for (id, client) in &mut self.clients {
             client.flush();
-            while let Some(ask) = client.next(&self.limits) {
-                if self.requests.send(Request { client: *id, ask }).is_err() {
+            if let Some(ask) = client.next(&self.limits) {
+                if self.requests.send(client.request(*id, ask)).is_err() {
                     client.refuse_and_close(&Refusal::new("the router is stopping"));
                 }
                 self.desk_bell.ring();
             }
             client.flush();
+            if client.has_made_room() {
+                self.desk_bell.ring();
+            }
             if client.is_gone() {
-                gone.push((*id, client.is_busy()));
+                gone.push(*id);
             }
         }
-        for (id, busy) in gone {
-            self.clients.remove(&id);
-            if busy {
-                let _ = self.requests.send(Request { client: id, ask: Ask::Gone });
-                self.desk_bell.ring();
+        for id in gone {
+            if let Some(client) = self.clients.remove(&id) {
+                self.forget(id, &client);
             }
         }
     }

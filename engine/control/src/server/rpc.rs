@@ -8,17 +8,28 @@
 //! | `complete` | `line`, `cursor` | `start`, `candidates`, `can_end` |
 //! | `help` | `command` | `text`, `json` |
 //! | `commands` | | the schema of all commands |
+//! | `authenticate` | `token` | nothing; first of all where the program wants it (TCP) |
 //!
 //! While a command runs, notifications may come before its response, each with the `id` of its
 //! request: `output` (`text`, `json`), `progress` (`what`, `done`, `total`), and in a script that
 //! keeps going `refused` (as `data` of an error). A client that leaves
-//! cancels what it began. Messages are handled in order; arrays of messages are not accepted.
+//! cancels what it began.
+//!
+//! A long answer (a table of more than 512 rows) is made as it is read. Its message is written in
+//! pieces: `json` is whole, `text` is null. Should the answer break off, its message ends with
+//! `incomplete`, which says why, as `data` of an error does. With the parameter `pages`, `"text"`
+//! or `"json"`, a long answer comes in notifications `output` instead, each with a part of the
+//! text (or of the text of the JSON) as `text`, and where it belongs as `page`: `first`, `more`,
+//! `last`. The last page of a single command is its result.
+//! Messages are handled in order; arrays of messages are not accepted.
+
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{Answer, Ask, Origin};
 use crate::error::Refusal;
-use crate::output::Output;
+use crate::output::{Form, Output, Page};
 use crate::script::OnRefusal;
 
 /// Not JSON.
@@ -39,8 +50,73 @@ const APPLIED_MAX: u64 = 1 << 48;
 /// A request that was understood.
 pub(crate) struct Call {
     /// None: a notification, which gets no answer.
-    pub(crate) id: Option<Json>,
+    pub(crate) responder: Option<Responder>,
     pub(crate) ask: Ask,
+}
+
+/// What clients have sent and nobody has read. Each byte is looked at a fixed number of times.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    bytes: Vec<u8>,
+    /// The bytes up to here are dealt with.
+    at: usize,
+    /// The bytes up to here hold no line end that was not dealt with.
+    scanned: usize,
+}
+
+impl Messages {
+    /// Bytes that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.at > self.bytes.len() / 2 {
+            self.bytes.drain(..self.at);
+            self.scanned -= self.at;
+            self.at = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message, of less than `most` bytes; none if it is not whole.
+    pub(crate) fn next(&mut self, ended: bool, most: usize) -> Result<Option<Vec<u8>>, Refusal> {
+        let blanks = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.at += blanks;
+        self.scanned = self.scanned.max(self.at);
+        let found = self.bytes[self.scanned..].iter().position(|byte| *byte == b'\n');
+        self.scanned = found.map_or(self.bytes.len(), |length| self.scanned + length);
+        if self.scanned - self.at >= most {
+            return Err(Refusal::new(format!("the message is longer than {most} bytes")));
+        }
+        if self.scanned == self.at || (found.is_none() && !ended) {
+            return Ok(None);
+        }
+        let message = self.bytes[self.at..self.scanned].to_vec();
+        self.at = self.scanned;
+        Ok(Some(message))
+    }
+}
+
+/// How the pages of a long answer come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    /// In one message.
+    Joined,
+    /// In notifications, as text.
+    Text,
+    /// In notifications, as the text of the JSON.
+    Json,
+}
+
+/// Answers one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Responder {
+    id: Json,
+    pages: Pages,
+    /// A long answer is being written: what is to follow when it breaks off, and whether it is the
+    /// result of the request.
+    open: Option<(Page, bool)>,
 }
 
 /// Read one line. An empty one is nothing; the error is the response to send.
@@ -69,7 +145,14 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Call>, String> {
         Some(_) => return Err(error(id_of(&id), INVALID_PARAMS, "params must be an object", None)),
     };
     match ask(method, params) {
-        Ok(ask) => Ok(Some(Call { id, ask })),
+        Ok(ask) => {
+            let pages = match params.get("pages").and_then(Json::as_str) {
+                Some("text") => Pages::Text,
+                Some("json") => Pages::Json,
+                _ => Pages::Joined,
+            };
+            Ok(Some(Call { responder: id.map(|id| Responder { id, pages, open: None }), ask }))
+        }
         Err((code, what)) => Err(error(id_of(&id), code, &what, None)),
     }
 }
@@ -109,6 +192,7 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
         }
         "help" => Ask::Help(text("command")?.unwrap_or_default()),
         "commands" => Ask::Schema,
+        "authenticate" => Ask::Authenticate(required("token")?),
         _ => {
             let what = "there is no such method; there are cli, script, command, complete, help and commands";
             return Err((METHOD_NOT_FOUND, what.into()));
@@ -116,24 +200,87 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
     })
 }
 
-/// The message that carries an answer to request `id`.
-pub(crate) fn message(id: &Json, answer: &Answer) -> String {
-    let notify = |method: &str, mut params: Json| {
-        params["id"] = id.clone();
+impl Responder {
+    /// The message, or the piece of one, that carries an answer. `is_direct`: it belongs to the
+    /// result of the request.
+    pub(crate) fn message(&mut self, answer: &Answer, is_direct: bool) -> String {
+        match answer {
+            Answer::Part { output, .. } | Answer::Done(Ok(output)) if output.page().is_some() => {
+                self.page(output, is_direct)
+            }
+            Answer::Part { output, .. } if output.is_empty() => String::new(),
+            Answer::Part { output, .. } => self.notify("output", both(output)),
+            Answer::Progress(_) if self.open.is_some() => String::new(),
+            Answer::Progress(progress) => {
+                let told = json!({"what": progress.what, "done": progress.done, "total": progress.total});
+                self.notify("progress", told)
+            }
+            Answer::Refused(refusal) => {
+                let broken = self.break_off(refusal);
+                broken.0 + &self.notify("refused", refusal.to_json())
+            }
+            Answer::Done(Ok(output)) => {
+                let result = output.bare_json().cloned().unwrap_or_else(|| both(output));
+                line(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}))
+            }
+            Answer::Done(Err(refusal)) => match self.break_off(refusal) {
+                (broken, true) => broken,
+                (broken, false) => broken + &error(&self.id, REFUSED, &refusal.to_string(), Some(refusal)),
+            },
+        }
+    }
+
+    fn notify(&self, method: &str, mut params: Json) -> String {
+        params["id"] = self.id.clone();
         line(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
-    };
-    match answer {
-        Answer::Part(output) if output.is_empty() => String::new(),
-        Answer::Part(output) => notify("output", both(output)),
-        Answer::Progress(progress) => {
-            notify("progress", json!({"what": progress.what, "done": progress.done, "total": progress.total}))
+    }
+
+    /// A page of a long answer.
+    fn page(&mut self, output: &Output, is_direct: bool) -> String {
+        let Some(page) = output.page() else { return String::new() };
+        let form = match self.pages {
+            Pages::Joined => return self.piece(output, page, is_direct),
+            Pages::Text => Form::AsTold,
+            Pages::Json => Form::Json,
+        };
+        let place = match page {
+            Page { last: true, .. } => "last",
+            Page { first: true, .. } => "first",
+            _ => "more",
+        };
+        let told = json!({"text": output.written(form), "json": Json::Null, "page": place});
+        if is_direct && page.last {
+            return line(&json!({"jsonrpc": "2.0", "id": self.id, "result": told}));
         }
-        Answer::Refused(refusal) => notify("refused", refusal.to_json()),
-        Answer::Done(Ok(output)) => {
-            let result = output.bare_json().cloned().unwrap_or_else(|| both(output));
-            line(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+        self.notify("output", told)
+    }
+
+    /// A piece of the one message that has all pages.
+    fn piece(&mut self, output: &Output, page: Page, is_direct: bool) -> String {
+        let mut text = String::new();
+        if page.first {
+            let id = &self.id;
+            let _ = match is_direct {
+                true => write!(text, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"json\":"),
+                false => write!(
+                    text,
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"output\",\"params\":{{\"id\":{id},\"json\":"
+                ),
+            };
         }
-        Answer::Done(Err(refusal)) => error(id, REFUSED, &refusal.to_string(), Some(refusal)),
+        text += &output.written(Form::Compact);
+        if page.last {
+            text += ",\"text\":null}}\n";
+        }
+        self.open = (!page.last).then_some((page, is_direct));
+        text
+    }
+
+    /// End the message of a long answer that does not go on. Says whether it was the result.
+    fn break_off(&mut self, refusal: &Refusal) -> (String, bool) {
+        let Some((page, is_direct)) = self.open.take() else { return (String::new(), false) };
+        let why = refusal.to_json();
+        (format!("{},\"text\":null,\"incomplete\":{why}}}}}\n", page.closing()), is_direct)
     }
 }
 
@@ -193,6 +340,43 @@ mod tests {
                 }
             }
         });
+    }
+
+    #[test]
+    fn messages_are_found_in_whatever_pieces_they_come() {
+        bolero::check!().with_type::<(Vec<u8>, u8)>().for_each(|(bytes, size)| {
+            let text: Vec<u8> = bytes.iter().map(|b| b"ab \n"[usize::from(*b) % 4]).collect();
+            let wanted: Vec<&[u8]> = text
+                .split(|byte| *byte == b'\n')
+                .map(|line| line.trim_ascii_start())
+                .filter(|line| !line.is_empty())
+                .collect();
+            let (mut messages, mut found) = (Messages::default(), Vec::new());
+            for piece in text.chunks(usize::from(*size % 7) + 1) {
+                messages.push(piece);
+                while let Ok(Some(message)) = messages.next(false, 1 << 20) {
+                    found.push(message);
+                }
+            }
+            while let Ok(Some(message)) = messages.next(true, 1 << 20) {
+                found.push(message);
+            }
+            assert_eq!(found, wanted);
+        });
+    }
+
+    #[test]
+    fn a_long_answer_that_breaks_off_is_json_and_says_so() {
+        let page = Page { first: true, last: false, is_object: false, rows_before: false };
+        let mut table = crate::Table::new([crate::Column::left("Name")]);
+        table.row().cell("e0");
+        let part = Answer::Part { output: Output::from(table).as_page(page), is_direct: true };
+        let mut responder = Responder { id: json!(7), pages: Pages::Joined, open: None };
+        let mut text = responder.message(&part, true);
+        text += &responder.message(&Answer::Done(Err(Refusal::new("the table is gone"))), true);
+        let message: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!((&message["id"], &message["result"]["json"][0]["name"]), (&json!(7), &json!("e0")));
+        assert_eq!(message["result"]["incomplete"]["message"], "the table is gone");
     }
 
     #[test]

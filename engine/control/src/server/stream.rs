@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use super::peer::Peer;
+
 pub(crate) enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
@@ -15,6 +17,14 @@ impl Stream {
     /// Can anybody on this machine have opened it?
     pub(crate) fn is_tcp(&self) -> bool {
         matches!(self, Stream::Tcp(_))
+    }
+
+    /// Who is at the other end.
+    pub(crate) fn peer(&self) -> Peer {
+        match self {
+            Stream::Unix(stream) => Peer::of(stream),
+            Stream::Tcp(_) => Peer::tcp(),
+        }
     }
 
     /// Never wait for the other side; send answers at once.

@@ -1,0 +1,148 @@
+//! Who is at the other end of a connection.
+
+use std::os::fd::AsFd;
+
+use crate::files::Trust;
+
+/// A client's user, as the kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// `None`: it came over TCP, and said the token.
+    user: Option<u32>,
+    pub(crate) trust: Trust,
+}
+
+impl Peer {
+    /// A client over TCP: it read the token's file, so it has the rights of its owner.
+    pub(crate) fn tcp() -> Peer {
+        Peer { user: None, trust: Trust::Full }
+    }
+
+    /// Whoever connected to a Unix socket. One of whom the kernel says nothing is nobody.
+    pub(crate) fn of(stream: impl AsFd) -> Peer {
+        let known = rustix::net::sockopt::socket_peercred(stream);
+        let (user, group) = known.map_or((NOBODY, NOBODY), |known| (known.uid.as_raw(), known.gid.as_raw()));
+        Peer::new(user, group, rustix::process::geteuid().as_raw())
+    }
+
+    fn new(user: u32, group: u32, own: u32) -> Peer {
+        let is_ours = user == 0 || user == own;
+        let trust = if is_ours { Trust::Full } else { Trust::Confined { user, group } };
+        Peer { user: Some(user), trust }
+    }
+
+    /// Root, and the router's own user, always get in.
+    pub(crate) fn always_gets_in(self) -> bool {
+        self.user.is_some() && self.trust == Trust::Full
+    }
+
+    /// The user whose share of the places it takes.
+    pub(crate) fn user(self) -> Option<u32> {
+        self.user
+    }
+}
+
+/// The user of whom nothing is known.
+const NOBODY: u32 = 65_534;
+
+/// A place that is taken: whose, and since when nothing was heard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) client: u64,
+    pub(crate) peer: Peer,
+    pub(crate) is_idle: bool,
+    pub(crate) heard: u64,
+}
+
+/// What becomes of a client that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// There is room.
+    Free,
+    /// This client gives way.
+    InsteadOf(u64),
+    /// There is no room for it.
+    Refused,
+}
+
+/// Is there room for `newcomer` where at most `places` clients may be, and `of_user` of one user?
+/// Of idle clients the one gives way that was not heard for the longest: one of the same user when
+/// that has its share, otherwise one of the user with most. For root and the router's own user a
+/// client gives way that is not idle, too.
+pub(crate) fn entry(newcomer: Peer, seats: &[Seat], places: usize, of_user: usize) -> Entry {
+    let count = |user| seats.iter().filter(|seat| seat.peer.user() == user).count();
+    let is_own = |seat: &&Seat| seat.peer.user() == newcomer.user();
+    let oldest =
+        |seats: &mut dyn Iterator<Item = &Seat>| seats.min_by_key(|seat| seat.heard).map(|seat| seat.client);
+    let instead = |client: Option<u64>| client.map_or(Entry::Refused, Entry::InsteadOf);
+    if !newcomer.always_gets_in() && count(newcomer.user()) >= of_user {
+        return instead(oldest(&mut seats.iter().filter(is_own).filter(|seat| seat.is_idle)));
+    }
+    if seats.len() < places {
+        return Entry::Free;
+    }
+    let idle: Vec<&Seat> = seats.iter().filter(|seat| seat.is_idle).collect();
+    let most = idle.iter().map(|seat| count(seat.peer.user())).max();
+    let crowd = idle.iter().copied().filter(|seat| Some(count(seat.peer.user())) == most);
+    if let Some(client) = oldest(&mut crowd.into_iter()) {
+        return Entry::InsteadOf(client);
+    }
+    if !newcomer.always_gets_in() {
+        return Entry::Refused;
+    }
+    let others = seats.iter().filter(|seat| !seat.peer.always_gets_in());
+    instead(oldest(&mut others.into_iter()).or_else(|| oldest(&mut seats.iter())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: u32 = 900;
+
+    fn peer(user: u32) -> Peer {
+        Peer::new(user, user, OWN)
+    }
+
+    /// Clients numbered from 0, heard in that order.
+    fn seats(users: &[(u32, bool)]) -> Vec<Seat> {
+        let seat = |(client, (user, is_idle)): (usize, &(u32, bool))| Seat {
+            client: client as u64,
+            peer: peer(*user),
+            is_idle: *is_idle,
+            heard: client as u64,
+        };
+        users.iter().enumerate().map(seat).collect()
+    }
+
+    #[test]
+    fn root_and_the_routers_own_user_have_its_rights() {
+        assert_eq!((peer(0).trust, peer(OWN).trust), (Trust::Full, Trust::Full));
+        assert_eq!(peer(7).trust, Trust::Confined { user: 7, group: 7 });
+        assert!(!Peer::tcp().always_gets_in());
+    }
+
+    #[test]
+    fn a_user_who_has_its_share_loses_its_own_idle_client() {
+        let seats = seats(&[(1, true), (2, false), (2, true), (2, true)]);
+        assert_eq!(entry(peer(2), &seats, 8, 3), Entry::InsteadOf(2));
+        assert_eq!(entry(peer(1), &seats, 8, 3), Entry::Free);
+        let busy = super::tests::seats(&[(2, false), (2, false), (1, true)]);
+        assert_eq!(entry(peer(2), &busy, 8, 2), Entry::Refused);
+    }
+
+    #[test]
+    fn idle_clients_give_way_when_all_places_are_taken() {
+        let full = seats(&[(1, true), (2, true), (2, true), (3, false)]);
+        assert_eq!(entry(peer(4), &full, 4, 3), Entry::InsteadOf(1), "of the user with most");
+        assert_eq!(entry(peer(0), &full, 4, 3), Entry::InsteadOf(1));
+    }
+
+    #[test]
+    fn root_gets_in_where_everybody_is_busy_and_others_do_not() {
+        let busy = seats(&[(0, false), (1, false), (OWN, false)]);
+        assert_eq!(entry(peer(4), &busy, 3, 2), Entry::Refused);
+        assert_eq!(entry(peer(0), &busy, 3, 2), Entry::InsteadOf(1));
+        assert_eq!(entry(peer(OWN), &seats(&[(0, false), (0, false)]), 2, 2), Entry::InsteadOf(0));
+    }
+}
