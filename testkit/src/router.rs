@@ -201,10 +201,10 @@ impl Router {
                     self.run();
                 }
                 Step::Done(last) => {
-                    if sink.outputs.is_empty() {
-                        return Ok(last);
+                    sink.output(last);
+                    if sink.outputs.len() == 1 {
+                        return Ok(sink.outputs.remove(0));
                     }
-                    sink.outputs.push(last);
                     return Ok(Output::text(sink.outputs.iter().map(Output::to_text).collect::<String>()));
                 }
             }

@@ -71,9 +71,14 @@ enum Command {
         /// $QUIVER_RUNTIME_DIR, or in /run/quiver]
         #[arg(long, value_name = "PATH")]
         socket: Option<PathBuf>,
-        /// Listen at this address of the loopback; port 0 is any
+        /// Listen at this address of the loopback; port 0 is any. Who connects must say the token of
+        /// the token file
         #[arg(long, value_name = "ADDRESS:PORT")]
         tcp: Option<SocketAddr>,
+        /// With --tcp: the file of the token, made with mode 0600 if it is not there [default:
+        /// $QUIVER_TOKEN_FILE, or tg.token in $QUIVER_RUNTIME_DIR, or in /run/quiver]
+        #[arg(long, value_name = "PATH")]
+        token_file: Option<PathBuf>,
         /// Speak on standard input and output, and end with them
         #[arg(long)]
         stdio: bool,
@@ -225,10 +230,10 @@ fn main() -> ExitCode {
             let places = Places { socket: socket.or_else(|| Some(default_socket())), ..Places::default() };
             run::run(&profile, &wishes, &places)
         }
-        Command::Serve { profile, core, socket, tcp, stdio } => {
+        Command::Serve { profile, core, socket, tcp, token_file, stdio } => {
             let is_alone = tcp.is_none() && !stdio;
             let socket = socket.or_else(|| is_alone.then(default_socket));
-            serve::serve(profile.as_deref(), core, &Places { socket, tcp, stdio })
+            serve::serve(profile.as_deref(), core, &Places { socket, tcp, token_file, stdio })
         }
         Command::Top { socket, once, json, interval, filter } => top::top(top::Wishes {
             socket: socket.unwrap_or_else(default_socket),

@@ -28,6 +28,8 @@ pub enum Failure {
     Closed,
     /// The user interrupted the command.
     Interrupted,
+    /// The user left the pager before the end.
+    PagerLeft,
 }
 
 impl From<CallError<Failure>> for Failure {
@@ -57,7 +59,7 @@ impl Connection {
 
     /// Execute one command and print what it says.
     pub fn command(&mut self, line: &str, printer: &mut Printer) -> Result<(), Failure> {
-        let result = self.call("cli", json!({ "line": line }), printer)?;
+        let result = self.call("cli", json!({ "line": line, "pages": printer.pages() }), printer)?;
         printer.answer(&result)
     }
 

@@ -3,6 +3,8 @@
 //! It knows no command itself: help and completion come from the router, over its API socket.
 
 mod connection;
+mod exec;
+mod pager;
 mod pipe;
 mod print;
 mod session;
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
             match failure {
                 Failure::Refused(_) | Failure::Told => ExitCode::from(1),
                 Failure::Closed => ExitCode::SUCCESS,
-                Failure::Interrupted => ExitCode::from(130),
+                Failure::Interrupted | Failure::PagerLeft => ExitCode::from(130),
                 Failure::Unreachable(_) => ExitCode::from(3),
             }
         }
@@ -74,12 +76,12 @@ fn first_of(words: &[String]) -> Option<(&str, &[String])> {
 fn talk(arguments: &Arguments, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
     let mut connection = Connection::open(socket)?;
     if !arguments.command.is_empty() {
-        connection.command(&line_of(&arguments.command), printer)
+        exec::command(&mut connection, &line_of(&arguments.command), printer)
     } else if stdin().is_terminal() {
         session::run(connection, socket, printer)
     } else {
         let input = BufReader::with_capacity(pipe::PIECE_BYTES, stdin());
-        pipe::run(&mut connection, input, arguments.keep_going, printer)
+        pipe::run(&mut connection, input, pipe::STDIN, arguments.keep_going, printer).map(|_| ())
     }
 }
 

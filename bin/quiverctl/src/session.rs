@@ -22,6 +22,8 @@ use rustyline::{
 use serde_json::{Value as Json, json};
 
 use crate::connection::{Connection, Failure};
+use crate::exec;
+use crate::pager::Pager;
 use crate::print::Printer;
 
 const PROMPT: &str = "quiver# ";
@@ -62,6 +64,8 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
             Err(error) => return Err(unusable(error)),
         };
         left.clear();
+        let rows = editor.dimensions().map_or(0, |(_, rows)| usize::from(rows));
+        printer.page_by(if rows > 1 { Pager::of_user(rows) } else { None });
         interrupted.store(false, Ordering::SeqCst);
         let done = if asked.swap(false, Ordering::SeqCst) {
             let help = explain(&connection, &line, printer);
@@ -73,8 +77,12 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
             Ok(())
         } else {
             let _ = editor.add_history_entry(&line);
-            connection.borrow_mut().command(&line, printer)
+            match line.trim() {
+                "history" => list(editor.history(), printer),
+                line => exec::command(&mut connection.borrow_mut(), line, printer),
+            }
         };
+        printer.answered();
         if let Some(history) = &history {
             let _ = editor.append_history(history);
         }
@@ -92,6 +100,12 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
         }
     }
     Ok(())
+}
+
+/// Print what the session and those before it said.
+fn list(history: &FileHistory, printer: &mut Printer) -> Result<(), Failure> {
+    let lines = history.iter().enumerate();
+    printer.text(&lines.map(|(index, line)| format!("{:5}  {line}\n", index + 1)).collect::<String>())
 }
 
 /// Print what could stand at the end of the line.

@@ -9,7 +9,10 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use quiver_control::{Commands, Desk, Output, Progress, Refusal, Registry, Server, ServerConfig, Sink};
+use quiver_control::server::group_id;
+use quiver_control::{
+    Commands, Desk, Output, Places, Progress, Refusal, Registry, Server, ServerConfig, Sink,
+};
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
@@ -49,6 +52,7 @@ pub fn run(settings: Settings) -> Result<()> {
         .with_context(|| format!("runtime-dir {}", settings.runtime_dir.display()))?;
     let stop = Rc::new(Cell::new(false));
     let (mut engine, commands) = make(&settings)?;
+    confine_clients(&settings, &commands)?;
     watch_signals(&mut engine, &stop)?;
     if let Some(core) = settings.engine.main_core
         && let Err(error) = quiver_core::cpu::pin_to_core(core)
@@ -74,6 +78,7 @@ pub fn run(settings: Settings) -> Result<()> {
         limits: quiver_control::Limits::default(),
     };
     let (server, desk) = Server::start(&config).map_err(|refusal| anyhow!("{refusal}"))?;
+    engine.insert(desk.load());
     tracing::info!("ready; commands at {}", settings.cli_socket().display());
     if settings.unix.interactive {
         open_terminal(&settings)?;
@@ -89,6 +94,22 @@ fn make(settings: &Settings) -> Result<(Engine, SharedCommands)> {
     let mut registry = Registry::new(GraphBuilder::new(settings.engine.clone(), Clock::tsc())?);
     features::register(&mut registry);
     Ok(registry.build()?)
+}
+
+/// Say where clients may name files, and make the folder.
+fn confine_clients(settings: &Settings, commands: &SharedCommands) -> Result<()> {
+    let mut places = Places::in_runtime_dir(&settings.runtime_dir);
+    if let Some(folder) = &settings.unix.files_dir {
+        places.files_dir.clone_from(folder);
+    }
+    if let Some(group) = &settings.unix.gid {
+        places.group = Some(group_id(group).map_err(|refusal| anyhow!("{refusal}"))?);
+    }
+    if let Err(error) = places.make() {
+        tracing::warn!("files-dir {}: {error}; clients cannot name files", places.files_dir.display());
+    }
+    commands.borrow_mut().set_places(places);
+    Ok(())
 }
 
 /// The control loop.
@@ -147,6 +168,9 @@ fn log_to(file: Option<&Path>) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
 
 /// Where the start's own `exec` file tells how far it is.
 struct ToLog;

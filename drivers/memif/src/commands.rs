@@ -22,14 +22,16 @@ pub(crate) fn register(registry: &mut Registry) {
                 "Socket 0 is always there: memif.sock in the router's runtime directory. A name that begins \
                  with @ is in the abstract name space. The first master on a socket listens there; slaves on \
                  it connect to whoever listens. Several sockets may have one path, so that a master of one \
-                 and a slave of another are the two ends of a link inside this router.",
+                 and a slave of another are the two ends of a link inside this router. Other \
+                 users than root and the router's own name sockets in that directory alone.",
             )
             .word("id", "the socket's number")
             .word("filename", "the socket's path")
             .example("create memif socket id 1 filename /run/quiver/memif1.sock")
             .run(|engine: &mut Engine, args| {
                 let number = args.get("id")?;
-                driver::add_socket(engine, number, args.get("filename")?)
+                let path = args.socket_path("filename")?.unwrap_or_default();
+                driver::add_socket(engine, number, &path.to_string_lossy())
                     .map_err(|error| args.refuse("filename", error.to_string()))?;
                 Ok(Output::none())
             }),

@@ -1,7 +1,8 @@
 //! The commands: `create packet-generator interface`, `packet-generator …`, `show packet-generator`.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufReader;
 
 use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::pcap_file::PcapReader;
@@ -132,9 +133,10 @@ fn new_stream(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         (Some(_), None) if size.is_some() => {
             return Err(args.refuse("size", "packets from a pcap file have the size that they have"));
         }
-        (Some(file), None) => {
-            config.packets = read_pcap(Path::new(file)).map_err(|what| args.refuse("pcap", what))?;
-            format!("pcap \"{file}\"")
+        (Some(_), None) => {
+            let (path, file) = args.file_to_read("pcap")?.ok_or_else(|| args.refuse("pcap", "no file"))?;
+            config.packets = read_pcap(file).map_err(|what| args.refuse("pcap", what))?;
+            format!("pcap \"{}\"", path.display())
         }
         (None, Some(data)) => {
             let description = Description::parse(data).map_err(|e| args.refuse("data", e.to_string()))?;
@@ -153,10 +155,10 @@ fn new_stream(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 /// All packets of a file.
-fn read_pcap(file: &Path) -> Result<Vec<Vec<u8>>, String> {
+fn read_pcap(file: File) -> Result<Vec<Vec<u8>>, String> {
     let mut packets = Vec::new();
     let mut total = 0;
-    for record in PcapReader::open(file).map_err(|e| e.to_string())? {
+    for record in PcapReader::new(BufReader::new(file)).map_err(|e| e.to_string())? {
         let record = record.map_err(|e| e.to_string())?;
         if record.bytes.is_empty() {
             continue;

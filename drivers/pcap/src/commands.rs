@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, quoted};
+use quiver_control::{
+    Column, Command, ConfigWriter, Output, Refusal, Registry, Table, in_background, quoted,
+};
 use quiver_core::Engine;
 
-use crate::config::PcapConfig;
-use crate::driver::{self, Pcaps};
+use crate::config::{PcapConfig, PcapDriverError};
+use crate::driver::{self, Files, Pcaps};
 
 const GROUP: &str = "Pcap interfaces";
 
@@ -18,24 +20,34 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Create an interface that receives from a pcap file, sends to one, or both: pcapN")
             .details(
                 "Packets come in as fast as they are taken, from when the interface is set up. A file to send \
-                 to is continued when it exists.",
+                 to is continued when it exists. A name without a folder stands in files-dir; other users \
+                 than root and the router's own name files there alone. Links are not followed to write.",
             )
             .word("id", "the interface's number")
             .word("rx", "the file whose packets come in, read whole now")
             .word("tx", "the file that gets what is sent")
             .word("loop", "begin again at the end of the rx file")
             .example("create pcap id 0 rx /tmp/in.pcap tx /tmp/out.pcap")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let path = |name| args.optional::<&str>(name).map(|path| path.map(PathBuf::from));
+                let (rx, tx, access) = (path("rx")?, path("tx")?, args.access());
                 let config = PcapConfig {
-                    rx: path("rx")?,
-                    tx: path("tx")?,
+                    rx: rx.map(|path| access.path_to_read(&path)),
+                    tx: tx.map(|path| access.absolute(&path)),
                     repeat: args.has("loop"),
                     ..PcapConfig::new(args.get("id")?)
                 };
-                let name = config.name();
-                driver::create(engine, config).map_err(|error| Refusal::new(error.to_string()))?;
-                Ok(Output::text(name))
+                let refused = |error: PcapDriverError| Refusal::new(error.to_string());
+                driver::check(engine, &config).map_err(refused)?;
+                let wanted = config.clone();
+                in_background(
+                    move || Files::open(&wanted, &access).map_err(refused),
+                    move |engine, files| {
+                        let name = config.name();
+                        driver::create_with(engine, config, files).map_err(refused)?;
+                        Ok(Output::text(name))
+                    },
+                )
             }),
     );
     registry.command(

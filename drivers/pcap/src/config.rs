@@ -60,9 +60,9 @@ pub enum PcapDriverError {
         /// What the system said.
         source: io::Error,
     },
-    /// A pipe, a device, a folder.
-    #[error("{0} is not a regular file")]
-    NotRegular(String),
+    /// The file is none that may be opened, in words.
+    #[error("{0}")]
+    File(String),
     /// The file cannot be read to its end.
     #[error("{path}: {source}")]
     Format {

@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use quiver_control::Access;
 use quiver_core::device::{Device, TxQueue};
 use quiver_core::graph::GraphBuilder;
 use quiver_core::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
@@ -115,23 +117,56 @@ fn start(engine: &mut Engine) -> Result<(), PcapDriverError> {
 
 /// Make `pcapN`. Its packets come in from when it is set up.
 pub fn create(engine: &mut Engine, config: PcapConfig) -> Result<InterfaceId, PcapDriverError> {
+    check(engine, &config)?;
+    let files = Files::open(&config, &Access::default())?;
+    create_with(engine, config, files)
+}
+
+/// The files of an interface, open and read.
+pub(crate) struct Files {
+    packets: Option<Packets>,
+    tx: Option<File>,
+}
+
+impl Files {
+    /// Open and read them; it may take its time.
+    pub(crate) fn open(config: &PcapConfig, access: &Access) -> Result<Files, PcapDriverError> {
+        let packets = config.rx.as_deref().map(|path| Packets::read(access, path)).transpose()?;
+        let link_type = packets.as_ref().map_or(LINK_ETHERNET, |packets| packets.link_type);
+        let tx = config.tx.as_deref().map(|path| open_to_append(access, path, link_type)).transpose()?;
+        Ok(Files { packets, tx })
+    }
+}
+
+/// Can the interface be made?
+pub(crate) fn check(engine: &mut Engine, config: &PcapConfig) -> Result<(), PcapDriverError> {
     start(engine)?;
     let name = config.name();
     if engine.interface_id(&name).is_some() {
         return Err(InterfaceError::Exists(name).into());
     }
     match (&config.rx, &config.tx) {
-        (None, None) => return Err(PcapDriverError::NoFile),
-        (None, Some(_)) if config.repeat => return Err(PcapDriverError::NothingToRepeat),
-        _ => {}
+        (None, None) => Err(PcapDriverError::NoFile),
+        (None, Some(_)) if config.repeat => Err(PcapDriverError::NothingToRepeat),
+        _ => Ok(()),
     }
-    let packets = config.rx.as_deref().map(Packets::read).transpose()?.map(Arc::new);
+}
+
+/// Make the interface of files that are open.
+pub(crate) fn create_with(
+    engine: &mut Engine,
+    config: PcapConfig,
+    files: Files,
+) -> Result<InterfaceId, PcapDriverError> {
+    check(engine, &config)?;
+    let name = config.name();
+    let packets = files.packets.map(Arc::new);
     let link_type = packets.as_ref().map_or(LINK_ETHERNET, |packets| packets.link_type);
     let system = |source| PcapDriverError::Io { path: name.clone(), source };
     let bell = Bell::new().map_err(system)?;
     let rx = Arc::new(RxState { received: AtomicU64::new(0), up: AtomicBool::new(false), bell });
     let tx = Arc::new(TxState::default());
-    let queues = tx_queues(engine, config.tx.as_deref(), link_type, &tx)?;
+    let queues = tx_queues(engine, files.tx, &tx)?;
     let count = packets.as_ref().map_or(0, |packets| packets.len());
     let pcap = Pcap { config: config.clone(), packets: count, rx: rx.clone(), tx };
     let is_ip = link_type == LINK_RAW;
@@ -159,16 +194,15 @@ pub fn create(engine: &mut Engine, config: PcapConfig) -> Result<InterfaceId, Pc
 
 fn tx_queues(
     engine: &Engine,
-    path: Option<&Path>,
-    link_type: u32,
+    file: Option<File>,
     state: &Arc<TxState>,
 ) -> Result<Vec<Box<dyn TxQueue>>, PcapDriverError> {
     let workers = 0..engine.worker_count();
-    let Some(path) = path else {
+    let Some(file) = file else {
         return Ok(workers.map(|_| Box::new(NoFile) as Box<dyn TxQueue>).collect());
     };
     let node = engine.node_id(INPUT_NODE).ok_or(PcapDriverError::NotDeclared)?;
-    let file = Arc::new(open_to_append(path, link_type)?);
+    let file = Arc::new(file);
     Ok(workers
         .map(|_| Box::new(PcapTx::new(file.clone(), state.clone(), node)) as Box<dyn TxQueue>)
         .collect())

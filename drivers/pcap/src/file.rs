@@ -1,9 +1,10 @@
 //! The files: read whole before the interface exists, continued where they end.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufReader, Read, Write};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, Write};
 use std::path::Path;
 
+use quiver_control::Access;
 use quiver_core::pcap_file::{LINK_ETHERNET, LINK_RAW, PcapError, PcapReader, PcapRecord, PcapWriter};
 
 use crate::config::{PACKET_BYTES_MAX, PcapDriverError, RX_BYTES_MAX, RX_PACKETS_MAX};
@@ -30,9 +31,9 @@ impl Packets {
     }
 
     /// Read a file to its end. Every fault is found now, with its place in the file.
-    pub(crate) fn read(path: &Path) -> Result<Packets, PcapDriverError> {
+    pub(crate) fn read(access: &Access, path: &Path) -> Result<Packets, PcapDriverError> {
         let name = path.display().to_string();
-        let file = open_regular(path, OpenOptions::new().read(true))?;
+        let file = access.open_to_read(path).map_err(PcapDriverError::File)?;
         Packets::read_from(BufReader::new(file), &name)
     }
 
@@ -70,20 +71,16 @@ fn io_error(path: &Path) -> impl Fn(std::io::Error) -> PcapDriverError {
     move |source| PcapDriverError::Io { path: path.clone(), source }
 }
 
-/// Open a file that is no pipe or device, which could make the router wait for ever.
-fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, PcapDriverError> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(PcapDriverError::NotRegular(path.display().to_string()));
-    }
-    options.open(path).map_err(io_error(path))
-}
-
 /// Open a file to write packets of `link_type` at its end. A new one gets its header; an old one
 /// must be whole and have the same.
-pub(crate) fn open_to_append(path: &Path, link_type: u32) -> Result<File, PcapDriverError> {
+pub(crate) fn open_to_append(access: &Access, path: &Path, link_type: u32) -> Result<File, PcapDriverError> {
     let io = io_error(path);
-    let mut file = open_regular(path, OpenOptions::new().read(true).append(true).create(true))?;
     let header = PcapWriter::new(Vec::new(), link_type).map_err(&io)?.into_inner();
+    let Some(mut file) = access.open_to_continue(path).map_err(PcapDriverError::File)? else {
+        let mut new = access.create(path).map_err(PcapDriverError::File)?;
+        new.file().write_all(&header).map_err(&io)?;
+        return new.finish().map_err(PcapDriverError::File);
+    };
     let length = file.metadata().map_err(&io)?.len();
     if length == 0 {
         file.write_all(&header).map_err(&io)?;
@@ -96,8 +93,8 @@ pub(crate) fn open_to_append(path: &Path, link_type: u32) -> Result<File, PcapDr
         return Err(PcapDriverError::OtherFormat(name));
     }
     let wrong = |source: PcapError| PcapDriverError::Format { path: name.clone(), source };
-    let again = File::open(path).map_err(&io)?;
-    let mut reader = PcapReader::new(BufReader::new(again)).map_err(wrong)?;
+    file.rewind().map_err(&io)?;
+    let mut reader = PcapReader::new(BufReader::new(&file)).map_err(wrong)?;
     let mut record = PcapRecord::default();
     while reader.read_into(&mut record).map_err(wrong)? {}
     Ok(file)

@@ -55,12 +55,19 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
+/// A network namespace; confined clients name it as `ip netns` does.
+fn host_namespace(args: &Args<'_>) -> Result<Option<String>, Refusal> {
+    let Some(name) = args.optional::<&str>("host-ns")? else { return Ok(None) };
+    let name = args.access().bare_name(name).map(str::to_owned);
+    name.map(Some).map_err(|what| args.refuse("host-ns", what))
+}
+
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let prefix = |name| args.optional::<IpPrefix>(name);
     let config = TapConfig {
         id: args.optional("id")?.unwrap_or_else(|| free_id(engine)),
         host_name: args.optional("host-if-name")?,
-        host_namespace: args.optional("host-ns")?,
+        host_namespace: host_namespace(args)?,
         host_ip4: prefix("host-ip4-addr")?.and_then(|p| p.as_ip4()),
         host_ip6: prefix("host-ip6-addr")?.and_then(|p| p.as_ip6()),
         host_mac: args.optional("host-mac-addr")?,

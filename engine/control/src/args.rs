@@ -133,7 +133,7 @@ impl<'a> Args<'a> {
 
     /// The file of this name, opened for reading, when it was given. Also its path.
     pub fn file_to_read(&self, name: &str) -> Result<Option<(PathBuf, File)>, Refusal> {
-        self.opened(name, |access, path| Ok((access.absolute(path), access.open_to_read(path)?)))
+        self.opened(name, |access, path| Ok((access.path_to_read(path), access.open_to_read(path)?)))
     }
 
     /// A new file that takes this name over when it is finished, when it was given.

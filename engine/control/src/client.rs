@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use crate::paths;
+
 /// How often a waiting client looks whether it was interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -92,7 +94,24 @@ impl Connection {
             )
         })?;
         stream.set_patience(LOOK_EVERY).map_err(|error| error.to_string())?;
-        Ok(Connection { stream, peer, pending: Vec::new(), scanned: 0, last_id: 0, interrupted: None })
+        let mut connection =
+            Connection { stream, peer, pending: Vec::new(), scanned: 0, last_id: 0, interrupted: None };
+        if address.is_some() {
+            connection.say_token()?;
+        }
+        Ok(connection)
+    }
+
+    /// Say the token of the token file, if there is one; who listens at a port of TCP may want it.
+    fn say_token(&mut self) -> Result<(), String> {
+        let file = paths::token_file();
+        let Ok(token) = std::fs::read_to_string(&file) else { return Ok(()) };
+        let params = json!({ "token": token.trim() });
+        let done = self.call::<()>("authenticate", params, &mut |_, _| Ok(()));
+        done.map(|_| ()).map_err(|error| match error {
+            CallError::Unreachable(why) => why,
+            _ => format!("the {} does not take the token of {}", self.peer.name, file.display()),
+        })
     }
 
     /// From now on this flag interrupts a call.

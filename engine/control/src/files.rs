@@ -104,9 +104,7 @@ impl Access {
     pub fn open_to_read(&self, name: &Path) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match self.trust {
-            Trust::Full => open(&self.absolute(name), flags)
-                .or_else(|_| open(name, flags))
-                .map_err(|error| told(name, error))?,
+            Trust::Full => open(&self.path_to_read(name), flags).map_err(|error| told(name, error))?,
             Trust::Confined { .. } => self.open_beneath(name, flags)?,
         };
         let about = regular(name, &file)?;
@@ -116,7 +114,8 @@ impl Access {
 
     /// Open a regular file that is there to go on writing at its end; `None` when there is none.
     pub fn open_to_continue(&self, name: &Path) -> Result<Option<File>, String> {
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let (folder, last) = self.folder_of(name)?;
         match rustix::fs::openat(&folder, &last, flags, Mode::empty()) {
             Ok(file) => {
@@ -176,6 +175,12 @@ impl Access {
         }
     }
 
+    /// The path of a file to be read: see [`open_to_read`](Self::open_to_read).
+    pub fn path_to_read(&self, name: &Path) -> PathBuf {
+        let path = self.absolute(name);
+        if self.trust == Trust::Full && !path.exists() { name.to_owned() } else { path }
+    }
+
     /// The path that a name stands for: inside of the directory unless it begins with `/`.
     pub fn absolute(&self, name: &Path) -> PathBuf {
         match self.trust {
@@ -233,6 +238,9 @@ impl Access {
         let folder = match self.trust {
             Trust::Full => {
                 let path = self.absolute(name);
+                if path.parent() == Some(&self.places.files_dir) {
+                    let _ = self.places.make(); // whether it is there is seen below
+                }
                 open(path.parent().unwrap_or(Path::new("/")), flags).map_err(|error| told(name, error))?
             }
             Trust::Confined { .. } => match self.inside(name)?.parent() {

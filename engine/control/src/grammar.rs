@@ -10,7 +10,7 @@ use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::output::Output;
 use crate::running::Contributor;
-use crate::syntax::{self, Node};
+use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
 use crate::words::{self, End, Word};
 
@@ -333,6 +333,22 @@ impl<S: Names + 'static> Commands<S> {
             many: command.many,
         });
         self.matcher.check();
+    }
+
+    /// The values of a type that commands take: the command's words, and the value's name. For tests
+    /// that know them all.
+    pub fn values_of(&self, value_type: &str) -> Vec<(String, &'static str)> {
+        let mut found = Vec::new();
+        for form in self.forms.iter().filter(|form| !form.is_alias) {
+            form.tree.walk(&mut |node| {
+                if let Node::Value { name, choices } = node
+                    && choices.iter().any(|c| matches!(c, Choice::Type(t) if t.name == value_type))
+                {
+                    found.push((form.name.clone(), *name));
+                }
+            });
+        }
+        found
     }
 
     /// Ask `gate` before every command that changes something; what it refuses is not done.

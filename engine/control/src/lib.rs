@@ -7,6 +7,7 @@
 
 mod args;
 mod automaton;
+mod background;
 mod batch;
 pub mod client;
 pub mod commands;
@@ -36,6 +37,7 @@ mod value;
 pub mod words;
 
 pub use args::Args;
+pub use background::in_background;
 pub use batch::{BATCH_COMMANDS_MAX, Batch, BatchRefusal};
 pub use complete::{Completion, Completions};
 pub use error::Refusal;

@@ -6,6 +6,15 @@ use std::path::{Path, PathBuf};
 /// Overrides the folder.
 pub const RUNTIME_DIR_VARIABLE: &str = "QUIVER_RUNTIME_DIR";
 
+/// Overrides the file of the token.
+pub const TOKEN_FILE_VARIABLE: &str = "QUIVER_TOKEN_FILE";
+
+/// The file of the token that clients of a generator's TCP port say: `$QUIVER_TOKEN_FILE`, or
+/// `tg.token` in the folder for sockets.
+pub fn token_file() -> PathBuf {
+    env::var_os(TOKEN_FILE_VARIABLE).map_or_else(|| runtime_dir().join("tg.token"), PathBuf::from)
+}
+
 /// The folder for sockets: `$QUIVER_RUNTIME_DIR`, `/run/quiver` for root, otherwise
 /// `$XDG_RUNTIME_DIR/quiver` or `/tmp/quiver-UID`.
 pub fn runtime_dir() -> PathBuf {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use quiver_core::graph::{BuildError, GraphBuilder};
 use quiver_core::{Engine, InterfaceId, NodeId};
 
+use crate::files::Places;
 use crate::grammar::{Command, Commands};
 use crate::names::Names;
 use crate::running::ConfigWriter;
@@ -109,13 +110,15 @@ impl Registry {
             return Err(BuildError::Memory(failed));
         }
         let mut engine = Engine::build(self.graph)?;
+        let mut commands = self.commands;
+        commands.set_places(Places::in_runtime_dir(&engine.config().runtime_dir));
         engine.insert(BuiltIn(self.features));
         engine.insert(Weighed(self.memory));
         engine.insert(Subscriptions::new(&self.topics));
         for start in self.starts {
             start(&mut engine);
         }
-        Ok((engine, Rc::new(RefCell::new(self.commands))))
+        Ok((engine, Rc::new(RefCell::new(commands))))
     }
 }
 

@@ -4,13 +4,12 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::args::{Args, Slot};
+use crate::background::Elsewhere;
 use crate::batch::{BATCH_COMMANDS_MAX, Gathered, Place, lines_in};
 use crate::error::{Refusal, shown_path};
 use crate::files::{Access, Trust};
@@ -29,15 +28,6 @@ pub const EXEC_BYTES_MAX: u64 = words::TEXT_BYTES_MAX as u64;
 
 /// How long a script works before it says how far it is, where nobody says that it must pause.
 const SLICE: Duration = Duration::from_millis(20);
-
-/// Files that are read at once at most.
-const READERS_MAX: usize = 4;
-
-/// How often a command looks whether its file is read.
-const READ_LOOK: Duration = Duration::from_millis(1);
-
-/// Files that are read now.
-static READERS: AtomicUsize = AtomicUsize::new(0);
 
 /// What happens when a command of many is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +102,7 @@ impl<S: Names + 'static> Execution<S> {
                     self.0 = Kind::Script(Box::new(script));
                     Ok(Step::Again)
                 }
-                None => Ok(Step::Until(Instant::now() + READ_LOOK)),
+                None => Ok(Elsewhere::<String>::pause()),
             },
             Kind::Filtered { inner, filters } => {
                 match inner.step(
@@ -324,24 +314,8 @@ impl Sink for AsJson<'_> {
 /// A file of commands that a thread of its own reads: a file system may take its time, or for ever.
 struct Reading {
     path: PathBuf,
-    text: Receiver<Result<String, Refusal>>,
+    text: Elsewhere<String>,
     context: Context,
-}
-
-/// Counts a reader as long as it is there.
-struct Reader;
-
-impl Reader {
-    fn begin() -> Option<Reader> {
-        let more = |count| (count < READERS_MAX).then_some(count + 1);
-        READERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Reader)
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        READERS.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Reading {
@@ -350,27 +324,16 @@ impl Reading {
         if depth > EXEC_DEPTH_MAX {
             return Err(Refusal::new(format!("files execute each other deeper than {EXEC_DEPTH_MAX}")));
         }
-        let reader = Reader::begin().ok_or_else(|| {
-            Refusal::new(format!("{READERS_MAX} files are being read already")).remedy("try again later")
-        })?;
         let (access, own_path) = (Access::clone(&context.access), path.to_owned());
-        let (send, text) = channel();
-        std::thread::Builder::new().name("quiver-exec".into()).spawn(move || {
-            let read = read(&own_path, &access);
-            drop(reader);
-            let _ = send.send(read);
-        })?;
+        let text = Elsewhere::begin(move || read(&own_path, &access))?;
         Ok(Reading { path: path.to_owned(), text, context: Context { depth, ..context.clone() } })
     }
 
     /// The script, once the file is read.
     fn look<S: Names + 'static>(&mut self) -> Result<Option<Script<S>>, Refusal> {
-        let name = shown_path(&self.path);
-        match self.text.try_recv() {
-            Ok(text) => Ok(Some(Script::new(text?, Some(name), OnRefusal::Stop, self.context.clone()))),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(Refusal::new(format!("cannot read {name}"))),
-        }
+        let Some(text) = self.text.look()? else { return Ok(None) };
+        let name = Some(shown_path(&self.path));
+        Ok(Some(Script::new(text, name, OnRefusal::Stop, self.context.clone())))
     }
 }
 

@@ -99,6 +99,10 @@ impl StartupSchema {
                 .entry("log <:path>", "file for the log")
                 .entry("exec <:path>", "file of commands to execute at start")
                 .entry("runtime-dir <:path>", "folder for the sockets")
+                .entry(
+                    "files-dir <:path>",
+                    "folder for the files that clients name; by default files in runtime-dir",
+                )
                 .entry("gid <:word>", "group that may use the sockets, by name or number"),
         );
         schema.add(
@@ -314,6 +318,7 @@ impl Startup<'_> {
             log: path("log")?,
             exec: path("exec")?,
             runtime_dir: path("runtime-dir")?,
+            files_dir: path("files-dir")?,
             gid: args.optional("gid")?,
         })
     }
@@ -385,6 +390,8 @@ pub struct Unix {
     pub exec: Option<PathBuf>,
     /// Folder for the sockets.
     pub runtime_dir: Option<PathBuf>,
+    /// Folder for the files that clients name.
+    pub files_dir: Option<PathBuf>,
     /// Group that may use the sockets.
     pub gid: Option<String>,
 }

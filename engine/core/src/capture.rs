@@ -104,8 +104,18 @@ impl Capture {
     }
 }
 
+/// The packets of a capture that ended.
+pub struct Captured(pub(crate) Vec<Box<Capture>>);
+
+impl Captured {
+    /// Write them as one pcap file; how many packets.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<usize> {
+        write_pcap(&self.0, out)
+    }
+}
+
 /// Write captures as one pcap file in the order of time; how many packets.
-pub(crate) fn write_pcap(captures: &[Box<Capture>], out: &mut impl Write) -> io::Result<usize> {
+fn write_pcap(captures: &[Box<Capture>], out: &mut impl Write) -> io::Result<usize> {
     let mut file = PcapWriter::new(out, LINK_ETHERNET)?;
     let mut all: Vec<(&Capture, &Entry)> =
         captures.iter().flat_map(|c| c.entries.iter().map(|e| (&**c, e))).collect();

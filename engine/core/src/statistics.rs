@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::capture::{Capture, CaptureSpec};
+use crate::capture::{Capture, CaptureSpec, Captured};
 use crate::counters::{InterfaceCounters, LONG_PASS_CLASSES, REASONS_PER_NODE_MAX};
 use crate::engine::{Engine, Stalled};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
@@ -356,10 +356,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Stop writing packets down, and write what there is to a pcap file; how many packets.
-    pub fn capture_stop(&mut self, out: &mut impl std::io::Write) -> Result<std::io::Result<usize>, Stalled> {
+    /// Stop writing packets down. The packets are written to a file by whoever has the time.
+    pub fn capture_stop(&mut self) -> Result<Captured, Stalled> {
         let captures = self.call_all(|w: &mut Worker| w.capture.take())?;
-        let captures: Vec<_> = captures.into_iter().flatten().collect();
-        Ok(crate::capture::write_pcap(&captures, out))
+        Ok(Captured(captures.into_iter().flatten().collect()))
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
@@ -419,6 +420,16 @@ impl Neighbours {
     /// Those whose address is `first` or higher, in order of address; IPv4 comes before IPv6.
     pub fn from(&self, first: IpAddr) -> impl Iterator<Item = (IpAddr, InterfaceId)> {
         self.by_address.range((first, InterfaceId(0))..).copied()
+    }
+
+    /// Those behind one in the order of [`iter`](Self::iter), or all: a long list can pause.
+    pub fn after(
+        &self,
+        last: Option<(InterfaceId, IpAddr)>,
+    ) -> impl Iterator<Item = (InterfaceId, IpAddr, &Neighbour)> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let behind = self.map.range((from, Bound::Unbounded));
+        behind.map(|((interface, address), neighbour)| (*interface, *address, neighbour))
     }
 
     /// Those on `interface`.

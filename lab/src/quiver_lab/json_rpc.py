@@ -18,6 +18,15 @@ REPLY_BYTES_MAX = 64 << 20
 TCP_PLACE = re.compile(r"^(?P<host>\[[0-9a-fA-F:]+\]|[0-9.]+|localhost):(?P<port>\d+)$")
 
 
+TOKEN_ANSWER_BYTES_MAX = 1 << 16
+
+
+def token_file() -> Path:
+    """The file of the token that clients of a generator's TCP port say."""
+    runtime_dir = os.environ.get("QUIVER_RUNTIME_DIR", "/run/quiver")
+    return Path(os.environ.get("QUIVER_TOKEN_FILE", f"{runtime_dir}/tg.token"))
+
+
 class RpcError(RuntimeError):
     """The peer refused a call, or what came back is no answer."""
 
@@ -58,6 +67,7 @@ class SocketChannel:
         if found := TCP_PLACE.match(self.name):
             address = (found["host"].strip("[]"), int(found["port"]))
             self._socket = socket.create_connection(address)
+            self._say_token()
             return
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -65,6 +75,25 @@ class SocketChannel:
         except OSError:
             self._socket.close()
             raise
+
+    def _say_token(self) -> None:
+        """Say the token of the token file, if there is one: `quiver-tg serve --tcp` wants it first."""
+        try:
+            token = token_file().read_text().strip()
+        except OSError:
+            return
+        params = {"token": token}
+        request = {"jsonrpc": "2.0", "id": "token", "method": "authenticate", "params": params}
+        try:
+            self.send(json.dumps(request).encode() + b"\n")
+            with self._socket.makefile("rb", buffering=0) as lines:
+                answer = json.loads(lines.readline(TOKEN_ANSWER_BYTES_MAX))
+        except (OSError, ValueError) as error:
+            self._socket.close()
+            raise RpcClosedError(f"{self.name} does not answer the token: {error}") from error
+        if "error" in answer:
+            self._socket.close()
+            raise RpcError(f"{self.name} does not take the token of {token_file()}")
 
     def send(self, data: bytes) -> None:
         """Send all of it."""

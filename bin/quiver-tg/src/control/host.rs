@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use quiver_control::{Commands, Desk, Limits, MoreDoors, Server, ServerConfig, paths};
+use quiver_control::{Commands, Desk, Limits, MoreDoors, Server, ServerConfig, Token, paths};
 use quiver_core::reactor::Interest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -29,6 +29,8 @@ pub struct Places {
     pub socket: Option<PathBuf>,
     /// An address of the loopback.
     pub tcp: Option<SocketAddr>,
+    /// The file of the token that clients over TCP say.
+    pub token_file: Option<PathBuf>,
     /// Standard input and output; their end is the program's.
     pub stdio: bool,
 }
@@ -73,7 +75,10 @@ impl Host {
             limits: Limits::default(),
         };
         let clients = if places.stdio { vec![stdio::client()?] } else { Vec::new() };
-        let more = MoreDoors { tcp: places.tcp, clients };
+        let token_file = || places.token_file.clone().unwrap_or_else(paths::token_file);
+        let token = places.tcp.map(|_| Token::in_file(&token_file())).transpose();
+        let token = token.map_err(|refusal| anyhow!("{refusal}"))?;
+        let more = MoreDoors { tcp: places.tcp, token, clients };
         let server = Server::start_with(&config, more).map_err(|refusal| anyhow!("{refusal}"))?;
         if let Some(generator) = self.station.generator() {
             generator.engine().watch(server.1.fd().as_raw_fd(), Interest::READ, |_| {});

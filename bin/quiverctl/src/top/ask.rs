@@ -25,7 +25,9 @@ impl Ask<Snapshot> for Router {
         let words = |failure| match failure {
             Failure::Refused(error) => error["message"].as_str().unwrap_or("refused").to_owned(),
             Failure::Unreachable(why) => why,
-            Failure::Told | Failure::Closed | Failure::Interrupted => "interrupted".to_owned(),
+            Failure::Told | Failure::Closed | Failure::Interrupted | Failure::PagerLeft => {
+                "interrupted".to_owned()
+            }
         };
         let mut connection = match self.connection.take() {
             Some(connection) => connection,

@@ -4,14 +4,15 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use quiver_core::Engine;
-use quiver_core::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec};
+use quiver_core::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec, Captured};
 use serde_json::json;
 
 use super::packets_text;
 use crate::args::Args;
+use crate::background::in_background;
 use crate::error::Refusal;
 use crate::files::NewFile;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
 use crate::output::Output;
 use crate::registry::Registry;
 
@@ -47,7 +48,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("pcap trace off")
             .group(GROUP)
             .help("End the capture, write the file, and say how many packets are in it")
-            .run(stop),
+            .run_or_begin(stop),
     );
     registry.on_start(|engine| engine.insert(UnderWay::default()));
 }
@@ -82,16 +83,21 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn stop(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
+fn stop(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let under_way = engine.get_mut::<UnderWay>().and_then(|u| u.0.take());
-    let Some(mut file) = under_way else {
+    let Some(file) = under_way else {
         return Err(Refusal::new("no capture is under way").remedy("`pcap trace rx tx` begins one"));
     };
+    let captured = engine.capture_stop()?; // it ends, whatever becomes of the file
+    in_background(move || write(&captured, file), |_, answer| Ok(answer))
+}
+
+/// Write the file; the answer to the client.
+fn write(captured: &Captured, mut file: NewFile) -> Result<Output, Refusal> {
     let path = file.path().to_owned();
     let shown = path.display();
     let mut out = BufWriter::new(file.file());
-    let written = engine.capture_stop(&mut out)?; // it ends, whatever becomes of the file
-    let packets = written.and_then(|packets| out.flush().map(|()| packets));
+    let packets = captured.write(&mut out).and_then(|packets| out.flush().map(|()| packets));
     drop(out);
     let packets = packets.map_err(|error| Refusal::new(format!("{shown}: {error}")))?;
     file.finish().map_err(Refusal::new)?;

@@ -2,6 +2,7 @@
 
 mod capture;
 mod columns;
+mod control;
 mod counters;
 mod errors;
 mod graph;
@@ -39,6 +40,7 @@ pub fn register(registry: &mut Registry) {
     trace::register(registry);
     capture::register(registry);
     crate::server::subscriptions::register(registry);
+    control::register(registry);
 }
 
 /// A worker's thread, by the number and name that operators see: the control thread is 0.

@@ -43,6 +43,7 @@ pub use desk::{ControlLoad, Desk, UNITS_PER_TURN_MAX};
 use flow::Flow;
 use peer::{Entry, Seat, entry};
 use socket::Listener;
+pub use socket::group_id;
 use stream::Stream;
 pub use token::Token;
 

@@ -7,10 +7,10 @@ use quiver_tables::mac::{Configured, MacKey, StampMinutes};
 use super::bridges_mut;
 use crate::state::Bridges;
 
-/// Entries of one turn.
-const SLICE: u64 = 20_000;
-/// Segments of the table of one turn.
-const SEGMENTS: usize = 32;
+/// Entries of one step.
+const SLICE: u64 = 2048;
+/// Segments of the table of one step.
+const SEGMENTS: usize = 4;
 
 /// `l2fib add … count N`.
 pub(super) struct Add {
@@ -42,6 +42,7 @@ impl Job<Engine> for Add {
         let now = StampMinutes::from_ns(engine.now_ns());
         let bridges = bridges_mut(engine)?;
         let until = self.count.min(self.done + SLICE);
+        sink.spend(until - self.done);
         while self.done < until {
             let done = bridges.macs.configure(nth(self.first, self.done), self.entry, now);
             done.map_err(|error| Refusal::new(error.to_string()).after(self.done))?;
@@ -63,6 +64,7 @@ impl Job<Engine> for Remove {
     fn step(&mut self, engine: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
         let bridges = bridges_mut(engine)?;
         let until = self.count.min(self.done + SLICE);
+        sink.spend(until - self.done);
         while self.done < until {
             let key = nth(self.first, self.done);
             let mine = bridges.macs.get(key).is_some_and(|entry| !entry.is_bvi());

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Cell, Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
 use quiver_tables::Hop;
 use quiver_tables::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
@@ -10,9 +10,6 @@ use quiver_tables::prefix::IpPrefix;
 use serde_json::json;
 
 use super::{GROUP, fib, routes::path_words, table_of};
-
-/// Routes that are shown unless asked for otherwise: a full table is nobody's reading.
-const ROUTES_SHOWN_MAX: usize = 100_000;
 
 pub(crate) fn register(registry: &mut Registry) {
     for (family, syntax) in [
@@ -27,12 +24,12 @@ pub(crate) fn register(registry: &mut Registry) {
                     "With an address: the route that packets to it take. With a prefix: what all sources \
                      say of exactly it. With `summary`: how many prefixes of each length there are.",
                 )
-                .run(move |engine: &mut Engine, args| show(engine, args, family)),
+                .run_or_begin(move |engine: &mut Engine, args| show(engine, args, family)),
         );
     }
 }
 
-fn show(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Refusal> {
+fn show(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Engine>, Refusal> {
     let fib = fib(engine)?;
     let tables = if args.has("table") {
         vec![(args.get::<u32>("table")?, table_of(engine, args, family, "table")?)]
@@ -40,14 +37,14 @@ fn show(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Refu
         fib.tables(family)
     };
     if args.has("summary") {
-        return Ok(summary(fib, family, &tables));
+        return Ok(Work::Done(summary(fib, family, &tables)));
     }
     if let Some(address) = args.optional::<IpAddr>("address")? {
         let (id, index) = tables.first().copied().unwrap_or((0, 0));
         let route = fib
             .best_route(index, address)
             .ok_or_else(|| args.refuse("address", format!("no route to {address} in {family} table {id}")))?;
-        return Ok(one(engine, fib, id, &[route]));
+        return Ok(Work::Done(one(engine, fib, id, &[route])));
     }
     if let Some(prefix) = args.optional::<quiver_control::IpPrefix>("prefix")? {
         let (id, index) = tables.first().copied().unwrap_or((0, 0));
@@ -55,9 +52,9 @@ fn show(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Refu
         if found.is_empty() {
             return Err(args.refuse("prefix", format!("no route {prefix} in {family} table {id}")));
         }
-        return Ok(one(engine, fib, id, &found));
+        return Ok(Work::Done(one(engine, fib, id, &found)));
     }
-    Ok(all(engine, fib, family, &tables))
+    all(engine, family, tables)
 }
 
 fn summary(fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
@@ -71,39 +68,45 @@ fn summary(fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
     Output::none().table("lengths", table)
 }
 
-fn all(engine: &Engine, fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
-    let mut table = Table::new([
-        Column::right("Table"),
-        Column::left("Prefix"),
-        Column::left("Source"),
-        Column::left("Paths"),
-    ]);
-    let mut left = 0;
-    for (id, index) in tables {
-        for route in fib.routes(family, *index, None) {
-            if table.len() >= ROUTES_SHOWN_MAX {
-                left += 1;
-                continue;
+/// All routes, table by table in the order of prefixes.
+fn all(engine: &mut Engine, family: Family, tables: Vec<(u32, u32)>) -> Result<Work<Engine>, Refusal> {
+    let columns =
+        [Column::right("Table"), Column::left("Prefix"), Column::left("Source"), Column::left("Paths")];
+    let mut head = Output::none();
+    for (id, index) in &tables {
+        let fields = fib(engine)?.flow_fields(family, *index);
+        head = head.line(format!("{family} table {id}, flow hash: {fields}"));
+    }
+    let (mut at, mut after) = (0, None);
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let fib = fib(engine)?;
+        while let Some((id, index)) = tables.get(at) {
+            // A table that was deleted meanwhile has no routes left to show.
+            let is_there = fib.table_index(family, *id) == Some(*index);
+            let routes =
+                fib.routes(family, *index, after).take(if is_there { most - table.len() } else { 0 });
+            for route in routes {
+                after = Some(route.prefix);
+                add_route(engine, fib, table, *id, &route);
             }
-            let paths: Vec<_> =
-                route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
-            table
-                .row()
-                .cell(*id)
-                .cell(Cell::display(route.prefix))
-                .cell(source_word(route.source))
-                .cell(Cell::new(paths.join(" "), paths.clone()));
+            if table.len() == most {
+                return Ok(None);
+            }
+            (at, after) = (at + 1, None);
         }
-    }
-    let mut output = Output::none();
-    for (id, index) in tables {
-        output = output.line(format!("{family} table {id}, flow hash: {}", fib.flow_fields(family, *index)));
-    }
-    let output = output.table("routes", table);
-    if left == 0 {
-        return output;
-    }
-    output.line(format!("{left} more routes; name a prefix, an address or a table, or ask for the summary"))
+        Ok(Some(Output::none()))
+    };
+    Listing::new("routes", columns, rows).head(head).begin(engine)
+}
+
+fn add_route(engine: &Engine, fib: &Fib, table: &mut Table, id: u32, route: &RouteView<'_>) {
+    let paths: Vec<_> = route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
+    table
+        .row()
+        .cell(id)
+        .cell(Cell::display(route.prefix))
+        .cell(source_word(route.source))
+        .cell(Cell::new(paths.join(" "), paths.clone()));
 }
 
 /// What is known of one prefix.

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::Fib;
-use quiver_tables::neighbour::NeighbourState;
+use quiver_tables::neighbour::{Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
 use super::{GROUP, fib, neighbour_config};
@@ -41,7 +41,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .also("show ip neighbor [<interface>]")
             .group(GROUP)
             .help("Show the IPv4 neighbours")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 shown(engine, only, false)
             }),
@@ -51,7 +51,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .also("show ip6 neighbor [<interface>]")
             .group(GROUP)
             .help("Show the IPv6 neighbours")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 shown(engine, only, true)
             }),
@@ -76,36 +76,66 @@ fn forget(engine: &mut Engine, on: InterfaceId, address: IpAddr) -> Result<(), R
     done.map_err(|error| refusal(engine, error))
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>, six: bool) -> Result<Output, Refusal> {
-    let now = now_ms(engine);
-    let mut table = Table::new([
+fn shown(engine: &mut Engine, only: Option<InterfaceId>, six: bool) -> Result<Work<Engine>, Refusal> {
+    let columns = [
         Column::right("Age").key("age-s"),
         Column::left("Address"),
         Column::left("State"),
         Column::left("MAC").key("mac"),
         Column::left("Interface"),
-    ]);
-    let wanted =
-        |on: InterfaceId, address: IpAddr| address.is_ipv6() == six && only.is_none_or(|only| only == on);
-    for (on, address, neighbour) in fib(engine)?.neighbours().iter() {
-        if wanted(on, address) {
-            let age = now.saturating_sub(neighbour.confirmed_ms) as f64 / 1e3;
-            table
-                .row()
-                .cell(Cell::real(age, 1))
-                .cell(address)
-                .cell(neighbour.state.word())
-                .cell(Cell::display(neighbour.mac))
-                .cell(engine.interface_name(on));
+    ];
+    let wanted = move |on: InterfaceId, address: IpAddr| {
+        address.is_ipv6() == six && only.is_none_or(|only| only == on)
+    };
+    let mut after = None;
+    let mut is_known_done = false;
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        if !is_known_done {
+            let now = now_ms(engine);
+            let (mut looked_at, last) = (0, after);
+            // Others than those wanted count, too: a step looks at a bounded number.
+            for (on, address, neighbour) in fib(engine)?.neighbours().after(last).take(most) {
+                (looked_at, after) = (looked_at + 1, Some((on, address)));
+                if wanted(on, address) {
+                    add_neighbour(engine, table, now, (on, address), neighbour);
+                }
+            }
+            is_known_done = looked_at < most;
         }
-    }
-    let asked = engine.get::<IpState>().into_iter().flat_map(|ip| ip.asked.iter());
-    for (on, address, since_ns) in asked.filter(|(on, address, _)| wanted(*on, *address)) {
-        let age = engine.now_ns().saturating_sub(since_ns) as f64 / 1e9;
-        let row = table.row().cell(Cell::real(age, 1)).cell(address).cell("incomplete");
-        row.cell(None::<&str>).cell(engine.interface_name(on));
-    }
-    let mut output = Output::none().table("neighbors", table);
+        if !is_known_done {
+            return Ok(None);
+        }
+        let asked = engine.get::<IpState>().into_iter().flat_map(|ip| ip.asked.iter());
+        for (on, address, since_ns) in asked.filter(|(on, address, _)| wanted(*on, *address)) {
+            let age = engine.now_ns().saturating_sub(since_ns) as f64 / 1e9;
+            let row = table.row().cell(Cell::real(age, 1)).cell(address).cell("incomplete");
+            row.cell(None::<&str>).cell(engine.interface_name(on));
+        }
+        foot(engine, six).map(Some)
+    };
+    Listing::new("neighbors", columns, rows).begin(engine)
+}
+
+fn add_neighbour(
+    engine: &Engine,
+    table: &mut Table,
+    now_ms: u64,
+    (on, address): (InterfaceId, IpAddr),
+    neighbour: &Neighbour,
+) {
+    let age = now_ms.saturating_sub(neighbour.confirmed_ms) as f64 / 1e3;
+    table
+        .row()
+        .cell(Cell::real(age, 1))
+        .cell(address)
+        .cell(neighbour.state.word())
+        .cell(Cell::display(neighbour.mac))
+        .cell(engine.interface_name(on));
+}
+
+/// What follows the list: what was not learned, and what waits.
+fn foot(engine: &Engine, six: bool) -> Result<Output, Refusal> {
+    let mut output = Output::none();
     let Some(ip) = engine.get::<IpState>() else { return Ok(output) };
     let not_learned = ip.not_learned[usize::from(six)];
     if not_learned > 0 {

@@ -13,7 +13,7 @@ use crate::state::refusal;
 const SLICE: Duration = Duration::from_millis(20);
 
 /// Prefixes between two looks at the clock.
-const PREFIXES_AT_ONCE: u64 = 8192;
+const PREFIXES_AT_ONCE: u64 = 1024;
 
 /// The change of a range of prefixes under way.
 pub(super) struct RangeJob {
@@ -32,9 +32,15 @@ impl RangeJob {
         RangeJob { first, range: Some(range), refused: None, removes }
     }
 
-    /// Go on until `deadline`; says whether it is over.
-    fn advance(&mut self, engine: &mut Engine, deadline: Instant) -> Result<bool, Refusal> {
+    /// Go on until `deadline`, or until others wait; says whether it is over.
+    fn advance(
+        &mut self,
+        engine: &mut Engine,
+        sink: &mut dyn Sink,
+        deadline: Instant,
+    ) -> Result<bool, Refusal> {
         while let Some(range) = &mut self.range {
+            sink.spend(PREFIXES_AT_ONCE);
             let fib = engine.get_mut::<Fib>().ok_or_else(super::busy)?;
             if let Some(why) = &self.refused {
                 if !fib.undo_range(range, PREFIXES_AT_ONCE) {
@@ -54,7 +60,7 @@ impl RangeJob {
                     Err(error) => self.refused = Some(refusal(engine, error)),
                 }
             }
-            if Instant::now() >= deadline {
+            if sink.must_pause() || Instant::now() >= deadline {
                 break;
             }
         }
@@ -64,7 +70,7 @@ impl RangeJob {
 
 impl Job<Engine> for RangeJob {
     fn step(&mut self, engine: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
-        if self.advance(engine, Instant::now() + SLICE)? {
+        if self.advance(engine, sink, Instant::now() + SLICE)? {
             return Ok(Step::Done(Output::none()));
         }
         if let Some(range) = &self.range {

@@ -1,0 +1,77 @@
+//! The commands of the whole router, as clients of other users may use them.
+
+use quiver_control::{Collected, Commands, Places, Registry, Started, Trust};
+use quiver_core::Engine;
+use quiver_core::clock::Clock;
+use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::memory::PageSize;
+
+use crate::features;
+
+/// Every path that a command takes: the command, the value, and a line in which it leads outside.
+const PATHS: [(&str, &str, &str); 7] = [
+    ("exec", "file", "exec /etc/hostname"),
+    ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
+    ("create memif socket", "filename", "create memif socket id 7 filename /etc/quiver-test.sock"),
+    ("create tap", "host-ns", "create tap id 0 host-ns /proc/1/ns/net"),
+    ("packet-generator new", "pcap", "packet-generator new { name x interface pg0 pcap /etc/hostname }"),
+    ("create pcap", "rx", "create pcap id 0 rx /etc/hostname"),
+    ("create pcap", "tx", "create pcap id 0 tx /etc/quiver-test.pcap"),
+];
+
+/// What the names of values that hold paths contain.
+const PATH_WORDS: [&str; 7] = ["file", "path", "dir", "folder", "pcap", "prog", "-ns"];
+
+/// A client that is neither root nor the router's own user.
+const OTHER: Trust = Trust::Confined { user: 4_000_000, group: 4_000_000 };
+
+fn router() -> (Engine, std::rc::Rc<std::cell::RefCell<Commands<Engine>>>) {
+    let config = EngineConfig { buffers: 256, pages: PageSize::Small, ..Default::default() };
+    let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc().unwrap()).unwrap());
+    features::register(&mut registry);
+    registry.build().unwrap()
+}
+
+fn said(commands: &Commands<Engine>, engine: &mut Engine, line: &str) -> Result<String, String> {
+    let done = match commands.start_as(engine, line, OTHER) {
+        Ok(Started::Done(output)) => Ok(output),
+        Ok(Started::Running(execution)) => execution.finish(commands, engine, &mut Collected::default()),
+        Err(refusal) => Err(refusal),
+    };
+    done.map(|output| output.to_text()).map_err(|refusal| refusal.to_string())
+}
+
+#[test]
+fn every_path_that_a_command_takes_is_known_and_confined() {
+    let (mut engine, commands) = router();
+    let mut found: Vec<_> = commands.borrow().values_of("path");
+    let mut known: Vec<_> = PATHS.iter().map(|(command, value, _)| ((*command).to_owned(), *value)).collect();
+    found.sort();
+    known.sort();
+    assert_eq!(found, known, "who adds a path to a command says here how it is confined");
+    let folder = std::env::temp_dir().join(format!("quiverd-paths-{}", std::process::id()));
+    let places = Places::in_runtime_dir(&folder);
+    std::fs::create_dir_all(&places.files_dir).unwrap();
+    commands.borrow_mut().set_places(places);
+    let commands = commands.borrow();
+    commands.execute(&mut engine, "create packet-generator interface pg0").unwrap();
+    for (_, _, line) in PATHS {
+        let refused = said(&commands, &mut engine, line).expect_err(line);
+        assert!(refused.contains("is not inside") || refused.contains("is a path"), "{line}: {refused}");
+    }
+    for left in ["/etc/quiver-test.pcap", "/etc/quiver-test.sock"] {
+        assert!(!std::path::Path::new(left).exists(), "{left} was made");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_is_called_like_a_path_is_declared_as_one() {
+    let (_, commands) = router();
+    let commands = commands.borrow();
+    for kind in ["word", "text", "rest"] {
+        let named = commands.values_of(kind).into_iter();
+        let paths: Vec<_> = named.filter(|(_, name)| PATH_WORDS.iter().any(|w| name.contains(w))).collect();
+        assert_eq!(paths, [], "declare it as <:path>, and open it by the client's access");
+    }
+}

@@ -1,0 +1,169 @@
+"""Clients of another user: what they may name, and what they cannot do to the router and to others."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peers.processes import wait_until
+from peers.router import Router
+
+#: A user that is neither root nor the router's.
+STRANGER = 4_000_000
+#: Routes of a big table.
+ROUTES = 200_000
+
+
+@pytest.fixture(scope="module")
+def router() -> Iterator[Router]:
+    """A router whose sockets everybody on this machine may use."""
+    with Router() as router:
+        router.folder.chmod(0o755)
+        for path in (router.cli_socket, router.api_socket):
+            path.chmod(0o666)
+        (router.folder / "files").chmod(0o777)
+        yield router
+
+
+def as_stranger(router: Router, program: str) -> str:
+    """What a Python program of the stranger prints; `said` in it has lines executed."""
+    head = f"""
+        import socket, sys, os
+        def connect():
+            client = socket.socket(socket.AF_UNIX)
+            client.settimeout(20)
+            client.connect({str(router.cli_socket)!r})
+            return client
+        def said(*lines):
+            client = connect()
+            client.sendall("".join(line + chr(10) for line in lines).encode())
+            client.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: client.recv(65536), b"")).decode()
+    """
+    text = textwrap.dedent(head) + textwrap.dedent(program)
+    done = subprocess.run(
+        [sys.executable, "-c", text], user=STRANGER, group=STRANGER, extra_groups=[],
+        cwd="/", capture_output=True, text=True, timeout=120, check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_another_user_neither_reads_nor_writes_outside_of_the_folder(router: Router, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("root:$6$secret\n")
+    os.symlink(secret, router.folder / "files" / "link")
+    for line in (
+        f"exec {secret}",
+        "exec ../startup.conf",
+        "exec link",
+        "exec /proc/kmsg",
+        f"create pcap id 1 tx {secret}",
+        "create pcap id 1 tx link",
+        "create pcap id 1 tx /proc/sys/kernel/hostname",
+        f"create pcap id 1 rx {secret}",
+        f"pcap trace rx file {secret}",
+        "pcap trace rx file link",
+        f"create memif socket id 9 filename {tmp_path}/x.sock",
+    ):
+        answer = as_stranger(router, f"print(said({line!r}))")
+        assert answer.startswith("error: "), f"{line}: {answer}"
+        assert "$6$" not in answer, f"{line} quotes what the user cannot read: {answer}"
+    assert secret.read_text() == "root:$6$secret\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"secret"}
+
+
+def test_another_user_has_captures_and_scripts_in_the_folder(router: Router) -> None:
+    files = router.folder / "files"
+    answer = as_stranger(router, f"""
+        with open({str(files / "mine.cli")!r}, "w") as file:
+            file.write("echo it runs" + chr(10))
+        print(said("exec mine.cli", "pcap trace rx file mine.pcap", "pcap trace off"))
+    """)
+    assert answer.splitlines()[0] == "it runs", answer
+    assert f"written to {files / 'mine.pcap'}" in answer, answer
+    assert (files / "mine.pcap").stat().st_size == 24
+    refused = as_stranger(router, 'print(said("exec mine.pcap"))')
+    assert "ermission denied" in refused, "a capture is for the router's group"
+
+
+def test_idle_clients_of_another_user_do_not_lock_the_operator_out(router: Router) -> None:
+    held = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(f"""
+            import socket, sys
+            clients = []
+            for _ in range(200):
+                client = socket.socket(socket.AF_UNIX)
+                client.connect({str(router.cli_socket)!r})
+                clients.append(client)
+            print("full", flush=True)
+            sys.stdin.read()
+        """)],
+        user=STRANGER, group=STRANGER, extra_groups=[], cwd="/",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        assert held.stdout is not None
+        assert held.stdout.readline() == "full\n"
+        for _ in range(20):
+            assert router.answer("show version").code == 0
+    finally:
+        held.communicate("")
+
+
+def control(router: Router) -> dict[str, Any]:
+    """What the control loop has done."""
+    answer: dict[str, Any] = router.json("show control")
+    return answer
+
+
+def test_who_does_not_read_a_big_table_costs_the_router_little(router: Router) -> None:
+    router.configure(
+        "create loopback interface instance 5\nset interface ip address loop5 192.0.2.1/24\n"
+        f"set interface state loop5 up\nip route add 16.0.0.0/32 count {ROUTES} via 192.0.2.2 loop5"
+    )
+    before = control(router)["commands-that-rested"]
+    deaf = []
+    for _ in range(12):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(router.cli_socket))
+        client.sendall(b"show ip fib json\n")
+        deaf.append(client)
+    wait_until("they rest", lambda: control(router)["commands-that-rested"] >= before + 12, 60.0)
+    resident = int((Path("/proc") / str(router.process.pid) / "statm").read_text().split()[1]) * 4096
+    # One who reads gets all of it, in order.
+    reader = deaf.pop()
+    reader.settimeout(60)
+    reader.shutdown(socket.SHUT_WR)
+    rows = json.loads(b"".join(iter(lambda: reader.recv(1 << 20), b"")))
+    assert sum(row["prefix"].startswith("16.") for row in rows) == ROUTES
+    again = int((Path("/proc") / str(router.process.pid) / "statm").read_text().split()[1]) * 4096
+    assert again < resident + (64 << 20), "what is read is made as it is read"
+    for client in deaf:
+        client.close()
+    done = control(router)
+    assert done["most-units-in-a-turn"] <= done["units-in-a-turn-at-most"] + 1024 + 1
+
+
+def test_a_listing_is_whole_by_the_client_too(router: Router) -> None:
+    assert len([row for row in router.json("show ip fib") if row["prefix"].startswith("16.")]) == ROUTES
+    lines = router.ctl("show ip fib | include 16.0. | count")
+    assert int(lines.split()[0]) == 65536, lines
+    assert router.ctl("show ip fib").count("\n") > ROUTES
+
+
+def test_exec_of_the_client_reads_the_users_own_file(router: Router, tmp_path: Path) -> None:
+    path = tmp_path / "own.cli"
+    path.write_text("echo one\nquit\necho two\n")
+    assert router.ctl(f"exec {path}") == "one\n"
+    assert router.answer(stdin="echo a\nquit\necho b\n").out == "a\n"
+    assert str(tmp_path / "none.cli") in router.refused(f"exec {tmp_path}/none.cli")
