@@ -118,8 +118,8 @@ fn a_route_that_was_removed_is_found_no_more_and_its_number_waits_for_the_pass()
     stand.set(None, "232.1.1.1", 32, from(1));
     let number = stand.find(0, "10.0.0.1", "232.1.1.1").expect("a route");
     let key = RouteKey::new(0, None, at("232.1.1.1"), 32).expect("a group");
-    stand.mfib.remove(&key).expect("it is there");
-    assert!(matches!(stand.mfib.remove(&key), Err(MfibError::NoRoute)));
+    stand.mfib.remove(&key, &stand.fib).expect("it is there");
+    assert!(matches!(stand.mfib.remove(&key, &stand.fib), Err(MfibError::NoRoute)));
     assert_eq!(stand.find(0, "10.0.0.1", "232.1.1.1"), None);
     stand.set(None, "232.1.1.2", 32, from(1));
     assert_ne!(stand.find(0, "10.0.0.1", "232.1.1.2"), Some(number), "a worker may still hold the number");
@@ -167,7 +167,7 @@ fn counts_stay_when_a_route_changes() {
     entry.counts.accepted(WorkerId(1), 50);
     entry.counts.rejected(WorkerId(1));
     stand.set(None, "232.1.1.1", 32, from(2));
-    let (_, route, totals) = stand.mfib.iter().next().expect("a route");
+    let (_, route, _, totals) = stand.mfib.iter_all().next().expect("a route");
     assert_eq!((totals.packets, totals.bytes, totals.rejected), (2, 150, 1));
     assert!(route.accept.contains(&InterfaceId(2)));
 }
@@ -256,7 +256,7 @@ proptest! {
         for (number, (six, table, source, group, shorter, what)) in changes.into_iter().enumerate() {
             let Some(key) = key_of(six, table, source, group, shorter) else { continue };
             if what == 0 {
-                prop_assert_eq!(stand.mfib.remove(&key).is_ok(), model.remove(&key).is_some());
+                prop_assert_eq!(stand.mfib.remove(&key, &stand.fib).is_ok(), model.remove(&key).is_some());
             } else {
                 stand.mfib.set(key, from(number as u32), &stand.fib).expect("room");
                 model.insert(key, number as u32);
