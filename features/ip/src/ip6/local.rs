@@ -137,13 +137,13 @@ impl Ip6Local {
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let destination = header.destination();
         let is_discovery = upper.protocol == IpProtocol::ICMP6 && is_discovery(packet, upper);
-        if address::is_multicast(destination)
-            // The target says whether a solicitation is for us: routes make addresses ours, too.
-            && !(is_discovery && address::is_solicited_node(destination))
-            && !own.is_some_and(|own| own.listens_to(destination))
-            && !self.tables.interfaces.joined(packet.rx, destination.into(), cx.pass)
-            && packet.index != GROUP_ACCEPTED
-        {
+        // The target says whether a solicitation is for us: routes make addresses ours, too.
+        let solicits = is_discovery && address::is_solicited_node(destination);
+        let listens = || {
+            own.is_some_and(|own| own.listens_to(destination))
+                || self.tables.interfaces.joined(packet.rx, destination.into(), cx.pass)
+        };
+        if address::is_multicast(destination) && !solicits && !listens() && packet.index != GROUP_ACCEPTED {
             return Err(Ip6LocalDrop::NotListening);
         }
         // Who uses one of our addresses says so with it: neighbour discovery finds out.
