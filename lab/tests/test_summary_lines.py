@@ -9,9 +9,13 @@ from rich.console import Console
 
 from quiver_lab.aggregate import alone
 from quiver_lab.marks import MEANINGS, notes, summary_lines
+from quiver_lab.report.figures import rates
+from quiver_lab.report.images import figure_png
+from quiver_lab.report.page import rates_of
 from quiver_lab.results import Mark, ScenarioResult
 from quiver_lab.run_tables import print_notes, result_table
 from quiver_lab.search.mlrsearch import RateInterval
+from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
 
 COLUMNS = 80
@@ -74,3 +78,21 @@ def test_a_figure_that_did_not_settle_shows_its_interval(made: ScenarioResult, t
     shown = io.StringIO()
     Console(file=shown, width=COLUMNS).print(result_table([made]))
     assert shown.getvalue().count(told) == 2, "NDR and PDR"
+    assert [value for value, _ in rates_of(made)][1:3] == [told, told], "the page too"
+
+
+def test_the_picture_shows_the_interval_of_what_did_not_settle() -> None:
+    results = []
+    for lower_pps, upper_pps in ((3.1e6, 4.7e6), (None, 4.7e6)):
+        made = searched(lower_pps, upper_pps, UNSETTLED)
+        made.title = f"from {lower_pps}"
+        made.mrr = MrrResult(5e6, 0.0, 5e6, 5e6, 1, limited_by_generator=False)
+        results.append(made)
+    spec = rates(results)
+    assert spec is not None
+    pdr = next(trace for trace in spec["data"] if trace["name"].startswith("PDR"))
+    assert pdr["y"] == [3.1, 0.0]
+    assert pdr["error_y"]["array"] == pytest.approx([1.6, 4.7])
+    assert pdr["text"] == ["(3.10 to 4.70)", "≤ 4.70"]
+    assert all(hatch == "/" for hatch in pdr["marker"]["pattern"]["shape"])
+    assert figure_png(spec, "Packet rates").startswith(b"\x89PNG")

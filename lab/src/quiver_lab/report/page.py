@@ -151,6 +151,18 @@ def _in_words(series: Series) -> tuple[str, str, str]:
     return series.text(), f"± {100 * summary.relative_ci95:.2f} %", series.note
 
 
+def rates_of(run: ScenarioResult) -> list[tuple[str, str]]:
+    """The rates of one run as the table has them, each with the interval that it was settled in."""
+    cell = alone(run)
+    found = [(cell.series("mrr").text(), f"± {mpps(run.mrr.stdev_pps)}" if run.mrr else "")]
+    for metric in ("ndr", "pdr", "pdr_finder"):
+        series, (lower, upper) = cell.series(metric), METRICS[metric].bounds(run)
+        # A bound, and what did not settle, say so themselves.
+        is_settled = series.value is not None and lower is not None and upper is not None
+        found.append((series.text(), f"{mpps(lower)} to {mpps(upper)}" if is_settled else ""))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class DisturbedRow:
     """What the host did to a run."""
@@ -317,6 +329,7 @@ def render(results: Results) -> str:
         notes=notes(results.scenarios),
         figures=shown,
         latency_at=ScenarioResult.latency_at,
+        rates_of=rates_of,
         goals=_goals(results.scenarios),
         specs=_json({figure.key: figure.spec for figure in shown}),
         total_clocks={
