@@ -13,7 +13,6 @@ use crate::timing::Timing;
 use crate::traffic::Source;
 use crate::transmission::{ENDLESS, Leg, Transmission};
 
-
 /// What a profile says of a stream's times.
 #[derive(Clone, Debug)]
 pub struct Sending {

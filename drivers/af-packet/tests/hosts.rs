@@ -106,9 +106,7 @@ impl Lab {
             self.patches[self.id(from).index()].store(output.0, Ordering::Relaxed);
         }
         self.engine.start_threads().expect("threads");
-        self.turn_until(|lab| {
-            (0..2).all(|end| lab.engine.interface(lab.id(end)).is_some_and(|i| i.link_up))
-        });
+        self.turn_until(|lab| (0..2).all(|end| lab.engine.interface(lab.id(end)).is_some_and(|i| i.link_up)));
     }
 
     /// Let the control thread work until something holds; false when it does not in time.

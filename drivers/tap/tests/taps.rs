@@ -260,10 +260,7 @@ fn each_side_sees_the_other_go_down_and_away() {
     // What the other host sends now finds the interface down, and is counted.
     lab.while_routing(|_, b| drop(b.output("ping -c 3 -i 0.1 -W 1 10.9.0.1")));
     assert!(lab.reason("interface-down") > 0);
-    assert!(
-        lab.turn_until(|lab| lab.engine.is_asleep(quiver_core::WorkerId(0))),
-        "nothing keeps it awake"
-    );
+    assert!(lab.turn_until(|lab| lab.engine.is_asleep(quiver_core::WorkerId(0))), "nothing keeps it awake");
     lab.finish();
 }
 
