@@ -15,7 +15,6 @@ from stress.stand import HEAD, LEAST_PPS, LOAD_PART, ROWS, Stress, tell
 from stress.table import rows_as_text
 from stress.verdict import ROUNDS_ENOUGH, ROUNDS_MAX
 
-
 #: How much longer than its budget a run may take until half of its changes have come to a verdict, seconds.
 BUDGET_MORE_S = 1500.0
 

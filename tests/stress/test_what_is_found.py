@@ -16,8 +16,8 @@ from stress.stand import Stress
 from stress.verdict import wrong_with
 
 ROUND_S = 0.3
-#: The router stands still for so many times as long as rings bridge at the load, longer where the generator did
-#: not get its core meanwhile and so filled none; and at least so long, seconds.
+#: The router stands still for so many times as long as rings bridge at the load, longer where the generator
+#: did not get its core meanwhile and so filled none; and at least so long, seconds.
 STANDSTILLS_TIMES = (2.0, 4.0, 8.0, 16.0)
 STANDSTILL_S_MIN = 0.05
 
