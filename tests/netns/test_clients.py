@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -51,8 +50,15 @@ def as_stranger(router: Router, program: str) -> str:
     """
     text = textwrap.dedent(head) + textwrap.dedent(program)
     done = subprocess.run(
-        [sys.executable, "-c", text], user=STRANGER, group=STRANGER, extra_groups=[],
-        cwd="/", capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, "-c", text],
+        user=STRANGER,
+        group=STRANGER,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -61,7 +67,7 @@ def as_stranger(router: Router, program: str) -> str:
 def test_another_user_neither_reads_nor_writes_outside_of_the_folder(router: Router, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("root:$6$secret\n")
-    os.symlink(secret, router.folder / "files" / "link")
+    (router.folder / "files" / "link").symlink_to(secret)
     for line in (
         f"exec {secret}",
         "exec ../startup.conf",
@@ -84,11 +90,14 @@ def test_another_user_neither_reads_nor_writes_outside_of_the_folder(router: Rou
 
 def test_another_user_has_captures_and_scripts_in_the_folder(router: Router) -> None:
     files = router.folder / "files"
-    answer = as_stranger(router, f"""
+    answer = as_stranger(
+        router,
+        f"""
         with open({str(files / "mine.cli")!r}, "w") as file:
             file.write("echo it runs" + chr(10))
         print(said("exec mine.cli", "pcap trace rx file mine.pcap", "pcap trace off"))
-    """)
+    """,
+    )
     assert answer.splitlines()[0] == "it runs", answer
     assert f"written to {files / 'mine.pcap'}" in answer, answer
     assert (files / "mine.pcap").stat().st_size == 24
@@ -98,7 +107,10 @@ def test_another_user_has_captures_and_scripts_in_the_folder(router: Router) -> 
 
 def test_idle_clients_of_another_user_do_not_lock_the_operator_out(router: Router) -> None:
     held = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(f"""
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(f"""
             import socket, sys
             clients = []
             for _ in range(200):
@@ -107,9 +119,15 @@ def test_idle_clients_of_another_user_do_not_lock_the_operator_out(router: Route
                 clients.append(client)
             print("full", flush=True)
             sys.stdin.read()
-        """)],
-        user=STRANGER, group=STRANGER, extra_groups=[], cwd="/",
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        """),
+        ],
+        user=STRANGER,
+        group=STRANGER,
+        extra_groups=[],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert held.stdout is not None

@@ -516,7 +516,7 @@ mod tests {
         assert_eq!(refused("unix { }\n}"), "startup.conf:2: a brace is closed that was never opened");
         assert_eq!(
             refused("unix {\n main }"),
-            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, runtime-dir, gid or }"
+            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, runtime-dir, files-dir, gid or }"
         );
         assert_eq!(
             refused("cpu {\n main-core 1\n workers 2\n corelist-workers 1 }"),

@@ -12,15 +12,16 @@ use crate::features;
 const PATHS: [(&str, &str, &str); 7] = [
     ("exec", "file", "exec /etc/hostname"),
     ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
-    ("create memif socket", "filename", "create memif socket id 7 filename /etc/quiver-test.sock"),
+    ("create memif socket id", "filename", "create memif socket id 7 filename /etc/quiver-test.sock"),
     ("create tap", "host-ns", "create tap id 0 host-ns /proc/1/ns/net"),
-    ("packet-generator new", "pcap", "packet-generator new { name x interface pg0 pcap /etc/hostname }"),
+    ("packet-generator new {", "pcap", "packet-generator new { name x interface pg0 pcap /etc/hostname }"),
     ("create pcap", "rx", "create pcap id 0 rx /etc/hostname"),
     ("create pcap", "tx", "create pcap id 0 tx /etc/quiver-test.pcap"),
 ];
 
-/// What the names of values that hold paths contain.
-const PATH_WORDS: [&str; 7] = ["file", "path", "dir", "folder", "pcap", "prog", "-ns"];
+/// What values that hold paths are called.
+const PATH_NAMES: [&str; 9] =
+    ["file", "filename", "path", "dir", "folder", "pcap", "prog", "socket", "host-ns"];
 
 /// A client that is neither root nor the router's own user.
 const OTHER: Trust = Trust::Confined { user: 4_000_000, group: 4_000_000 };
@@ -71,7 +72,7 @@ fn what_is_called_like_a_path_is_declared_as_one() {
     let commands = commands.borrow();
     for kind in ["word", "text", "rest"] {
         let named = commands.values_of(kind).into_iter();
-        let paths: Vec<_> = named.filter(|(_, name)| PATH_WORDS.iter().any(|w| name.contains(w))).collect();
-        assert_eq!(paths, [], "declare it as <:path>, and open it by the client's access");
+        let paths: Vec<_> = named.filter(|(_, name)| PATH_NAMES.contains(name)).collect();
+        assert!(paths.is_empty(), "{paths:?}: declare as <:path>, and open by the client's access");
     }
 }
