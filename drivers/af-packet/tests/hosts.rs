@@ -311,10 +311,10 @@ fn a_link_that_returns_is_used_again() {
             run("ip", &["link", "del", &end]);
             if times < 3 {
                 // Once seen to be gone, and once there again before anybody looked.
-                assert!(lab.turn_until(10, |lab| lab.engine.interface(id).is_some_and(|i| !i.link_up)));
+                assert!(lab.turn_until(|lab| lab.engine.interface(id).is_some_and(|i| !i.link_up)));
             }
             plug_in(&end, &lab.a, 1, 2000);
-            assert!(lab.turn_until(10, |lab| lab.engine.interface(id).is_some_and(|i| i.link_up)));
+            assert!(lab.turn_until(|lab| lab.engine.interface(id).is_some_and(|i| i.link_up)));
             let mac = run("cat", &[&format!("/sys/class/net/{end}/address")]);
             let interface = lab.engine.interface(id).expect("interface");
             let [a, b, c, d, e, f] = interface.row().mac;
@@ -340,12 +340,12 @@ fn the_mtu_is_linuxs_at_most_and_the_operators_below_it() {
     lab.engine.set_mtu(id, 9000).expect("mtu");
     assert_eq!(mtu(&mut lab), 1500);
     run("ip", &["link", "set", &end, "mtu", "9000"]);
-    assert!(lab.turn_until(10, |lab| mtu(lab) == 9000), "what was asked for is possible now");
+    assert!(lab.turn_until(|lab| mtu(lab) == 9000), "what was asked for is possible now");
     lab.engine.set_mtu(id, 1400).expect("mtu");
     run("ip", &["link", "set", &end, "mtu", "1300"]);
-    assert!(lab.turn_until(10, |lab| mtu(lab) == 1300), "Linux's is less");
+    assert!(lab.turn_until(|lab| mtu(lab) == 1300), "Linux's is less");
     run("ip", &["link", "set", &end, "mtu", "2000"]);
-    assert!(lab.turn_until(10, |lab| mtu(lab) == 1400), "the operator's is back");
+    assert!(lab.turn_until(|lab| mtu(lab) == 1400), "the operator's is back");
     lab.finish();
 }
 
