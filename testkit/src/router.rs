@@ -50,6 +50,8 @@ pub struct Settings {
     pub superblocks: bool,
     /// May features send what nobody asked for, such as announcements of addresses?
     pub unasked: bool,
+    /// Folder for sockets; the system's folder for temporary files unless it is given.
+    pub runtime_dir: Option<&'static Path>,
 }
 
 impl Default for Settings {
@@ -61,6 +63,7 @@ impl Default for Settings {
             variant: Variant::best(),
             superblocks: true,
             unasked: false,
+            runtime_dir: None,
         }
     }
 }
@@ -89,7 +92,7 @@ impl Router {
             buffers: settings.buffers,
             buffer_data_bytes: settings.buffer_data_bytes,
             pages: PageSize::Small,
-            runtime_dir: std::env::temp_dir(),
+            runtime_dir: settings.runtime_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             variant: settings.variant,
             superblocks: settings.superblocks,
         };
@@ -342,6 +345,12 @@ impl Router {
     pub fn buffers_in_use(&self) -> usize {
         let pool = self.engine_ref().pool();
         pool.total() - pool.free()
+    }
+
+    /// End it without looking at its buffers, for a test of what is configured: packets that the router itself
+    /// sent may be on their way still.
+    pub fn discard(mut self) {
+        drop(self.engine.take());
     }
 
     /// At the end, so many buffers are in flight and rightly so: a feature keeps them (packets that

@@ -232,7 +232,10 @@ fn show(engine: &Engine) -> Output {
 /// `show running-config`: the interfaces.
 pub(crate) fn write_interfaces(engine: &Engine, config: &mut ConfigWriter) {
     for interface in engine.all_interfaces().filter(|i| i.device.kind() == "packet-generator") {
-        config.command(format_args!("create packet-generator interface {}", interface.name));
+        config.command(format_args!(
+            "create packet-generator interface {}",
+            quiver_control::quoted(&interface.name)
+        ));
     }
 }
 
@@ -243,7 +246,8 @@ pub(crate) fn write_streams(engine: &Engine, config: &mut ConfigWriter) {
             config.comment(&format!("stream {} was made by a program", stream.name));
             continue;
         };
-        let mut line = format!("packet-generator new {{ name {} ", stream.name);
+        let name = quiver_control::quoted(&stream.name);
+        let mut line = format!("packet-generator new {{ name {name} ");
         if stream.limit > 0 {
             let _ = write!(line, "limit {} ", stream.limit);
         }
@@ -262,7 +266,7 @@ pub(crate) fn write_streams(engine: &Engine, config: &mut ConfigWriter) {
         }
         config.command(format_args!("{line}{command} }}"));
         if stream.queue.is_some() {
-            config.command(format_args!("packet-generator enable-stream {}", stream.name));
+            config.command(format_args!("packet-generator enable-stream {name}"));
         }
     }
 }

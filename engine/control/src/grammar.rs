@@ -6,6 +6,7 @@ use crate::batch::{Batch, BatchRefusal};
 use crate::error::Refusal;
 use crate::files::Places;
 use crate::job::Job;
+use crate::journal::Journal;
 use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::output::Output;
@@ -205,6 +206,7 @@ pub struct Commands<S> {
     pub(crate) gate: Option<Gate<S>>,
     /// Where clients may name files.
     pub(crate) places: Places,
+    pub(crate) journal: Journal,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -224,6 +226,7 @@ impl<S: Names + 'static> Commands<S> {
             contributors: Vec::new(),
             gate: None,
             places: Places::default(),
+            journal: Journal::default(),
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -356,12 +359,27 @@ impl<S: Names + 'static> Commands<S> {
         self.gate = Some(Box::new(gate));
     }
 
+    /// Keep what clients change, and what they are refused.
+    pub fn keep_journal(&mut self, keep: impl Fn(&crate::journal::Entry<'_>) + 'static) {
+        self.journal.set(Box::new(keep));
+    }
+
+    /// From here on, commands are executed on behalf of this client; `None` is the router itself.
+    pub fn on_behalf_of(&self, who: Option<&str>) {
+        self.journal.speaks(who);
+    }
+
     /// May this command be done now?
     pub(crate) fn admit(&self, state: &mut S, form: usize) -> Result<(), Refusal> {
         match &self.gate {
             Some(gate) if !UNGATED.contains(&self.forms[form].words[0]) => gate(state),
             _ => Ok(()),
         }
+    }
+
+    /// Does this form only look at the router?
+    pub(crate) fn only_looks(&self, form: usize) -> bool {
+        UNGATED.contains(&self.forms[form].words[0])
     }
 
     /// Parse a line without doing anything; `then` sees the arguments.

@@ -87,6 +87,12 @@ impl StartupSchema {
         );
         for (section, entries) in self.declared() {
             let _ = write!(page, "\n## {}\n\n{}.\n\n", section.name, section.help);
+            if let Some(why) = section.does_nothing {
+                let _ = write!(page, "Known from VPP; it does nothing here: {why}.\n\n");
+            }
+            if entries.is_empty() {
+                continue;
+            }
             page.push_str("| entry | is |\n| --- | --- |\n");
             for (tree, (_, help)) in entries.iter().zip(&section.entries) {
                 let _ = writeln!(page, "| `{}` | {} |", cell(&tree.usage()), cell(help));

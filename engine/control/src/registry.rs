@@ -10,7 +10,7 @@ use quiver_core::{Engine, InterfaceId, NodeId};
 use crate::files::Places;
 use crate::grammar::{Command, Commands};
 use crate::names::Names;
-use crate::running::ConfigWriter;
+use crate::running::{ConfigWriter, Part, Phase};
 use crate::server::subscriptions::{Subscriptions, Topic};
 
 /// The commands, shared by what runs on the control thread.
@@ -80,13 +80,14 @@ impl Registry {
         self.commands.add(command);
     }
 
-    /// Add a part of `show running-config`.
+    /// Add a part of `show running-config`, called by the feature that registers it.
     pub fn running_config(
         &mut self,
-        order: u32,
+        phase: Phase,
         write: impl Fn(&Engine, &mut ConfigWriter) + Send + Sync + 'static,
-    ) {
-        self.commands.contribute(order, write);
+    ) -> Part<'_> {
+        let name = self.features.last().map_or("engine", |feature| feature.name);
+        self.commands.contribute(phase, name, write)
     }
 
     /// Add rows to `show memory`.
@@ -106,6 +107,7 @@ impl Registry {
 
     /// Build the engine and run what was asked for at start. Workers do not run yet.
     pub fn build(self) -> Result<(Engine, SharedCommands), BuildError> {
+        self.commands.check_parts();
         if let Some(failed) = self.failed {
             return Err(BuildError::Memory(failed));
         }

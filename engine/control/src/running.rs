@@ -1,40 +1,106 @@
 //! `show running-config`: every feature writes the commands that make it what it is.
+//!
+//! Each part says in which [`Phase`] it is written, and which other parts of that phase it needs. The writer
+//! puts the parts in that order, and a part that names nobody or waits for itself is a fault of ours that
+//! [`Commands::check_parts`] finds when the router is built.
 
 use std::fmt::{self, Write as _};
+
+use quiver_core::interfaces::Interface;
+use quiver_core::{Engine, InterfaceId};
 
 use crate::grammar::Commands;
 use crate::names::Names;
 
 type Write<S> = Box<dyn Fn(&S, &mut ConfigWriter)>;
 
-/// Who writes a part of the configuration, and when: lower numbers first.
+/// When a part of the configuration is written. A command may name what an earlier phase made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Sockets and the like, which interfaces need.
+    Resources,
+    /// Creation of interfaces.
+    Interfaces,
+    /// Creation of interfaces on other interfaces.
+    SubInterfaces,
+    /// What interfaces are by themselves that become another's, as members of bonds.
+    Held,
+    /// Members join when all interfaces are there, before anything is said of their holder.
+    Members,
+    /// Tables and bridge domains.
+    Tables,
+    /// Which table or bridge an interface is in, its MTU, addresses and state.
+    InterfaceSettings,
+    /// Neighbours.
+    Neighbors,
+    /// Routes, labels, segments.
+    Routes,
+    /// Features switched on along the path.
+    Features,
+    /// Traffic generators and the like.
+    Streams,
+    /// Limits that stop what is more than there is, and leave what is there.
+    Limits,
+}
+
+/// The phases by the names that registrations use.
+pub mod order {
+    use super::Phase;
+
+    /// [`Phase::Resources`].
+    pub const RESOURCES: Phase = Phase::Resources;
+    /// [`Phase::Interfaces`].
+    pub const INTERFACES: Phase = Phase::Interfaces;
+    /// [`Phase::SubInterfaces`].
+    pub const SUB_INTERFACES: Phase = Phase::SubInterfaces;
+    /// [`Phase::Held`].
+    pub const HELD: Phase = Phase::Held;
+    /// [`Phase::Members`].
+    pub const MEMBERS: Phase = Phase::Members;
+    /// [`Phase::Tables`].
+    pub const TABLES: Phase = Phase::Tables;
+    /// [`Phase::InterfaceSettings`].
+    pub const INTERFACE_SETTINGS: Phase = Phase::InterfaceSettings;
+    /// [`Phase::Neighbors`].
+    pub const NEIGHBORS: Phase = Phase::Neighbors;
+    /// [`Phase::Routes`].
+    pub const ROUTES: Phase = Phase::Routes;
+    /// [`Phase::Features`].
+    pub const FEATURES: Phase = Phase::Features;
+    /// [`Phase::Streams`].
+    pub const STREAMS: Phase = Phase::Streams;
+    /// [`Phase::Limits`].
+    pub const LIMITS: Phase = Phase::Limits;
+}
+
+/// A part of the configuration.
 pub(crate) struct Contributor<S> {
-    order: u32,
+    phase: Phase,
+    /// What other parts call it; parts of one name are written in the order of their registration.
+    name: &'static str,
+    /// Parts of the same phase that come before it.
+    after: Vec<&'static str>,
     write: Write<S>,
 }
 
-/// Orders of contributors. What a command names must have been created by one with a lower order.
-pub mod order {
-    /// Sockets and the like, which interfaces need.
-    pub const RESOURCES: u32 = 100;
-    /// Creation of interfaces.
-    pub const INTERFACES: u32 = 200;
-    /// What interfaces are by themselves that become another's, as members of bonds.
-    pub const HELD: u32 = 225;
-    /// Members join when all interfaces are there, before anything is said of their holder.
-    pub const MEMBERS: u32 = 250;
-    /// Tables and bridge domains.
-    pub const TABLES: u32 = 300;
-    /// Which table or bridge an interface is in, its MTU, addresses and state.
-    pub const INTERFACE_SETTINGS: u32 = 400;
-    /// Neighbours.
-    pub const NEIGHBORS: u32 = 500;
-    /// Routes, labels, segments.
-    pub const ROUTES: u32 = 600;
-    /// Features switched on along the path.
-    pub const FEATURES: u32 = 700;
-    /// Traffic generators and the like.
-    pub const STREAMS: u32 = 900;
+/// A part that was just registered.
+pub struct Part<'a> {
+    name: &'a mut &'static str,
+    after: &'a mut Vec<&'static str>,
+}
+
+impl Part<'_> {
+    /// Give it another name than its feature's.
+    pub fn named(self, name: &'static str) -> Self {
+        *self.name = name;
+        self
+    }
+
+    /// It needs what the part of this name made, of the same phase.
+    pub fn after(self, name: &'static str) -> Self {
+        self.after.push(name);
+        self
+    }
 }
 
 /// Collects commands.
@@ -60,18 +126,133 @@ impl ConfigWriter {
 }
 
 impl<S: Names + 'static> Commands<S> {
-    /// Add a part of `show running-config`. `order` is one of [`order`], or between two of them.
-    pub fn contribute(&mut self, order: u32, write: impl Fn(&S, &mut ConfigWriter) + 'static) {
-        let at = self.contributors.partition_point(|other| other.order <= order);
-        self.contributors.insert(at, Contributor { order, write: Box::new(write) });
+    /// Add a part of `show running-config`, in this phase, called by this name.
+    pub fn contribute(
+        &mut self,
+        phase: Phase,
+        name: &'static str,
+        write: impl Fn(&S, &mut ConfigWriter) + 'static,
+    ) -> Part<'_> {
+        let at = self.contributors.len();
+        self.contributors.push(Contributor { phase, name, after: Vec::new(), write: Box::new(write) });
+        let Contributor { name, after, .. } = &mut self.contributors[at];
+        Part { name, after }
     }
 
     /// The commands that make this router what it is.
     pub fn running_config(&self, state: &S) -> String {
+        self.running_config_in(state, &mut |_| 0)
+    }
+
+    /// The same, in another order that the declarations allow: of several parts that could be next, `choose`
+    /// picks one. For tests: every such order makes the same router.
+    pub fn running_config_in(&self, state: &S, choose: &mut dyn FnMut(usize) -> usize) -> String {
         let mut config = ConfigWriter::default();
-        for contributor in &self.contributors {
-            (contributor.write)(state, &mut config);
+        let mut left: Vec<&Contributor<S>> = self.contributors.iter().collect();
+        left.sort_by_key(|part| part.phase);
+        while let Some(first) = left.first() {
+            let phase = left.iter().take_while(|part| part.phase == first.phase).count();
+            let ready: Vec<usize> = (0..phase).filter(|at| is_ready(&left[..phase], *at)).collect();
+            // `check_parts` found no circle, so one is ready; without it the first would be taken.
+            let next = ready.get(choose(ready.len().max(1))).copied().unwrap_or(0);
+            (left.remove(next).write)(state, &mut config);
         }
         config.text
+    }
+
+    /// Panics when a part names one that is not there, or parts wait for each other.
+    pub fn check_parts(&self) {
+        let mut left: Vec<&Contributor<S>> = self.contributors.iter().collect();
+        for part in &left {
+            for name in &part.after {
+                let found = left.iter().any(|other| other.name == *name && other.phase == part.phase);
+                assert!(
+                    found,
+                    "the part {} of {:?} waits for {name}, which is not there",
+                    part.name, part.phase
+                );
+            }
+        }
+        while !left.is_empty() {
+            let ready = (0..left.len()).find(|at| is_ready(&left, *at));
+            match ready {
+                Some(at) => drop(left.remove(at)),
+                None => panic!("the parts {:?} wait for each other", names_of(&left)),
+            }
+        }
+    }
+}
+
+/// Is nothing left that this part waits for?
+fn is_ready<S>(left: &[&Contributor<S>], at: usize) -> bool {
+    let part = left[at];
+    let waits = |other: &Contributor<S>| other.phase == part.phase && part.after.contains(&other.name);
+    let is_second = left[..at].iter().any(|other| other.name == part.name && other.phase == part.phase);
+    !is_second && !left.iter().any(|other| waits(other))
+}
+
+fn names_of<S>(parts: &[&Contributor<S>]) -> Vec<&'static str> {
+    parts.iter().map(|part| part.name).collect()
+}
+
+/// All interfaces in the order of their names: the order in which they are written, so that the same
+/// configuration reads the same however it came about.
+pub fn interfaces_by_name(engine: &Engine) -> Vec<&Interface> {
+    let mut interfaces: Vec<&Interface> = engine.all_interfaces().collect();
+    interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+    interfaces
+}
+
+/// What belongs to interfaces, in the order of their names.
+pub fn by_interface_name<T>(
+    engine: &Engine,
+    items: impl IntoIterator<Item = (InterfaceId, T)>,
+) -> Vec<(InterfaceId, T)> {
+    let mut items: Vec<(InterfaceId, T)> = items.into_iter().collect();
+    items.sort_by_cached_key(|(id, _)| engine.interface_name(*id));
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+    impl Names for Nothing {}
+
+    fn commands(parts: &[(Phase, &'static str, &'static [&'static str])]) -> Commands<Nothing> {
+        let mut commands = Commands::new();
+        for &(phase, name, after) in parts {
+            let part =
+                commands.contribute(phase, name, move |_, config| config.command(format_args!("{name}")));
+            after.iter().fold(part, |part, other| part.after(other));
+        }
+        commands
+    }
+
+    #[test]
+    fn parts_are_written_by_phase_and_behind_what_they_need() {
+        let parts: &[(Phase, &'static str, &'static [&'static str])] = &[
+            (Phase::Routes, "steering", &["policies"]),
+            (Phase::Routes, "policies", &[]),
+            (Phase::Tables, "tables", &[]),
+        ];
+        let commands = commands(parts);
+        commands.check_parts();
+        assert_eq!(commands.running_config(&Nothing), "tables\npolicies\nsteering\n");
+        let last = commands.running_config_in(&Nothing, &mut |ready| ready - 1);
+        assert_eq!(last, "tables\npolicies\nsteering\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "wait for each other")]
+    fn parts_that_wait_for_each_other_are_found_when_the_router_is_built() {
+        commands(&[(Phase::Routes, "a", &["b"]), (Phase::Routes, "b", &["a"])]).check_parts();
+    }
+
+    #[test]
+    #[should_panic(expected = "waits for c, which is not there")]
+    fn a_part_that_waits_for_nobody_is_found_when_the_router_is_built() {
+        commands(&[(Phase::Routes, "a", &["c"]), (Phase::Tables, "c", &[])]).check_parts();
     }
 }

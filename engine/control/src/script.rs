@@ -175,13 +175,70 @@ impl<S: Names + 'static> Commands<S> {
         }
     }
 
-    /// Execute a file to its end, as at start-up. Returns how many commands were applied.
+    /// Execute a file to its end, up to the first command that is refused. Returns how many were applied.
     pub fn execute_file(&self, state: &mut S, path: &Path, sink: &mut dyn Sink) -> Result<u64, Refusal> {
+        self.execute_file_with(state, path, OnRefusal::Stop, sink)
+    }
+
+    /// The same, and say what happens when a command is refused.
+    pub fn execute_file_with(
+        &self,
+        state: &mut S,
+        path: &Path,
+        on_refusal: OnRefusal,
+        sink: &mut dyn Sink,
+    ) -> Result<u64, Refusal> {
         let context = Context { depth: 1, ..Context::default() };
-        let script =
-            Script::new(read(path, &context.access)?, Some(shown_path(path)), OnRefusal::Stop, context);
+        let script = Script::new(read(path, &context.access)?, Some(shown_path(path)), on_refusal, context);
         let output = Execution(Kind::Script(Box::new(script))).finish(self, state, sink)?;
         Ok(output.to_json()["commands"].as_u64().unwrap_or(0))
+    }
+
+    /// Parse every command of a file, and of the files that it executes, without doing anything. Returns what
+    /// cannot be parsed; what a command names need not be there.
+    pub fn check_file(&self, path: &Path) -> Vec<Refusal> {
+        let mut faults = Vec::new();
+        self.check_nested(path, 1, &mut faults).unwrap_or_else(|refusal| faults.push(refusal));
+        faults
+    }
+
+    fn check_nested(&self, path: &Path, depth: usize, faults: &mut Vec<Refusal>) -> Result<(), Refusal> {
+        if depth > EXEC_DEPTH_MAX {
+            return Err(Refusal::new(format!("files execute each other deeper than {EXEC_DEPTH_MAX}")));
+        }
+        let script = read(path, &Context::default().access)?;
+        let name = shown_path(path);
+        let (mut at, mut line, mut words) = (0, 1, Vec::new());
+        while let Some((length, end)) = words::logical_line(&script[at..], &mut words, true) {
+            let text = &script[at..at + length];
+            let parsed = end.and_then(|end| closed(end, words.len())).and_then(|()| match words.is_empty() {
+                true => Ok(()),
+                false => self.check_words(text, &words, depth, faults),
+            });
+            if let Err(refusal) = parsed {
+                faults.push(refusal.in_file(name.clone(), line));
+            }
+            line += lines_in(text);
+            at += length;
+        }
+        Ok(())
+    }
+
+    fn check_words(
+        &self,
+        text: &str,
+        words: &[Word],
+        depth: usize,
+        faults: &mut Vec<Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut slots = Vec::new();
+        let form = self.matcher.parse(&(), text, words, &mut slots)? as usize;
+        match self.registered(form).action {
+            Action::Exec => {
+                self.check_nested(Path::new(self.args(form, &slots).get::<&str>("file")?), depth + 1, faults)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Begin one line, with the router's own rights.
@@ -191,6 +248,14 @@ impl<S: Names + 'static> Commands<S> {
 
     /// Begin one line of somebody's.
     pub fn start_as(&self, state: &mut S, line: &str, trust: Trust) -> Result<Started<S>, Refusal> {
+        let started = self.start_line(state, line, trust);
+        if let Err(refusal) = &started {
+            self.journal.note(line, 0, Some(refusal));
+        }
+        started
+    }
+
+    fn start_line(&self, state: &mut S, line: &str, trust: Trust) -> Result<Started<S>, Refusal> {
         let mut words = Vec::new();
         closed(words::split(line, &mut words)?, words.len())?;
         self.start_words(state, line, &words, &mut Vec::new(), &self.context(trust))
@@ -239,7 +304,11 @@ impl<S: Names + 'static> Commands<S> {
         }
         slots.clear();
         let form = self.matcher.parse(&*state, line, words, slots)? as usize;
-        self.start_form(state, form, slots, context)
+        let started = self.start_form(state, form, slots, context)?;
+        if !self.only_looks(form) {
+            self.journal.note(line, 0, None);
+        }
+        Ok(started)
     }
 
     fn start_form(
@@ -366,6 +435,8 @@ struct Script<S> {
     at: usize,
     /// Its line, counted from 1.
     line: u32,
+    /// First byte of the last command that was begun.
+    begun: usize,
     applied: u64,
     /// Commands that are gathered at once: more while all of them are taken together, few where those
     /// who take them stop early, so that no line is gathered again and again.
@@ -384,6 +455,7 @@ impl<S: Names + 'static> Script<S> {
             has_quit: false,
             at: 0,
             line: 1,
+            begun: 0,
             applied: 0,
             gather: BATCH_COMMANDS_MAX,
             child: None,
@@ -405,7 +477,7 @@ impl<S: Names + 'static> Script<S> {
                 return Ok(Step::Again);
             }
             if let Err((refusal, line)) = self.next(commands, state, sink) {
-                self.refused(refusal, line, sink)?;
+                self.refused(commands, refusal, line, sink)?;
             }
         }
     }
@@ -433,14 +505,22 @@ impl<S: Names + 'static> Script<S> {
             Ok(step) => Ok(Some(step)),
             Err(refusal) => {
                 self.child = None;
-                self.refused(refusal, line, sink)?;
+                self.refused(commands, refusal, line, sink)?;
                 Ok(None)
             }
         }
     }
 
     /// Stop with the refusal, or report it and go on.
-    fn refused(&mut self, refusal: Refusal, line: u32, sink: &mut dyn Sink) -> Result<(), Refusal> {
+    fn refused(
+        &mut self,
+        commands: &Commands<S>,
+        refusal: Refusal,
+        line: u32,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Refusal> {
+        let refused = self.text[self.begun..].lines().next().unwrap_or_default();
+        commands.journal.note(refused, 0, Some(&refusal));
         let placed = match &self.name {
             Some(name) => refusal.in_file(name.clone(), line),
             None => refusal,
@@ -472,7 +552,8 @@ impl<S: Names + 'static> Script<S> {
         let (mut words, mut slots) = (Vec::new(), Vec::new());
         let text = &self.text[self.at..];
         let Some((length, end)) = words::logical_line(text, &mut words, true) else { return Ok(()) };
-        let line = self.line;
+        let (line, start) = (self.line, self.at);
+        self.begun = start;
         self.at += length;
         self.line += lines_in(&text[..length]);
         end.and_then(|end| closed(end, words.len())).map_err(|refusal| (refusal, line))?;
@@ -503,7 +584,13 @@ impl<S: Names + 'static> Script<S> {
                 let dealt_with = (done + usize::from(refusal.is_some())).max(1);
                 sink.spend(dealt_with as u64 - 1);
                 let last = gathered.places[dealt_with - 1];
+                if refusal.is_some() && dealt_with > 1 {
+                    self.begun = start + gathered.places[dealt_with - 2].end;
+                }
                 self.applied += done as u64;
+                if done > 0 {
+                    commands.journal.note(&text[..length], done - 1, None);
+                }
                 self.at += last.end - length;
                 self.line = last.next_line;
                 if refusal.is_some() || done > 0 {
@@ -512,7 +599,11 @@ impl<S: Names + 'static> Script<S> {
                 // The first of them is for itself.
                 slots = gathered.batch.first().to_vec();
             }
-            commands.start_form(state, form, &slots, &self.context)
+            let started = commands.start_form(state, form, &slots, &self.context);
+            if started.is_ok() && !commands.only_looks(form) {
+                commands.journal.note(&text[..length], 0, None);
+            }
+            started
         };
         match started.map_err(|refusal| (refusal, line))? {
             Started::Done(output) => {

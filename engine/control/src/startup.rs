@@ -27,12 +27,18 @@ pub struct Section {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) entries: Vec<(&'static str, &'static str)>,
+    /// Entries that are known and do nothing: which one, and why.
+    idle: Vec<(usize, &'static str)>,
+    /// Why the whole section does nothing, where it does nothing.
+    pub(crate) does_nothing: Option<&'static str>,
+    /// The value that may stand in place of the braces.
+    bare: Option<&'static str>,
 }
 
 impl Section {
     /// A section of this name.
     pub fn new(name: &'static str) -> Section {
-        Section { name, help: "", entries: Vec::new() }
+        Section { name, help: "", entries: Vec::new(), idle: Vec::new(), does_nothing: None, bare: None }
     }
 
     /// What it is about, without a full stop.
@@ -46,6 +52,24 @@ impl Section {
     /// `(dev <address:word> ['{' {[name <:word>]} '}'])...`.
     pub fn entry(mut self, syntax: &'static str, help: &'static str) -> Section {
         self.entries.push((syntax, help));
+        self
+    }
+
+    /// Add an entry of VPP's that does nothing here. `why` is said once in the log where a file has it.
+    pub fn idle(mut self, syntax: &'static str, why: &'static str) -> Section {
+        self.idle.push((self.entries.len(), why));
+        self.entry(syntax, why)
+    }
+
+    /// The whole section is known from VPP and does nothing here. `why` is said once in the log.
+    pub fn does_nothing(mut self, why: &'static str) -> Section {
+        self.does_nothing = Some(why);
+        self
+    }
+
+    /// This value may follow the section's name, without braces.
+    pub fn bare(mut self, syntax: &'static str) -> Section {
+        self.bare = Some(syntax);
         self
     }
 }
@@ -77,6 +101,8 @@ pub struct StartupSchema {
     sections: Vec<Section>,
     /// The same as a tree, for the reference page.
     trees: Vec<Vec<Node>>,
+    /// The section of each form that the matcher knows.
+    forms: Vec<usize>,
 }
 
 impl Default for StartupSchema {
@@ -88,8 +114,13 @@ impl Default for StartupSchema {
 impl StartupSchema {
     /// The sections that every router has: `unix`, `cpu` and `buffers`.
     pub fn new(types: Types) -> StartupSchema {
-        let mut schema =
-            StartupSchema { types, matcher: Matcher::new(false), sections: Vec::new(), trees: Vec::new() };
+        let mut schema = StartupSchema {
+            types,
+            matcher: Matcher::new(false),
+            sections: Vec::new(),
+            trees: Vec::new(),
+            forms: Vec::new(),
+        };
         schema.add(
             Section::new("unix")
                 .help("The process")
@@ -98,12 +129,33 @@ impl StartupSchema {
                 .entry("cli-listen <:path>", "socket for command lines; by default cli.sock in runtime-dir")
                 .entry("log <:path>", "file for the log")
                 .entry("exec <:path>", "file of commands to execute at start")
+                .entry("startup-config <:path>", "the same as exec")
+                .entry("exec-strict", "a command of that file that is refused ends the start")
                 .entry("runtime-dir <:path>", "folder for the sockets")
                 .entry(
                     "files-dir <:path>",
                     "folder for the files that clients name; by default files in runtime-dir",
                 )
-                .entry("gid <:word>", "group that may use the sockets, by name or number"),
+                .entry(
+                    "pidfile <:path>",
+                    "file for the process number; by default quiverd.pid in runtime-dir",
+                )
+                .entry("gid <:word>", "group that may use the sockets, by name or number")
+                .entry("coredump-size <:unlimited|0-9223372036854775807>", "largest core file, bytes")
+                .entry("full-coredump", "a core file holds all memory, also the buffers")
+                .idle("nosyslog", "the log goes to a file or to standard error, never to syslog")
+                .idle("nobanner", "there is no banner")
+                .idle("nocolor", "colours are only used on a terminal")
+                .idle("cli-line-mode", "quiverctl reads whole lines from what is no terminal")
+                .idle("cli-prompt <:word>", "the prompt is quiverctl's")
+                .idle("cli-history-limit <:u32>", "the history is quiverctl's")
+                .idle("cli-no-banner", "there is no banner")
+                .idle("cli-no-pager", "the pager is quiverctl's")
+                .idle("cli-pager-buffer-limit <:u32>", "the pager is quiverctl's")
+                .idle(
+                    "poll-sleep-usec <:u32>",
+                    "a worker without packets sleeps by itself; `set interface rx-mode` says how",
+                ),
         );
         schema.add(
             Section::new("cpu")
@@ -116,15 +168,23 @@ impl StartupSchema {
                     "variant <:best|scalar|avx2|avx512>",
                     "the form of loops and look-ups, to compare them",
                 )
-                .entry("no-superblocks", "every vector goes node by node, to compare"),
+                .entry("no-superblocks", "every vector goes node by node, to compare")
+                .idle("relative", "cores are counted as Linux counts them; `corelist-workers` names them")
+                .idle("scheduler-policy <:other|batch|idle|fifo|rr>", "start quiverd with chrt for that")
+                .idle("scheduler-priority <:1-99>", "start quiverd with chrt for that"),
         );
         schema.add(
             Section::new("buffers")
                 .help("Memory for packets")
                 .entry("buffers-per-numa <:256-16777216>", "number of buffers on each NUMA node")
                 .entry("default data-size <:256-65536>", "bytes of data in each buffer")
-                .entry("page-size <:default|4K|2M|1G>", "size of the memory pages"),
+                .entry("page-size <:default|default-hugepage|4K|2M|1G>", "size of the memory pages")
+                .idle(
+                    "(numa <numa-node:0-63> ['{' [buffers <:u32>] '}'])...",
+                    "buffers-per-numa holds for every node",
+                ),
         );
+        crate::startup_vpp::sections().into_iter().for_each(|section| schema.add(section));
         schema
     }
 
@@ -142,6 +202,11 @@ impl StartupSchema {
         let close = Node::Literal { word: "}", flag: false };
         let body = Node::Seq(vec![Node::Set(members.collect()), close]);
         self.matcher.add(&[section.name, "{"], automaton::compile(&body));
+        self.forms.push(self.sections.len());
+        if let Some(value) = section.bare {
+            self.matcher.add(&[section.name], automaton::compile(&syntax::parse(value, &self.types)));
+            self.forms.push(self.sections.len());
+        }
         self.matcher.check();
         self.trees.push(trees);
         self.sections.push(section);
@@ -170,7 +235,9 @@ impl StartupSchema {
         let mut found: Vec<Found<'a>> = Vec::new();
         let mut at = 0;
         while at < words.len() {
-            let length = section_length(text, &words[at..]);
+            let name = words[at].text(text);
+            let is_bare = self.sections.iter().any(|known| known.name == name && known.bare.is_some());
+            let length = section_length(text, &words[at..], is_bare);
             let own = words[at..at + length].to_vec();
             let name = own[0].text(text);
             self.check_name(name, &own, text).map_err(|refusal| place(refusal, Some(own[0])))?;
@@ -184,11 +251,12 @@ impl StartupSchema {
                 return Err(place(refusal.remedy("put its entries together"), Some(own[0])));
             }
             let mut slots = Vec::new();
-            let section = self.matcher.parse(&(), text, &own, &mut slots).map_err(|refusal| {
+            let form = self.matcher.parse(&(), text, &own, &mut slots).map_err(|refusal| {
                 let word = refusal.place().map_or(0, |place| place.word as usize).saturating_sub(1);
                 place(refusal, own.get(word).copied())
             })?;
-            found.push(Found { section: section as usize, slots, words: own });
+            let form = form as usize;
+            found.push(Found { section: self.forms[form], form, slots, words: own });
             at += length;
         }
         Ok(Startup { schema: self, file, found })
@@ -199,7 +267,8 @@ impl StartupSchema {
         let quoted = shown(name);
         if !known.clone().any(|known| known == name) {
             let near = nearest(name, known.clone());
-            let all: Vec<&str> = known.collect();
+            let lives = |section: &&Section| section.does_nothing.is_none();
+            let all: Vec<&str> = self.sections.iter().filter(lives).map(|section| section.name).collect();
             let remedy = match near.is_empty() {
                 true => format!("its sections are {}", all.join(", ")),
                 false => format!("did you mean {}?", either(&near)),
@@ -208,6 +277,7 @@ impl StartupSchema {
         }
         match own.get(1) {
             Some(brace) if brace.text(text) == "{" => Ok(()),
+            Some(_) if self.sections.iter().any(|known| known.name == name && known.bare.is_some()) => Ok(()),
             _ => Err(Refusal::new(format!("the section {quoted} has no braces"))
                 .remedy(format!("write {quoted} {{ … }}"))),
         }
@@ -215,7 +285,11 @@ impl StartupSchema {
 }
 
 /// How many words the section that begins here has, with its name and its braces.
-fn section_length(text: &str, words: &[Word]) -> usize {
+fn section_length(text: &str, words: &[Word], is_bare: bool) -> usize {
+    let opens = words.get(1).is_some_and(|next| next.text(text) == "{");
+    if is_bare && !opens {
+        return words.len().min(2);
+    }
     let mut open = 0;
     for (index, word) in words.iter().enumerate() {
         match word.text(text) {
@@ -262,6 +336,8 @@ impl StartupFile {
 
 struct Found<'a> {
     section: usize,
+    /// Which of the matcher's forms it is written in.
+    form: usize,
     slots: Vec<Slot<'a>>,
     words: Vec<Word>,
 }
@@ -281,7 +357,7 @@ impl Startup<'_> {
     /// The entries of a section, when the file has it.
     pub fn section(&self, name: &str) -> Option<Args<'_>> {
         let found = self.found(name)?;
-        let automaton = &self.schema.matcher.automata[found.section];
+        let automaton = &self.schema.matcher.automata[found.form];
         let command = self.schema.sections[found.section].name;
         Some(Args { names: &automaton.names, slots: &found.slots, command, access: None })
     }
@@ -294,6 +370,29 @@ impl Startup<'_> {
         Refusal::new(refusal.what())
             .remedy(refusal.remedy_text())
             .in_file(self.file.name.clone(), line_of(&self.file.text, at))
+    }
+
+    /// What the file says that is known and does nothing here: place, words, and why.
+    pub fn idle(&self) -> Vec<String> {
+        let place = |word: Word| line_of(&self.file.text, word.start as usize);
+        let mut said = Vec::new();
+        for found in &self.found {
+            let section = &self.schema.sections[found.section];
+            let names = &self.schema.matcher.automata[found.form].names;
+            if let Some(why) = section.does_nothing {
+                let at = place(found.words[0]);
+                said.push(format!("{}:{at}: {} does nothing here: {why}", self.file.name, section.name));
+            }
+            for (entry, why) in &section.idle {
+                let own = self.schema.trees[found.section][*entry].recorded_names();
+                let slot = found.slots.iter().find(|slot| own.contains(&names[slot.name as usize]));
+                let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) else { continue };
+                let (at, what) = (place(*word), own[0]);
+                let name = &self.file.name;
+                said.push(format!("{name}:{at}: {} {what} does nothing here: {why}", section.name));
+            }
+        }
+        said
     }
 
     /// The commands that these parts mean, where the file has their sections.
@@ -311,12 +410,32 @@ impl Startup<'_> {
     pub fn unix(&self) -> Result<Unix, Refusal> {
         let Some(args) = self.section("unix") else { return Ok(Unix::default()) };
         let path = |name: &str| Ok::<_, Refusal>(args.optional::<String>(name)?.map(PathBuf::from));
+        let (exec, startup_config) = (path("exec")?, path("startup-config")?);
+        if exec.is_some() && startup_config.is_some() {
+            let refusal = args.refuse("startup-config", "both exec and startup-config are given");
+            return Err(self.refuse_in("unix", refusal.remedy("give one of them")));
+        }
+        if let Some(listen) = args.optional::<&str>("cli-listen")?
+            && is_host_and_port(listen)
+        {
+            let refusal = args.refuse("cli-listen", format!("{} is not a path", shown(listen)));
+            let remedy = "name a socket in the file system; `ssh -L` reaches it from elsewhere";
+            return Err(self.refuse_in("unix", refusal.remedy(remedy)));
+        }
+        let core_bytes_max = match args.optional::<&str>("coredump-size") {
+            Ok(Some("unlimited")) => Some(u64::MAX),
+            _ => args.optional::<u64>("coredump-size")?,
+        };
         Ok(Unix {
             nodaemon: args.has("nodaemon"),
             interactive: args.has("interactive"),
             cli_listen: path("cli-listen")?,
             log: path("log")?,
-            exec: path("exec")?,
+            exec: exec.or(startup_config),
+            exec_strict: args.has("exec-strict"),
+            pidfile: path("pidfile")?,
+            core_bytes_max,
+            full_coredump: args.has("full-coredump"),
             runtime_dir: path("runtime-dir")?,
             files_dir: path("files-dir")?,
             gid: args.optional("gid")?,
@@ -375,6 +494,12 @@ impl Startup<'_> {
     }
 }
 
+/// `localhost:5002`, as VPP takes it?
+fn is_host_and_port(text: &str) -> bool {
+    let port = text.rsplit_once(':').map(|(_, port)| port);
+    !text.contains('/') && port.is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
 /// The section `unix`: the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unix {
@@ -388,6 +513,14 @@ pub struct Unix {
     pub log: Option<PathBuf>,
     /// File of commands to execute at start.
     pub exec: Option<PathBuf>,
+    /// A command of that file that is refused ends the start.
+    pub exec_strict: bool,
+    /// File for the process number.
+    pub pidfile: Option<PathBuf>,
+    /// Largest core file, bytes.
+    pub core_bytes_max: Option<u64>,
+    /// A core file holds all memory.
+    pub full_coredump: bool,
     /// Folder for the sockets.
     pub runtime_dir: Option<PathBuf>,
     /// Folder for the files that clients name.
@@ -490,8 +623,8 @@ mod tests {
             "startup.conf:2: this router has no section 'cpus': did you mean cpu?"
         );
         assert_eq!(
-            refused("dpdk {\n dev 0000:02:00.0 { name e0 }\n}"),
-            "startup.conf:1: this router has no section 'dpdk': its sections are unix, cpu, buffers"
+            refused("wlan {\n dev 0000:02:00.0 { name e0 }\n}"),
+            "startup.conf:1: this router has no section 'wlan': its sections are unix, cpu, buffers"
         );
         assert_eq!(
             refused("unix { log /x\n log /y }"),
@@ -516,7 +649,7 @@ mod tests {
         assert_eq!(refused("unix { }\n}"), "startup.conf:2: a brace is closed that was never opened");
         assert_eq!(
             refused("unix {\n main }"),
-            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, runtime-dir, files-dir, gid or }"
+            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, startup-config, exec-strict, runtime-dir, pidfile, gid, coredump-size, full-coredump or others (try ?)"
         );
         assert_eq!(
             refused("cpu {\n main-core 1\n workers 2\n corelist-workers 1 }"),
@@ -532,7 +665,7 @@ mod tests {
     fn a_feature_declares_a_section_with_blocks_that_repeat() {
         let mut schema = StartupSchema::default();
         schema.add(
-            Section::new("dpdk")
+            Section::new("devices")
                 .help("Devices of DPDK")
                 .entry(
                     "(dev <address:word> ['{' {[name <:word>] [num-rx-queues <:1-64>]} '}'])...",
@@ -541,10 +674,10 @@ mod tests {
                 .entry("no-multi-seg", "frames fit into one buffer")
                 .entry("uio-driver <:word>", "the kernel's driver"),
         );
-        let text = "dpdk {\n dev 0000:02:00.0 { name e0 }\n dev 0000:03:00.0\n no-multi-seg\n uio-driver vfio-pci\n dev 0000:04:00.0 { num-rx-queues 2 name e2 } }";
+        let text = "devices {\n dev 0000:02:00.0 { name e0 }\n dev 0000:03:00.0\n no-multi-seg\n uio-driver vfio-pci\n dev 0000:04:00.0 { num-rx-queues 2 name e2 } }";
         let file = StartupFile::from_text("startup.conf", text);
         let startup = schema.parse(&file).unwrap();
-        let args = startup.section("dpdk").unwrap();
+        let args = startup.section("devices").unwrap();
         let devices: Vec<(String, Option<String>)> = args
             .groups("dev")
             .map(|dev| (dev.get("address").unwrap(), dev.optional("name").unwrap()))
@@ -553,8 +686,55 @@ mod tests {
         assert_eq!(devices[0], ("0000:02:00.0".into(), Some("e0".into())));
         assert_eq!(devices[1], ("0000:03:00.0".into(), None));
         assert!(args.has("no-multi-seg"));
-        let refusal =
-            startup.refuse_in("dpdk", args.groups("dev").nth(1).unwrap().refuse("address", "no such device"));
+        let refusal = startup
+            .refuse_in("devices", args.groups("dev").nth(1).unwrap().refuse("address", "no such device"));
         assert_eq!(refusal.to_string(), "startup.conf:3: no such device");
+    }
+
+    #[test]
+    fn a_file_written_for_vpp_is_taken_and_each_word_without_effect_is_named_once() {
+        let text = "unix {\n nodaemon\n full-coredump\n poll-sleep-usec 100\n}\nheapsize 2G\n\
+                    api-trace { on }\ncpu { relative }\ndpdk { dev default { num-rx-desc 512 }\n dev 0000:02:00.1 \
+                    { num-rx-queues 2 name eth0 }\n no-multi-seg }\nplugins { plugin default { disable }\n \
+                    plugin dpdk_plugin.so { enable } }\nacl-plugin { connection hash buckets 65536 use tuple \
+                    merge 1 }\nbuffers { numa 0 { buffers 1024 } page-size default-hugepage }";
+        let schema = StartupSchema::default();
+        let file = StartupFile::from_text("startup.conf", text);
+        let startup = schema.parse(&file).unwrap();
+        assert!(startup.unix().unwrap().full_coredump);
+        assert_eq!(startup.buffers().unwrap().page_size, PageSize::Default);
+        let places: Vec<String> = startup
+            .idle()
+            .iter()
+            .map(|said| said.split(" does nothing").next().unwrap_or("").to_owned())
+            .collect();
+        let expected = [
+            "startup.conf:4: unix poll-sleep-usec",
+            "startup.conf:6: heapsize",
+            "startup.conf:7: api-trace",
+            "startup.conf:8: cpu relative",
+            "startup.conf:9: dpdk",
+            "startup.conf:12: plugins",
+            "startup.conf:14: acl-plugin",
+            "startup.conf:15: buffers numa",
+        ];
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn heapsize_with_braces_or_a_word_that_vpp_does_not_have_is_an_error_still() {
+        assert_eq!(refused("heapsize x"), "startup.conf:1: unknown word 'x': did you mean {?");
+        assert!(refused("dpdk {\n dew 1 }").starts_with("startup.conf:2: unknown word 'dew'"));
+    }
+
+    #[test]
+    fn a_port_to_listen_at_is_refused_with_what_to_do() {
+        let schema = StartupSchema::default();
+        let file = StartupFile::from_text("startup.conf", "unix {\n cli-listen localhost:5002 }");
+        let refusal = schema.parse(&file).unwrap().unix().unwrap_err().to_string();
+        assert!(
+            refusal.starts_with("startup.conf:2: localhost:5002 is not a path: name a socket"),
+            "{refusal}"
+        );
     }
 }

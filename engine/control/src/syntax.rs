@@ -307,6 +307,21 @@ fn level_names(node: &Node, syntax: &str) -> Vec<&'static str> {
 }
 
 impl Node {
+    /// The names under which this stands in the arguments, those of its first words first.
+    pub(crate) fn recorded_names(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        self.walk(&mut |node| match node {
+            Node::Literal { word, flag: true } => names.push(*word),
+            Node::Value { name, .. } | Node::Repeat { name, .. } => names.push(*name),
+            _ => {}
+        });
+        // A lone word is a flag of its section, which this tree does not say.
+        if let Node::Literal { word, .. } = self {
+            names.push(word);
+        }
+        names
+    }
+
     /// The words that the command begins with.
     pub(crate) fn leading_words(&self) -> Vec<&'static str> {
         match self {

@@ -65,6 +65,7 @@ pub fn register(registry: &mut Registry) {
     commands::register(registry);
     registry.topic(&learning::MAC);
     registry.running_config(order::TABLES, commands::domains::write_config);
+    registry.running_config(order::LIMITS, commands::domains::write_limits);
     registry.running_config(order::INTERFACE_SETTINGS, commands::ports::write_config);
     registry.running_config(order::NEIGHBORS, commands::l2fib::write_config);
     registry.memory(|engine| {

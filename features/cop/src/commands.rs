@@ -80,7 +80,7 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(cop), Some(fib)) = (engine.get::<Cop>(), engine.get::<Fib>()) else { return };
-    for interface in engine.all_interfaces() {
+    for interface in quiver_control::interfaces_by_name(engine) {
         for (family, word) in [(Family::Ip4, "ip4"), (Family::Ip6, "ip6")] {
             let list = cop.list(interface.id, family).and_then(|index| fib.table_id(family, index));
             if let Some(id) = list {

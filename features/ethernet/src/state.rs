@@ -165,10 +165,11 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(crosses) = engine.get::<CrossConnects>() else { return };
     let name = |id: &InterfaceId| engine.interface_name(*id);
-    for (from, to) in &crosses.xconnect {
-        config.command(format_args!("set interface l2 xconnect {} {}", name(from), name(to)));
+    let by_name = |pairs: Vec<(InterfaceId, InterfaceId)>| quiver_control::by_interface_name(engine, pairs);
+    for (from, to) in by_name(crosses.xconnect.iter().map(|(from, to)| (*from, *to)).collect()) {
+        config.command(format_args!("set interface l2 xconnect {} {}", name(&from), name(&to)));
     }
-    for (from, to) in &crosses.patch {
-        config.command(format_args!("test l2patch rx {} tx {}", name(from), name(to)));
+    for (from, to) in by_name(crosses.patch.iter().map(|(from, to)| (*from, *to)).collect()) {
+        config.command(format_args!("test l2patch rx {} tx {}", name(&from), name(&to)));
     }
 }

@@ -139,8 +139,9 @@ fn leave(
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     let Some(state) = engine.get::<Membership>() else { return };
-    for (id, groups) in &state.joined {
-        let name = engine.interface_name(*id);
+    let joined = state.joined.iter().map(|(id, groups)| (*id, groups));
+    for (id, groups) in quiver_control::by_interface_name(engine, joined) {
+        let name = engine.interface_name(id);
         for (group, filter) in groups {
             let word = if group.is_ipv4() { "igmp" } else { "mld" };
             match filter {

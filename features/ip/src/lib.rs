@@ -94,6 +94,7 @@ pub fn register(registry: &mut Registry) {
     );
     commands::register(registry);
     registry.running_config(order::TABLES, commands::tables::write_config);
+    registry.running_config(order::LIMITS, commands::limits::write_config);
     registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
     registry.running_config(order::NEIGHBORS, commands::neighbours::write_config);
     registry.running_config(order::ROUTES, commands::routes::write_config);

@@ -79,7 +79,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     if !words.is_empty() {
         config.command(format_args!("set lldp{words}"));
     }
-    for (id, port) in lldp.ports() {
+    for (id, port) in quiver_control::by_interface_name(engine, lldp.ports()) {
         let PortWords { description, ip4, ip6, oid } = &port.words;
         let description = description.as_ref().map_or_else(String::new, |d| format!(" port-desc \"{d}\""));
         let ip4 = ip4.map_or_else(String::new, |address| format!(" mgmt-ip4 {address}"));

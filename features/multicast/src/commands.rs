@@ -213,11 +213,13 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
             let _ = write!(line, "table {id} ");
         }
         line += &words(key);
-        for id in &route.accept {
-            let _ = write!(line, " via {} Accept", engine.interface_name(*id));
+        let accept = route.accept.iter().map(|id| (*id, ()));
+        for (id, ()) in quiver_control::by_interface_name(engine, accept) {
+            let _ = write!(line, " via {} Accept", engine.interface_name(id));
         }
-        for (id, threshold) in &route.forward {
-            let _ = write!(line, " via {} Forward", engine.interface_name(*id));
+        let forward = route.forward.iter().map(|(id, threshold)| (*id, threshold));
+        for (id, threshold) in quiver_control::by_interface_name(engine, forward) {
+            let _ = write!(line, " via {} Forward", engine.interface_name(id));
             if *threshold > 0 {
                 let _ = write!(line, " ttl-threshold {threshold}");
             }

@@ -287,7 +287,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         }
         config.command(format_args!("abf policy add id {id}{matched}{drops}{via}"));
     }
-    for (family, on, priority, policy) in policies.attachments() {
+    let all = policies.attachments().map(|(family, on, priority, policy)| (on, (family, priority, policy)));
+    for (on, (family, priority, policy)) in quiver_control::by_interface_name(engine, all) {
         let (family, name) = (family_word(family), engine.interface_name(on));
         config.command(format_args!("abf attach {family} policy {policy} priority {priority} {name}"));
     }

@@ -211,7 +211,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             ));
         }
     }
-    for interface in engine.all_interfaces() {
+    for interface in quiver_control::interfaces_by_name(engine) {
         let has = |kind: Kind| {
             let ids = engine.arc_id(kind.arc()).zip(engine.node_id(kind.feature()));
             ids.is_some_and(|(arc, node)| interface.who_needs(arc, node).any(|who| who == OPERATOR))

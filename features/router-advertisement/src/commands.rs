@@ -288,8 +288,9 @@ fn set_in_list<T: PartialEq>(
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     let Some(state) = engine.get::<RaState>() else { return };
-    for (id, advertiser) in &state.interfaces {
-        let (name, config) = (engine.interface_name(*id), &advertiser.config);
+    let all = state.interfaces.iter().map(|(id, advertiser)| (*id, advertiser));
+    for (id, advertiser) in quiver_control::by_interface_name(engine, all) {
+        let (name, config) = (engine.interface_name(id), &advertiser.config);
         let words = setting_words(config);
         if !words.is_empty() {
             out.command(format_args!("ip6 nd {name}{words}"));

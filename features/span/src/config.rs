@@ -136,8 +136,11 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 }
 
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for (from, to, directions) in engine.get::<Spans>().into_iter().flat_map(Spans::all) {
-        let (from, to) = (engine.interface_name(from), engine.interface_name(to));
+    let all = engine.get::<Spans>().into_iter().flat_map(Spans::all);
+    let name = |id| engine.interface_name(id);
+    let mut mirrors: Vec<_> = all.map(|(from, to, directions)| (name(from), name(to), directions)).collect();
+    mirrors.sort();
+    for (from, to, directions) in mirrors {
         config.command(format_args!("set interface span {from} destination {to} {directions}"));
     }
 }

@@ -6,6 +6,7 @@ use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
 };
 use quiver_core::Engine;
+use quiver_tables::prefix::IpPrefix;
 
 use crate::local_sids::{self, Kind, LocalSid, LocalSids, Place, Shown};
 use crate::proxy::Proxies;
@@ -31,7 +32,8 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
         let kind = kind.ok_or_else(|| args.refuse("behavior", format!("no behaviour is called {name}")))?;
         let behavior = (kind.make)(engine, args)?;
         local_sids::add(engine, place, behavior)?;
-        Ok(Output::none())
+        let prefix = IpPrefix::V6(place.prefix);
+        Ok(local_sids::warn_if_shadowed(engine, place.table, prefix, Output::none()))
     }));
     registry.command(
         Command::new("sr localsid del address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>]")

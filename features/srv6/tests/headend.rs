@@ -315,7 +315,6 @@ fn what_is_refused_changes_nothing() {
         ("sr policy add bsid ff02::1 next fc00:0:2::1", "cannot be a SID"),
         ("sr policy add bsid fc00:0:1::b2 next ::", "cannot be a SID"),
         ("sr policy add bsid fc00:0:1::b2 next fe80::1", "cannot be a SID"),
-        ("sr policy add bsid 2001:db8:a::1 next fc00:0:2::1", "address of the router"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 fib-table 9", "9"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 encap insert", "leave one of them out"),
         ("set sr encaps source addr ::", "cannot be the source of outer headers"),
@@ -329,7 +328,6 @@ fn what_is_refused_changes_nothing() {
         ("sr steer l2 e2 via bsid fc00:0:1::b1", "not for frames"),
         ("sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b9", "no SR policy"),
         ("sr steer del l3 2001:db8:b::/48", "not steered"),
-        ("sr steer l3 2001:db8:a::/64 via bsid fc00:0:1::b1", "router's own"),
     ] {
         let refused = router.refused(line);
         assert!(refused.contains(why), "{line}: {refused}");
@@ -337,6 +335,17 @@ fn what_is_refused_changes_nothing() {
     let many = " next fc00:0:2::1".repeat(13);
     assert!(router.refused(&format!("sr policy add bsid fc00:0:1::b2{many} encap")).contains("too many"));
     assert_eq!(router.cli("show running-config"), before);
+}
+
+#[test]
+fn a_binding_sid_and_a_steered_prefix_beside_an_address_are_taken_with_a_warning() {
+    let mut router = router();
+    let says = "also an address or a subnet of the router itself";
+    router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap");
+    let said = router.cli("sr policy add bsid 2001:db8:a::1 next fc00:0:2::1");
+    assert!(said.contains(says), "{said}");
+    let said = router.cli("sr steer l3 2001:db8:a::/64 via bsid fc00:0:1::b1");
+    assert!(said.contains(says), "{said}");
 }
 
 #[test]

@@ -48,6 +48,14 @@ fn local_sids_are_written_back_as_they_were_given() {
 }
 
 #[test]
+fn a_sid_beside_an_address_is_taken_in_either_order_and_the_address_goes_before_it() {
+    let mut router = router();
+    let said = router.cli("sr localsid address 2001:db8:0::1 behavior end");
+    assert!(said.contains("also an address or a subnet of the router itself"), "{said}");
+    assert!(router.cli("show ip6 fib 2001:db8:0::1/128").contains("local"), "the address goes before it");
+}
+
+#[test]
 fn a_sid_that_cannot_be_is_refused_and_changes_nothing() {
     let mut router = router();
     router.cli("sr localsid address fc00:0:1::1 behavior end");
@@ -58,7 +66,6 @@ fn a_sid_that_cannot_be_is_refused_and_changes_nothing() {
         ("sr localsid address fe80::1 behavior end", "cannot be a SID"),
         ("sr localsid address :: behavior end", "cannot be a SID"),
         ("sr localsid address fc00:0:1::1/64 behavior end", "bits set behind its length"),
-        ("sr localsid address 2001:db8:0::1 behavior end", "the router itself"),
         (
             "sr localsid address fc00:0:1::2 behavior end.t 77",
             "no IPv6 table 77; add it first (ip6 table add 77)",

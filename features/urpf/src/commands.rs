@@ -154,12 +154,13 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         };
         config.command(format_args!("set urpf-accept {table}add {prefix}"));
     }
-    for ((interface, family, direction), check) in urpf.checks() {
+    let checks = urpf.checks().map(|((on, family, direction), check)| (*on, (family, direction, check)));
+    for (interface, (family, direction, check)) in quiver_control::by_interface_name(engine, checks) {
         let (family_word, direction) = (family_word(*family), direction_word(*direction));
         let table = check.table.and_then(|index| fib.table_id(*family, index));
         let table = table.map_or(String::new(), |id| format!(" table {id}"));
         let default = if check.default_route { "" } else { " no-default" };
-        let (mode, name) = (mode_word(check.mode), engine.interface_name(*interface));
+        let (mode, name) = (mode_word(check.mode), engine.interface_name(interface));
         config.command(format_args!("set urpf {family_word} {direction} {mode} {name}{table}{default}"));
     }
 }

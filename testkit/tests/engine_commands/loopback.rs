@@ -53,3 +53,16 @@ fn only_loopbacks_are_deleted_as_loopbacks() {
     assert_eq!(router.count("toy-forward", "no-interface"), 1);
     assert_eq!(router.cli("create loopback interface"), "loop0\n");
 }
+
+#[test]
+fn loopbacks_of_two_routers_have_different_addresses_and_those_of_one_router_the_same_at_every_start() {
+    let mac = |number: [u8; 3]| {
+        let mut router = router();
+        router.engine().insert(quiver_control::commands::RouterNumber(number));
+        router.cli("create loopback interface instance 5");
+        router.json("show interface loop5")["interfaces"][0]["mac"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(mac([1, 2, 3]), "de:01:02:03:00:05");
+    assert_eq!(mac([1, 2, 3]), mac([1, 2, 3]));
+    assert_ne!(mac([1, 2, 3]), mac([1, 2, 4]));
+}

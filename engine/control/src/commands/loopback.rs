@@ -81,6 +81,11 @@ impl Device for Loopback {
     }
 }
 
+/// What tells this router from others on the same link, kept in the engine: the middle of the layer 2 addresses
+/// of its loopbacks. The same router has the same number after every start.
+#[derive(Clone, Copy, Debug)]
+pub struct RouterNumber(pub [u8; 3]);
+
 /// The command that makes a loopback again, by interface; devices cannot be looked at through a
 /// shared engine.
 #[derive(Default)]
@@ -102,7 +107,7 @@ pub(super) fn register(registry: &mut Registry) {
             .also("loopback create-interface {[mac <:mac>] [instance <:0-16383>]}")
             .group(GROUP)
             .help("Create a loopback, an interface of the router's own")
-            .details("What is sent to it comes back as received on it. The first free loopN is taken unless instance says which.")
+            .details("What is sent to it comes back as received on it. The first free loopN is taken unless instance says which. Without mac, its layer 2 address is made of the machine, the runtime-dir and the instance: the same at every start, and another than on another router.")
             .example("create loopback interface mac 02:fe:00:00:00:01 instance 7")
             .run(create),
     );
@@ -132,7 +137,10 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     };
     let given: Option<[u8; 6]> = args.optional("mac")?;
     let [.., high, low] = instance.to_be_bytes();
-    let mac = given.unwrap_or([0xde, 0xad, 0, 0, high, low]);
+    let mac = given.unwrap_or_else(|| match engine.get::<RouterNumber>() {
+        Some(RouterNumber([first, second, third])) => [0xde, *first, *second, *third, high, low],
+        None => [0xde, 0xad, 0, 0, high, low],
+    });
     if mac[0] & 1 == 1 {
         return Err(args.refuse("mac", format!("{} is a group address", mac_text(mac))));
     }

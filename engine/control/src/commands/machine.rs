@@ -37,6 +37,24 @@ const FLAGS: [&str; 17] = [
     "pdpe1gb",
 ];
 
+/// From which commit the program was built, kept in the engine for `show version`.
+#[derive(Clone, Copy, Debug)]
+pub struct Built {
+    /// Its hash.
+    pub commit: &'static str,
+    /// Its date.
+    pub date: &'static str,
+}
+
+/// What was refused of the start's own commands, kept in the engine for `show version verbose`.
+#[derive(Clone, Debug, Default)]
+pub struct RefusedAtStart {
+    /// How many commands.
+    pub count: u64,
+    /// The first of them, with file and line.
+    pub first: Vec<String>,
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show threads")
@@ -175,6 +193,8 @@ fn show_version(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal>
     let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     let built_in: Vec<&str> = engine.get::<BuiltIn>().iter().flat_map(|b| &b.0).map(|f| f.name).collect();
     let kernel = system_file("/proc/sys/kernel/osrelease").trim_end().to_owned();
+    let built = engine.get::<Built>();
+    let refused = engine.get::<RefusedAtStart>().cloned().unwrap_or_default();
     let mut text = format!("quiver v{version}\n");
     if args.has("verbose") {
         let details = [
@@ -183,9 +203,15 @@ fn show_version(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal>
             ("Built in", built_in.join(", ")),
             ("Kernel", kernel.clone()),
             ("Process", std::process::id().to_string()),
+            ("Commit", built.map_or("unknown", |built| built.commit).to_owned()),
+            ("Date", built.map_or("unknown", |built| built.date).to_owned()),
+            ("Refused at start", refused_text(&refused)),
         ];
         details.iter().for_each(|(label, value)| {
-            let _ = writeln!(text, "{:<11}{value}", format!("{label}:"));
+            let _ = writeln!(text, "{:<18}{value}", format!("{label}:"));
+        });
+        refused.first.iter().for_each(|refusal| {
+            let _ = writeln!(text, "  {refusal}");
         });
     }
     let json = json!({
@@ -196,8 +222,19 @@ fn show_version(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal>
         "features": built_in,
         "kernel": kernel,
         "process": std::process::id(),
+        "commit": built.map(|built| built.commit),
+        "date": built.map(|built| built.date),
+        "refused_at_start": refused.count,
     });
     Ok(Output::both(text, json))
+}
+
+fn refused_text(refused: &RefusedAtStart) -> String {
+    match refused.count {
+        0 => "no command".to_owned(),
+        1 => "1 command".to_owned(),
+        count => format!("{count} commands"),
+    }
 }
 
 /// The first value of a key in /proc/cpuinfo.

@@ -16,14 +16,16 @@ mod runtime;
 mod trace;
 mod workers;
 
-use quiver_core::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::registry::Registry;
+use crate::running::interfaces_by_name as by_name;
 
 pub use counters::counters_reference;
+pub use loopback::RouterNumber;
+pub use machine::{Built, RefusedAtStart};
 
 /// Register the engine's own commands. Every router does, before its drivers and features.
 pub fn register(registry: &mut Registry) {
@@ -55,13 +57,6 @@ fn thread_name(worker: WorkerId) -> String {
 
 fn all_workers(engine: &Engine) -> impl Iterator<Item = WorkerId> + use<> {
     (0..engine.worker_count()).map(|index| WorkerId(index as u16))
-}
-
-/// All interfaces in the order of their names, which the same configuration gives every time.
-fn by_name(engine: &Engine) -> Vec<&Interface> {
-    let mut interfaces: Vec<&Interface> = engine.all_interfaces().collect();
-    interfaces.sort_by(|a, b| a.name.cmp(&b.name));
-    interfaces
 }
 
 /// An error about an interface, naming it and its place in the command.

@@ -50,6 +50,7 @@ enum Taken {
 }
 
 pub(crate) struct Client {
+    who: Arc<str>,
     stream: Stream,
     peer: Peer,
     input: Input,
@@ -82,6 +83,7 @@ impl Client {
     pub(crate) fn new(stream: Stream, protocol: Protocol, limits: &Limits) -> Client {
         Client {
             peer: stream.peer(),
+            who: stream.who().into(),
             stream,
             input: match protocol {
                 Protocol::Plain => Input::Plain(PlainInput::default()),
@@ -120,7 +122,7 @@ impl Client {
 
     /// A request of this client, for the control thread.
     pub(crate) fn request(&self, client: u64, ask: Ask) -> Request {
-        Request { client, trust: self.peer.trust, flow: self.flow.clone(), ask }
+        Request { client, trust: self.peer.trust, who: self.who.clone(), flow: self.flow.clone(), ask }
     }
 
     /// The place that it takes. A client that was there before the server takes none.

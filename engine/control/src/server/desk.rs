@@ -77,6 +77,8 @@ pub struct Desk<S> {
 struct Running<S> {
     client: u64,
     trust: Trust,
+    /// The same client, for the journal.
+    who: Arc<str>,
     flow: Arc<Flow>,
     work: Work<S>,
     /// What it is called in `show control`.
@@ -166,7 +168,7 @@ impl<S: Names + 'static> Desk<S> {
     }
 
     fn take_requests(&mut self) {
-        while let Ok(Request { client, trust, flow, ask }) = self.requests.try_recv() {
+        while let Ok(Request { client, trust, who, flow, ask }) = self.requests.try_recv() {
             if matches!(ask, Ask::Gone) {
                 self.running.iter_mut().filter(|running| running.client == client).for_each(|running| {
                     (running.is_left, running.rests) = (true, false);
@@ -177,7 +179,18 @@ impl<S: Names + 'static> Desk<S> {
             let (name, due) = (name_of(&ask), Instant::now());
             let work = Work::Ask(ask);
             let (told, is_left, rests) = (None, false, false);
-            self.running.push_back(Running { client, trust, flow, work, name, due, told, is_left, rests });
+            self.running.push_back(Running {
+                client,
+                trust,
+                who,
+                flow,
+                work,
+                name,
+                due,
+                told,
+                is_left,
+                rests,
+            });
         }
     }
 
@@ -200,7 +213,9 @@ impl<S: Names + 'static> Desk<S> {
         }
         running.rests = false;
         turn.units += 1;
+        commands.on_behalf_of(Some(&running.who));
         let end = self.step(running, turn, commands, state);
+        commands.on_behalf_of(None);
         self.measure(running, now.elapsed());
         let end = match end {
             Ok(Step::Done(output)) => Ok(output),

@@ -109,6 +109,8 @@ pub(crate) struct Request {
     pub(crate) client: u64,
     pub(crate) trust: Trust,
     pub(crate) flow: Arc<Flow>,
+    /// Who the client is, for the journal.
+    pub(crate) who: Arc<str>,
     pub(crate) ask: Ask,
 }
 

@@ -27,6 +27,19 @@ impl Stream {
         }
     }
 
+    /// Who is at the other end: user and process, as the kernel knows them, or the address.
+    pub(crate) fn who(&self) -> String {
+        match self {
+            Stream::Unix(stream) => match rustix::net::sockopt::socket_peercred(stream) {
+                Ok(peer) => format!("uid {} pid {}", peer.uid.as_raw(), peer.pid.as_raw_nonzero()),
+                Err(error) => format!("unknown client ({error})"),
+            },
+            Stream::Tcp(stream) => {
+                stream.peer_addr().map_or("unknown client".into(), |peer| peer.to_string())
+            }
+        }
+    }
+
     /// Never wait for the other side; send answers at once.
     pub(crate) fn prepare(&self) -> io::Result<()> {
         match self {

@@ -214,14 +214,14 @@ pub fn commands() -> Commands<Toy> {
                 }))
             }),
     );
-    commands.contribute(order::INTERFACE_SETTINGS, |toy: &Toy, config| {
+    commands.contribute(order::INTERFACE_SETTINGS, "toy", |toy: &Toy, config| {
         for (name, up) in toy.interfaces.iter().zip(&toy.up) {
             if *up {
                 config.command(format_args!("set interface state {name} up"));
             }
         }
     });
-    commands.contribute(order::ROUTES, |toy: &Toy, config| {
+    commands.contribute(order::ROUTES, "toy", |toy: &Toy, config| {
         for (prefix, paths) in &toy.routes {
             let paths: Vec<String> = paths.iter().map(|path| format!("via {path}")).collect();
             config.command(format_args!("ip route add {prefix} {}", paths.join(" ")));

@@ -56,17 +56,11 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("set l2 learn limit <limit:0-16777216>")
             .group(GROUP)
             .help("Say how many addresses all bridge domains together learn at most")
+            .details("The smaller of it and of the room in the MAC table (`set l2fib entries-max`) holds.")
             .example("set l2 learn limit 1000000")
             .run(|engine: &mut Engine, args| {
                 let limit = args.get::<u64>("limit")? as usize;
-                let bridges = bridges_mut(engine)?;
-                let most = bridges.macs.entries_max();
-                if limit > most {
-                    return Err(args
-                        .refuse("limit", format!("the MAC table has room for {most} entries"))
-                        .remedy("raise it with `set l2fib entries-max N`"));
-                }
-                bridges.macs.set_learn_limit(limit);
+                bridges_mut(engine)?.macs.set_learn_limit(limit);
                 Ok(Output::none())
             }),
     );
@@ -152,10 +146,10 @@ fn station(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+/// The limits of `show running-config`: when all is there that a limit would stop.
+pub(crate) fn write_limits(engine: &Engine, config: &mut ConfigWriter) {
     let Some(bridges) = engine.get::<Bridges>() else { return };
-    if bridges.macs.entries_max() != MAC_ENTRIES_MAX {
+    if bridges.macs.entries_max() < MAC_ENTRIES_MAX {
         config.command(format_args!("set l2fib entries-max {}", bridges.macs.entries_max()));
     }
     if bridges.events.kept_max() != EVENTS_KEPT {
@@ -163,6 +157,15 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     }
     if bridges.macs.learn_limit() != bridges.macs.entries_max() {
         config.command(format_args!("set l2 learn limit {}", bridges.macs.learn_limit()));
+    }
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(bridges) = engine.get::<Bridges>() else { return };
+    // More room comes before what needs it, less room (`write_limits`) behind what is there.
+    if bridges.macs.entries_max() > MAC_ENTRIES_MAX {
+        config.command(format_args!("set l2fib entries-max {}", bridges.macs.entries_max()));
     }
     for (number, domain) in bridges.domains() {
         let (on, age) = (domain.switches, domain.mac_age_minutes);

@@ -34,10 +34,11 @@ pub(crate) fn register(registry: &mut Registry) {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(bridges) = engine.get::<Bridges>() else { return };
-    for (id, port) in bridges.ports() {
-        let name = engine.interface_name(*id);
+    let ports = bridges.ports().iter().map(|(id, port)| (*id, port));
+    for (id, port) in quiver_control::by_interface_name(engine, ports) {
+        let name = engine.interface_name(id);
         let kind = port.kind.word().map(|word| format!(" {word}")).unwrap_or_default();
-        let is_usual = port.group == modes::group(engine, *id);
+        let is_usual = port.group == modes::group(engine, id);
         let group = if is_usual { String::new() } else { format!(" {}", port.group) };
         config.command(format_args!("set interface l2 bridge {name} {}{kind}{group}", port.domain));
         for (word, on) in [("learn", port.learn), ("forward", port.forward), ("flood", port.flood)] {

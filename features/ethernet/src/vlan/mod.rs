@@ -41,7 +41,7 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         graph.feature(FeatureSpec { arc, node, before: &[], after });
     }
-    registry.running_config(order::INTERFACES + 50, sub_interfaces::write_config);
+    registry.running_config(order::SUB_INTERFACES, sub_interfaces::write_config);
     registry.running_config(order::FEATURES, rewrites::write_config);
     registry.on_start(move |engine| {
         engine.insert(sub_interfaces);

@@ -180,8 +180,9 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(rewrites) = engine.get::<Rewrites>() else { return };
-    for (id, rewrite) in &rewrites.all {
-        let name = engine.interface_name(*id);
+    let all = rewrites.all.iter().map(|(id, rewrite)| (*id, rewrite));
+    for (id, rewrite) in quiver_control::by_interface_name(engine, all) {
+        let name = engine.interface_name(id);
         config.command(format_args!("set interface l2 tag-rewrite {name} {rewrite}"));
     }
 }

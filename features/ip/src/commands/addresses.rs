@@ -151,7 +151,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     super::ownership::write_config(engine, ip, config);
     super::proxies::write_config(engine, ip, config);
     super::punt::write_config(engine, ip, config);
-    for interface in engine.all_interfaces() {
+    for interface in quiver_control::interfaces_by_name(engine) {
         let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { continue };
         if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {
             config.command(format_args!("set interface ip table {name} {id}"));
@@ -165,7 +165,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         for address in &own.ip4 {
             config.command(format_args!("set interface ip address {name} {address}"));
         }
-        for address in own.chosen_link_local.iter().chain(&own.ip6) {
+        let link_local = own.chosen_link_local.iter().filter(|_| own.unnumbered.is_none());
+        for address in link_local.chain(&own.ip6) {
             config.command(format_args!("set interface ip address {name} {address}"));
         }
         if fib.directed_broadcast(interface.id) {
@@ -173,10 +174,14 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         }
     }
     // Behind the tables of all: both must be in the same.
-    for interface in engine.all_interfaces() {
-        if let Some(lender) = ip.interfaces.get(&interface.id).and_then(|own| own.unnumbered) {
-            let lender = engine.interface_name(lender);
-            config.command(format_args!("set interface unnumbered {} use {lender}", interface.name));
+    for interface in quiver_control::interfaces_by_name(engine) {
+        let Some(own) = ip.interfaces.get(&interface.id) else { continue };
+        if let Some(lender) = own.unnumbered {
+            let (name, lender) = (&interface.name, engine.interface_name(lender));
+            config.command(format_args!("set interface unnumbered {name} use {lender}"));
+            if let Some(own) = own.chosen_link_local {
+                config.command(format_args!("set ip6 link-local address {name} {}", own.address()));
+            }
         }
     }
 }

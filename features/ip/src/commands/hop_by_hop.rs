@@ -36,7 +36,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let enabled = engine.features_of(interface.id, arc);
         POLICIES.iter().find(|(_, node)| enabled.iter().any(|name| name == node)).map(|(word, _)| *word)
     };
-    for interface in engine.all_interfaces() {
+    for interface in quiver_control::interfaces_by_name(engine) {
         if let Some(policy) = policy(interface) {
             config.command(format_args!("set ip6 hop-by-hop {} {policy}", interface.name));
         }

@@ -79,8 +79,9 @@ fn shown(fib: &Fib) -> Output {
     Output::none().table("limits", table)
 }
 
-/// The part of `show running-config`.
-pub(super) fn write_config(fib: &Fib, config: &mut ConfigWriter) {
+/// The part of `show running-config`: when all is there that a limit would stop.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(fib) = engine.get::<Fib>() else { return };
     let mut limits = fib.limits();
     for (word, place) in LIMITED {
         let limit = *place(&mut limits);
@@ -90,16 +91,22 @@ pub(super) fn write_config(fib: &Fib, config: &mut ConfigWriter) {
     }
 }
 
+/// Why the size of a heap does nothing.
+const NO_HEAP: &str = "tables grow as they need; routes-max bounds them";
+
 /// The sections `ip` and `ip6` of the start-up file.
 pub fn startup() -> Vec<StartupPart> {
     let ip = Section::new("ip")
         .help("The forwarding tables, IPv4 and what both families share")
         .entry("routes-max <:1-100000000>", "IPv4 routes, over all tables")
         .entry("path-lists-max <:1-100000000>", "different lists of paths, of both families")
-        .entry("adjacencies-max <:1-100000000>", "adjacencies, of both families");
+        .entry("adjacencies-max <:1-100000000>", "adjacencies, of both families")
+        .idle("heap-size <:size>", NO_HEAP);
     let ip6 = Section::new("ip6")
         .help("The IPv6 forwarding tables")
-        .entry("routes-max <:1-100000000>", "IPv6 routes, over all tables");
+        .entry("routes-max <:1-100000000>", "IPv6 routes, over all tables")
+        .idle("heap-size <:size>", NO_HEAP)
+        .idle("hash-buckets <:u32>", "the IPv6 table is a trie; it grows as it needs");
     let lines = |args: &Args<'_>, words: &[(&'static str, &str)]| {
         let line = |(entry, word): &(&'static str, &str)| {
             let limit = args.optional::<usize>(entry)?;

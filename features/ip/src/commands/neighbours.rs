@@ -158,10 +158,11 @@ fn foot(engine: &Engine, six: bool) -> Result<Output, Refusal> {
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
     neighbour_config::write_config(fib, config);
-    for (on, address, neighbour) in fib.neighbours().iter() {
-        if neighbour.state == NeighbourState::Static {
-            let interface = engine.interface_name(on);
-            config.command(format_args!("ip neighbor {interface} {address} {} static", neighbour.mac));
-        }
+    let all = fib.neighbours().iter().filter(|(_, _, neighbour)| neighbour.state == NeighbourState::Static);
+    let mut fixed: Vec<_> = all.map(|(on, address, neighbour)| (on, (address, neighbour.mac))).collect();
+    fixed.sort_by_key(|(_, (address, _))| *address);
+    for (on, (address, mac)) in quiver_control::by_interface_name(engine, fixed) {
+        let interface = engine.interface_name(on);
+        config.command(format_args!("ip neighbor {interface} {address} {mac} static"));
     }
 }

@@ -138,10 +138,13 @@ pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWri
         if usual != DadConfig::USUAL[usize::from(six)] {
             say(family, String::new(), usual);
         }
-        for ((on, of), dad) in &ip.ownerships.said {
-            if *of == six && engine.interface(*on).is_some() {
-                say(family, format!(" {}", engine.interface_name(*on)), *dad);
-            }
+        let own = ip
+            .ownerships
+            .said
+            .iter()
+            .filter(|((on, of), dad)| *of == six && **dad != usual && engine.interface(*on).is_some());
+        for (on, dad) in quiver_control::by_interface_name(engine, own.map(|((on, _), dad)| (*on, *dad))) {
+            say(family, format!(" {}", engine.interface_name(on)), dad);
         }
     }
 }

@@ -192,8 +192,9 @@ pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWri
         let of = if table == 0 { String::new() } else { format!(" table-id {table}") };
         config.command(format_args!("set arp proxy{of} start {first} end {last}"));
     }
-    for (id, own) in ip.interfaces.iter().filter(|(id, _)| engine.interface(**id).is_some()) {
-        let name = engine.interface_name(*id);
+    let there = ip.interfaces.iter().filter(|(id, _)| engine.interface(**id).is_some());
+    for (id, own) in quiver_control::by_interface_name(engine, there.map(|(id, own)| (*id, own))) {
+        let name = engine.interface_name(id);
         if own.proxy_arp {
             config.command(format_args!("set interface proxy-arp {name} enable"));
         }

@@ -66,7 +66,6 @@ fn change_table(engine: &mut Engine, family: Family, id: u32, delete: bool) -> R
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(fib) = engine.get::<Fib>() else { return };
-    super::limits::write_config(fib, config);
     if fib.counts_adjacencies() {
         config.command(format_args!("adjacency counters enable"));
     }

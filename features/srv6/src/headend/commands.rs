@@ -160,9 +160,11 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let source = engine.with(|engine, policies: &mut Policies| {
         policies.add(engine, bsid, new).map(|()| own_source.unwrap_or(policies.source))
     })?;
+    let output =
+        crate::local_sids::warn_if_shadowed(engine, table, super::policies::host(bsid), Output::none());
     Ok(match behavior {
-        Behavior::Encaps(_) => with_warning(engine, source, Output::none()),
-        Behavior::Insert(_) => Output::none(),
+        Behavior::Encaps(_) => with_warning(engine, source, output),
+        Behavior::Insert(_) => output,
     })
 }
 

@@ -225,7 +225,9 @@ fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, R
 fn asked(engine: &Engine) -> Vec<(String, &'static str)> {
     let Some(Kept(interfaces)) = engine.get::<Kept>() else { return Vec::new() };
     let word = |asked| Asked::WORDS.iter().find(|(_, known)| *known == asked).map_or("", |(word, _)| word);
-    let all = engine.all_interfaces().map(|interface| (interface.name.clone(), interfaces.get(interface.id)));
+    let all = quiver_control::interfaces_by_name(engine)
+        .into_iter()
+        .map(|interface| (interface.name.clone(), interfaces.get(interface.id)));
     all.filter(|(_, asked)| *asked != Asked::Ignore).map(|(name, asked)| (name, word(asked))).collect()
 }
 

@@ -231,7 +231,7 @@ pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!(
             "sr hmac key {id} algo {} secret {}{linux}",
             key.algorithm(),
-            key.secret
+            quiver_control::quoted(&key.secret)
         ));
     }
 }

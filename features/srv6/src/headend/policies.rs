@@ -271,8 +271,9 @@ impl Policies {
             return Err(Refusal::new(what).remedy("delete some"));
         }
         let views = fib.route(table, host(bsid));
-        if views.iter().any(|view| view.source <= Source::Feature) {
-            let what = format!("{bsid} is an address of the router itself, or leads to another feature");
+        // An address of the router itself goes before it, whichever came first.
+        if views.iter().any(|view| view.source == Source::Feature) {
+            let what = format!("{bsid} leads to another feature already");
             return Err(Refusal::new(what).remedy("choose another binding SID"));
         }
         Ok(())

@@ -165,8 +165,9 @@ pub(super) fn steer_l3(
     let is_new = !policies.steerings.l3.contains_key(&place);
     if is_new {
         let views = fib.route(place.table, place.prefix);
-        if views.iter().any(|view| view.source <= Source::Feature) {
-            let what = format!("{} is the router's own, or leads to another feature", place.prefix);
+        // A subnet of the router itself goes before it, whichever came first.
+        if views.iter().any(|view| view.source == Source::Feature) {
+            let what = format!("{} leads to another feature already", place.prefix);
             return Err(Refusal::new(what).remedy("`show ip fib`, `show ip6 fib`"));
         }
     }

@@ -33,7 +33,8 @@ pub(super) fn register(registry: &mut Registry) {
                 let before = engine.with(|engine, policies: &mut Policies| {
                     steering::steer_l3(engine, policies, place, bsid)
                 })?;
-                Ok(changed_over(&place.words(engine), before, bsid))
+                let output = changed_over(&place.words(engine), before, bsid);
+                Ok(crate::local_sids::warn_if_shadowed(engine, place.table, place.prefix, output))
             }),
     );
     registry.command(
@@ -109,7 +110,8 @@ fn all(engine: &Engine) -> Vec<(String, Ipv6Addr)> {
     let Some(policies) = engine.get::<Policies>() else { return Vec::new() };
     let l3 = policies.steerings.l3().map(|(place, bsid)| (place.words(engine), bsid));
     let interface = |(id, bsid)| (format!("l2 {}", engine.interface_name(id)), bsid);
-    l3.chain(policies.steerings.l2().map(interface)).collect()
+    let l2 = quiver_control::by_interface_name(engine, policies.steerings.l2());
+    l3.chain(l2.into_iter().map(interface)).collect()
 }
 
 fn shown(engine: &Engine) -> Output {

@@ -11,7 +11,7 @@ mod place;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_control::Refusal;
+use quiver_control::{Output, Refusal};
 use quiver_core::epoch::Epochs;
 use quiver_core::graph::GraphBuilder;
 use quiver_core::interfaces::InterfaceChange;
@@ -125,6 +125,17 @@ pub(crate) fn add(engine: &mut Engine, place: Place, behavior: Box<dyn Behavior>
     engine.with(|engine, sids: &mut LocalSids| sids.add(engine, place, behavior))
 }
 
+/// Warn where a prefix is also an address or a subnet of the router itself, which goes before what a feature says.
+pub(crate) fn warn_if_shadowed(engine: &mut Engine, table: u32, prefix: IpPrefix, output: Output) -> Output {
+    let Ok(fib) = fib(engine) else { return output };
+    match fib.route(table, prefix).iter().any(|view| view.source < Source::Feature) {
+        true => output.line(format!(
+            "warning: {prefix} is also an address or a subnet of the router itself, which goes before it"
+        )),
+        false => output,
+    }
+}
+
 /// Delete a local SID.
 pub(crate) fn delete(engine: &mut Engine, place: Place) -> Result<(), Refusal> {
     engine.with(|engine, sids: &mut LocalSids| {
@@ -181,11 +192,9 @@ impl LocalSids {
         match views.iter().find(|view| view.source <= Source::Feature).map(|view| view.source) {
             Some(Source::Feature) => Err(Refusal::new(format!("{words} leads to another feature already"))
                 .remedy("`show ip6 fib`; choose another SID")),
-            Some(_) => Err(Refusal::new(format!(
-                "{words} is an address or a subnet of the router itself, which goes before a local SID"
-            ))
-            .remedy("choose another SID")),
-            None => Ok(()),
+            // Beside an address of the router's own, which goes before: an address that comes later is not
+            // refused either, so that a configuration does not depend on its order.
+            _ => Ok(()),
         }
     }
 

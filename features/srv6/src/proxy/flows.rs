@@ -58,7 +58,8 @@ impl Flow {
 
 /// Both ports, where the protocol has them.
 fn ports(protocol: IpProtocol, behind: &[u8]) -> u32 {
-    let has_ports = protocol == IpProtocol::TCP || protocol == IpProtocol::UDP || protocol == IpProtocol::SCTP;
+    let has_ports =
+        protocol == IpProtocol::TCP || protocol == IpProtocol::UDP || protocol == IpProtocol::SCTP;
     let ports = behind.first_chunk::<4>().filter(|_| has_ports);
     ports.map_or(0, |ports| u32::from_be_bytes(*ports))
 }
@@ -94,7 +95,8 @@ impl Place {
     }
 
     fn holds(&self, headers: &[Word]) -> bool {
-        let same = |(kept, word): (&AtomicU64, &Word)| kept.load(Ordering::Relaxed) == u64::from_ne_bytes(*word);
+        let same =
+            |(kept, word): (&AtomicU64, &Word)| kept.load(Ordering::Relaxed) == u64::from_ne_bytes(*word);
         self.length.load(Ordering::Relaxed) as usize == headers.len() * WORD_BYTES
             && self.words.iter().zip(headers).all(same)
     }
@@ -226,7 +228,10 @@ mod tests {
     fn each_flow_has_its_own_headers() {
         let (flows, mut front) = (Flows::new(4096), Front::default());
         for number in 0..200u8 {
-            assert_eq!(keep(&flows, number.into(), 0, 48 + 8 * usize::from(number % 20), number), Keeping::New);
+            assert_eq!(
+                keep(&flows, number.into(), 0, 48 + 8 * usize::from(number % 20), number),
+                Keeping::New
+            );
         }
         for number in 0..200u8 {
             assert_eq!(flows.read(flow(number.into()), &mut front), Ok(()));
@@ -260,7 +265,8 @@ mod tests {
 
     #[test]
     fn flows_differ_by_addresses_protocol_and_ports_and_fragments_have_none() {
-        let mut udp = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 9, 0, 0, 0, 0];
+        let mut udp =
+            vec![0x45, 0, 0, 32, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 9, 0, 0, 0, 0];
         let first = Flow::of(false, &udp).expect("whole");
         for place in [9, 15, 19, 21, 23] {
             udp[place] ^= 1;
