@@ -10,6 +10,7 @@ pub fn register(registry: &mut Registry) {
 
 /// Register drivers, then features.
 pub fn built_in(registry: &mut Registry) {
+    crate::logging::register(registry);
     quiver_af_packet::register(registry);
     quiver_af_xdp::register(registry);
     quiver_memif::register(registry);
@@ -35,5 +36,6 @@ pub fn built_in(registry: &mut Registry) {
 
 /// The sections of the start-up file that features have.
 pub fn startup() -> Vec<StartupPart> {
-    quiver_ip::startup().into_iter().chain(quiver_bridge::startup()).collect()
+    let features = quiver_ip::startup().into_iter().chain(quiver_bridge::startup());
+    [crate::logging::startup()].into_iter().chain(features).collect()
 }

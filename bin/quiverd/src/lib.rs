@@ -3,3 +3,4 @@
 #![forbid(unsafe_code)]
 
 pub mod features;
+pub mod logging;

@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod background;
+mod check;
+mod instance;
 mod router;
 mod settings;
 
@@ -15,7 +17,12 @@ use clap::Parser;
 use crate::settings::Settings;
 
 #[derive(Parser)]
-#[command(name = "quiverd", version, about = "The Quiver software router")]
+#[command(
+    name = "quiverd",
+    version,
+    about = "The Quiver software router",
+    after_help = "Exit codes: 0 it ended as asked, 1 it could not start, 3 another router has its folder."
+)]
 struct Arguments {
     /// The start-up file; without one the router starts with its defaults.
     #[arg(short, long, value_name = "FILE")]
@@ -23,13 +30,19 @@ struct Arguments {
     /// Stay in the foreground, whatever the start-up file says.
     #[arg(long)]
     foreground: bool,
-    /// Check the start-up file, and end.
+    /// Where the log goes when the start-up file says nothing; for the start in the background.
+    #[arg(long, value_name = "FILE", hide = true)]
+    log: Option<PathBuf>,
+    /// Check the start-up file and the files of commands that it names, and end.
     #[arg(long)]
     check: bool,
     /// Write a page of the reference to standard output, and end: cli, startup or counters.
     #[arg(long, value_name = "PAGE")]
     reference: Option<String>,
 }
+
+/// The exit code when another router has the folder.
+const FOLDER_TAKEN: u8 = 3;
 
 /// Where the start-up file is when nobody says.
 const CONFIG_DEFAULT: &str = "/etc/quiver/startup.conf";
@@ -38,8 +51,12 @@ fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("quiverd: {error:#}");
-            ExitCode::FAILURE
+            eprintln!("{} quiverd: {error:#}", quiverd::logging::now());
+            tracing::error!("{error:#}");
+            match error.downcast_ref::<instance::Taken>() {
+                Some(_) => ExitCode::from(FOLDER_TAKEN),
+                None => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -51,8 +68,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let fallback = PathBuf::from(CONFIG_DEFAULT);
     let config = arguments.config.clone().or_else(|| fallback.exists().then_some(fallback));
-    let settings = Settings::read(config.as_deref())?;
+    let mut settings = Settings::read(config.as_deref())?;
+    settings.unix.log = settings.unix.log.take().or_else(|| arguments.log.clone());
     if arguments.check {
+        check::check(&settings)?;
+        settings.idle.iter().for_each(|said| println!("{said}"));
         println!("the start-up file is in order");
         return Ok(());
     }

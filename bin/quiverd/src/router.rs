@@ -1,26 +1,31 @@
 //! The router's life: made, configured, served, ended.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
+use quiver_control::commands::{Built, RefusedAtStart, RouterNumber};
 use quiver_control::server::group_id;
 use quiver_control::{
-    Commands, Desk, Output, Places, Progress, Refusal, Registry, Server, ServerConfig, Sink,
+    Commands, Desk, Entry, OnRefusal, Output, Places, Progress, Refusal, Registry, Server, ServerConfig, Sink,
 };
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::interfaces::InterfaceChange;
 use quiver_core::reactor::Interest;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use quiverd::features;
+use quiverd::logging::{self, Log};
 
+use crate::instance;
 use crate::settings::{Settings, schema};
 
 /// The control loop looks after its workers at least so often.
@@ -47,13 +52,19 @@ pub fn reference(page: &str) -> Result<String> {
 
 /// Run until a signal.
 pub fn run(settings: Settings) -> Result<()> {
-    log_to(settings.unix.log.as_deref())?;
-    std::fs::create_dir_all(&settings.runtime_dir)
-        .with_context(|| format!("runtime-dir {}", settings.runtime_dir.display()))?;
+    let log = log_to(&settings)?;
+    let _instance = instance::take(&settings.runtime_dir, &settings.pidfile())?;
+    settings.idle.iter().for_each(|said| tracing::warn!("{said}"));
+    allow_cores(&settings);
     let stop = Rc::new(Cell::new(false));
     let (mut engine, commands) = make(&settings)?;
     confine_clients(&settings, &commands)?;
-    watch_signals(&mut engine, &stop)?;
+    engine.insert(log.clone());
+    engine.insert(Built { commit: env!("QUIVER_COMMIT"), date: env!("QUIVER_DATE") });
+    engine.insert(router_number(&settings));
+    watch_signals(&mut engine, &stop, log)?;
+    log_links(&mut engine);
+    commands.borrow_mut().keep_journal(keep);
     if let Some(core) = settings.engine.main_core
         && let Err(error) = quiver_core::cpu::pin_to_core(core)
     {
@@ -62,15 +73,7 @@ pub fn run(settings: Settings) -> Result<()> {
     for complaint in engine.start_threads()? {
         tracing::warn!("{complaint}");
     }
-    for line in &settings.commands {
-        let done = commands.borrow().execute(&mut engine, line);
-        done.map_err(|refusal| anyhow!("start-up file: {refusal}"))?;
-    }
-    if let Some(file) = &settings.unix.exec {
-        let applied = commands.borrow().execute_file(&mut engine, file, &mut ToLog);
-        let applied = applied.map_err(|refusal| anyhow!("exec: {refusal}"))?;
-        tracing::info!("{}: {applied} commands applied", file.display());
-    }
+    configure(&mut engine, &commands, &settings)?;
     let config = ServerConfig {
         cli_socket: Some(settings.cli_socket()),
         api_socket: Some(settings.api_socket()),
@@ -88,6 +91,103 @@ pub fn run(settings: Settings) -> Result<()> {
     engine.take_leave_of_all();
     tracing::info!("ended");
     Ok(())
+}
+
+/// Refusals of the start that are kept for `show version verbose`; all are in the log.
+const REFUSALS_KEPT: usize = 20;
+
+/// Do what the start-up file and its `exec` file say. What is refused is said loudly, and the rest is done;
+/// with `exec-strict` it ends the start.
+fn configure(engine: &mut Engine, commands: &SharedCommands, settings: &Settings) -> Result<()> {
+    let is_strict = settings.unix.exec_strict;
+    let mut sink = ToLog::default();
+    let commands = commands.borrow();
+    for line in &settings.commands {
+        match commands.execute(engine, line) {
+            Err(refusal) if is_strict => bail!("start-up file: {refusal}"),
+            Err(refusal) => sink.refused(Refusal::new(format!("start-up file: {refusal}"))),
+            Ok(_) => {}
+        }
+    }
+    if let Some(file) = &settings.unix.exec {
+        let on_refusal = if is_strict { OnRefusal::Stop } else { OnRefusal::Continue };
+        match commands.execute_file_with(engine, file, on_refusal, &mut sink) {
+            Ok(applied) => tracing::info!("{}: {applied} commands applied", file.display()),
+            Err(refusal) if is_strict => bail!("exec: {refusal}"),
+            Err(refusal) => sink.refused(Refusal::new(format!("exec: {refusal}"))),
+        }
+    }
+    let refused = sink.refused;
+    if refused.count > 0 {
+        let (count, commands) =
+            (refused.count, if refused.count == 1 { "command was" } else { "commands were" });
+        let said = format!(
+            "{count} {commands} refused at the start and the rest is applied: `show version verbose`"
+        );
+        tracing::error!("{said}");
+        if settings.unix.log.is_some() {
+            eprintln!("{} quiverd: {said}", logging::now());
+            refused.first.iter().for_each(|refusal| eprintln!("  {refusal}"));
+        }
+    }
+    engine.insert(refused);
+    Ok(())
+}
+
+/// Core files, as the section `unix` wants them.
+fn allow_cores(settings: &Settings) {
+    let unix = &settings.unix;
+    let wanted = unix.core_bytes_max.or(unix.full_coredump.then_some(u64::MAX));
+    if let Some(bytes) = wanted {
+        let current = Some(bytes).filter(|bytes| *bytes != u64::MAX);
+        let maximum =
+            getrlimit(Resource::Core).maximum.filter(|most| current.is_some_and(|own| own <= *most));
+        if let Err(error) = setrlimit(Resource::Core, Rlimit { current, maximum }) {
+            tracing::warn!("unix coredump-size: {error}");
+        }
+    }
+    // core(5): all kinds of mappings, huge pages and shared ones too.
+    if unix.full_coredump
+        && let Err(error) = std::fs::write("/proc/self/coredump_filter", "0x7f")
+    {
+        tracing::warn!("unix full-coredump: {error}");
+    }
+}
+
+/// Three bytes from what tells this router from others: the machine, its name, and the folder.
+fn router_number(settings: &Settings) -> RouterNumber {
+    let read = |path: &str| std::fs::read(path).unwrap_or_default();
+    let folder = settings.runtime_dir.as_os_str().as_encoded_bytes().to_owned();
+    let parts = [read("/etc/machine-id"), read("/proc/sys/kernel/hostname"), folder];
+    // FNV-1a: the same on every machine and in every version.
+    let hash = parts.iter().flatten().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let [.., first, second, third] = (hash ^ hash >> 32).to_be_bytes();
+    RouterNumber([first, second, third])
+}
+
+/// Who changed what, and what was refused, goes to the log as class `cli`.
+fn keep(entry: &Entry<'_>) {
+    let Entry { who, line, more, refusal } = entry;
+    match (refusal, more) {
+        (Some(refusal), _) => tracing::warn!(target: "cli", "{who}: refused: {line}: {}", refusal.what()),
+        (None, 0) => tracing::info!(target: "cli", "{who}: {line}"),
+        (None, more) => tracing::info!(target: "cli", "{who}: {line} and {more} more like it"),
+    }
+}
+
+/// An interface that goes up or down says so.
+fn log_links(engine: &mut Engine) {
+    engine.on_interface_change(|engine, id, change| {
+        if change == InterfaceChange::State
+            && let Some(interface) = engine.interface(id)
+        {
+            let word = |up| if up { "up" } else { "down" };
+            let (name, admin, link) = (&interface.name, word(interface.admin_up), word(interface.link_up));
+            tracing::info!(target: "link", "{name}: {}, set {admin}, link {link}", word(interface.row().up));
+        }
+    });
 }
 
 fn make(settings: &Settings) -> Result<(Engine, SharedCommands)> {
@@ -126,8 +226,18 @@ fn serve(engine: &mut Engine, commands: &SharedCommands, mut desk: Desk<Engine>,
     }
 }
 
-/// SIGINT and SIGTERM end the loop.
-fn watch_signals(engine: &mut Engine, stop: &Rc<Cell<bool>>) -> io::Result<()> {
+/// SIGINT and SIGTERM end the loop, SIGHUP opens the log file again.
+fn watch_signals(engine: &mut Engine, stop: &Rc<Cell<bool>>, log: Arc<Log>) -> io::Result<()> {
+    let (mut hangups, send) = UnixStream::pair()?;
+    hangups.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(SIGHUP, send)?;
+    engine.watch(hangups.as_raw_fd(), Interest::READ, move |_| {
+        let _ = io::Read::read(&mut hangups, &mut [0; 64]);
+        match log.reopen() {
+            Ok(()) => tracing::info!("the log is opened again"),
+            Err(error) => tracing::error!("the log cannot be opened again: {error}"),
+        }
+    });
     let (receive, send) = UnixStream::pair()?;
     receive.set_nonblocking(true)?;
     for signal in [SIGINT, SIGTERM] {
@@ -156,24 +266,22 @@ fn open_terminal(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-fn log_to(file: Option<&Path>) -> Result<()> {
-    let subscriber = tracing_subscriber::fmt().with_target(false);
-    match file {
-        Some(path) => {
-            let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-            let file = file.with_context(|| format!("log {}", path.display()))?;
-            subscriber.with_ansi(false).with_writer(file).init();
-        }
-        None => subscriber.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).init(),
-    }
-    Ok(())
+fn log_to(settings: &Settings) -> Result<Arc<Log>> {
+    let path = settings.unix.log.as_deref();
+    let log = Log::open(path).with_context(|| format!("log {}", path.unwrap_or("".as_ref()).display()))?;
+    let log = Arc::new(log);
+    logging::install(log.clone());
+    Ok(log)
 }
 
 #[cfg(test)]
 mod tests;
 
 /// Where the start's own `exec` file tells how far it is.
-struct ToLog;
+#[derive(Default)]
+struct ToLog {
+    refused: RefusedAtStart,
+}
 
 impl Sink for ToLog {
     fn output(&mut self, output: Output) {
@@ -187,6 +295,10 @@ impl Sink for ToLog {
     }
 
     fn refused(&mut self, refusal: Refusal) {
-        tracing::error!("{refusal}");
+        tracing::error!("refused: {refusal}");
+        self.refused.count += 1;
+        if self.refused.first.len() < REFUSALS_KEPT {
+            self.refused.first.push(refusal.to_string());
+        }
     }
 }

@@ -18,6 +18,8 @@ pub struct Settings {
     pub runtime_dir: PathBuf,
     /// Commands that the sections of features mean, done before any other.
     pub commands: Vec<String>,
+    /// What the start-up file says that does nothing here, and why.
+    pub idle: Vec<String>,
 }
 
 impl Settings {
@@ -35,7 +37,7 @@ impl Settings {
         let commands = startup.commands(&parts).map_err(refusal)?;
         let settings =
             Settings::complete(unix, &cpu, &buffers).with_context(|| path.display().to_string())?;
-        Ok(Settings { commands, ..settings })
+        Ok(Settings { commands, idle: startup.idle(), ..settings })
     }
 
     fn complete(unix: Unix, cpu: &Cpu, buffers: &Buffers) -> Result<Settings> {
@@ -56,12 +58,17 @@ impl Settings {
             variant: cpu.variant.unwrap_or(defaults.variant),
             superblocks: !cpu.no_superblocks,
         };
-        Ok(Settings { unix, engine, runtime_dir, commands: Vec::new() })
+        Ok(Settings { unix, engine, runtime_dir, commands: Vec::new(), idle: Vec::new() })
     }
 
     /// Socket for plain command lines.
     pub fn cli_socket(&self) -> PathBuf {
         self.unix.cli_listen.clone().unwrap_or_else(|| self.runtime_dir.join("cli.sock"))
+    }
+
+    /// File for the process number.
+    pub fn pidfile(&self) -> PathBuf {
+        self.unix.pidfile.clone().unwrap_or_else(|| self.runtime_dir.join("quiverd.pid"))
     }
 
     /// Socket for JSON-RPC.

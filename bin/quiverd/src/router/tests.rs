@@ -6,7 +6,7 @@ use quiver_core::clock::Clock;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::memory::PageSize;
 
-use crate::features;
+use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
 const PATHS: [(&str, &str, &str); 7] = [
@@ -28,7 +28,7 @@ const OTHER: Trust = Trust::Confined { user: 4_000_000, group: 4_000_000 };
 
 fn router() -> (Engine, std::rc::Rc<std::cell::RefCell<Commands<Engine>>>) {
     let config = EngineConfig { buffers: 256, pages: PageSize::Small, ..Default::default() };
-    let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc().unwrap()).unwrap());
+    let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc()).unwrap());
     features::register(&mut registry);
     registry.build().unwrap()
 }
