@@ -105,6 +105,7 @@ impl Capture {
 }
 
 /// The packets of a capture that ended.
+#[expect(clippy::vec_box, reason = "workers hand over the boxes that they were lent")]
 pub struct Captured(pub(crate) Vec<Box<Capture>>);
 
 impl Captured {

@@ -301,7 +301,7 @@ fn a_trace_tells_what_each_node_decided_and_a_capture_holds_the_bytes() {
     assert_eq!(story(2), ["test-input", "steer", "error-drop"]);
     assert!(story(3).is_empty());
     let mut file = Vec::new();
-    let captured = engine.capture_stop(&mut file).unwrap().unwrap();
+    let captured = engine.capture_stop().unwrap().write(&mut file).unwrap();
     assert_eq!(captured, 6, "three arrived, two left, one died");
     balance(&mut engine);
 }

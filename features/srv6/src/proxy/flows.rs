@@ -296,7 +296,7 @@ mod tests {
             }
             let mut front = Front::default();
             for round in 0..40_000u64 {
-                let number = (round % 7) << 8 | round % 2;
+                let number = ((round % 7) << 8) | (round % 2);
                 if flows.read(flow(number), &mut front).is_ok() {
                     assert_eq!(front.header(), [(number >> 8) as u8; 80]);
                 }
