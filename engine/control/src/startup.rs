@@ -649,7 +649,7 @@ mod tests {
         assert_eq!(refused("unix { }\n}"), "startup.conf:2: a brace is closed that was never opened");
         assert_eq!(
             refused("unix {\n main }"),
-            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, startup-config, exec-strict, runtime-dir, pidfile, gid, coredump-size, full-coredump or others (try ?)"
+            "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, startup-config, exec-strict, runtime-dir, files-dir, pidfile, gid, coredump-size or others (try ?)"
         );
         assert_eq!(
             refused("cpu {\n main-core 1\n workers 2\n corelist-workers 1 }"),
