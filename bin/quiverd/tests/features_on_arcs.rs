@@ -20,7 +20,7 @@ struct Mode {
 }
 
 /// Behind [`COMMON`].
-const MODES: [Mode; 7] = [
+static MODES: [Mode; 7] = [
     Mode { name: "routed", lines: &[], on: &["e0", "e1"] },
     Mode {
         name: "routed with sub-interfaces",
@@ -260,6 +260,8 @@ fn compare(
         .iter()
         .map(|feature| (feature, routers.each_mut().map(|router| switch_on(router, mode, *feature))))
         .collect();
+    // What the router says by itself, at times that are drawn by lot, is not compared.
+    routers.iter_mut().for_each(|router| drop(seen(router)));
     for vector in vectors {
         let seen = routers.each_mut().map(|router| {
             vector.iter().for_each(|frame| router.inject("e0", frame));
@@ -285,6 +287,9 @@ fn check(mode: &'static Mode) {
         let arcs = routers[0].engine().arcs();
         arcs.iter().flat_map(|arc| arc.features.iter().map(|feature| (arc.name, *feature))).collect()
     };
+    // Only a bridge's routed interface has it; on a port it sends every frame back into the bridge, and no command
+    // switches it on there.
+    let all: Vec<_> = all.into_iter().filter(|(_, feature)| *feature != "bvi-output").collect();
     assert!(all.len() > 20, "{all:?}");
     let frames = frames();
     let kinds: Vec<Vec<Vec<u8>>> = frames.iter().map(|frame| vec![frame.clone(); COPIES]).collect();

@@ -32,13 +32,12 @@ fn start(folder: &Folder, limit_kib: u64) -> Child {
     let file = folder.0.join("startup.conf");
     std::fs::write(&file, config).expect("written");
     // The limit is the shell's, who becomes the router.
-    let line = format!("ulimit -c 0; ulimit -v {limit_kib} && exec \"$0\" --foreground -c \"$1\"");
+    let line = format!("ulimit -c 0; ulimit -v {limit_kib} && exec \"$0\" --foreground -c \"$1\" 2>&1");
     Command::new("sh")
         .args(["-c", &line, env!("CARGO_BIN_EXE_quiverd")])
         .arg(&file)
         .env("RUST_BACKTRACE", "0")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("started")
 }
@@ -53,7 +52,7 @@ fn without_memory_the_router_says_so_and_ends() {
         let mut child = start(&folder, limit_kib);
         let mut said = String::new();
         let mut is_ready = false;
-        for line in BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok) {
+        for line in BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok) {
             is_ready |= line.contains("ready");
             said.push_str(&line);
             said.push('\n');
