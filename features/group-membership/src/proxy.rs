@@ -15,6 +15,9 @@ use crate::port::Filter;
 use crate::sender::{fit, publish};
 use crate::state::{GROUPS_MAX, Membership, SOURCES_MAX};
 
+/// Routes that one proxy makes at most: those of operators have room beside them.
+pub const ROUTES_MAX: usize = 16_384;
+
 /// A proxy: of one family, in one table.
 #[derive(Clone, Debug, Default)]
 pub struct Proxy {
@@ -33,6 +36,8 @@ pub struct Proxy {
 pub struct Proxies {
     /// By family and the number of the table.
     pub map: BTreeMap<(Family, u32), Proxy>,
+    /// What is listened to upstream is to be found anew, once for all that has changed in a turn.
+    pub is_changed: bool,
 }
 
 impl Proxies {
@@ -114,7 +119,7 @@ pub(crate) fn rebuild(engine: &mut Engine, state: &mut Membership, key: (Family,
     {
         state.proxies.map.remove(&key);
     }
-    listen_upstream(engine, state);
+    state.proxies.is_changed = true;
 }
 
 /// What hosts of a link want of some groups has changed.
@@ -128,9 +133,7 @@ pub(crate) fn follow(
     for key in &keys {
         groups.iter().for_each(|group| write_group(engine, state, *key, *group));
     }
-    if !keys.is_empty() {
-        listen_upstream(engine, state);
-    }
+    state.proxies.is_changed |= !keys.is_empty();
 }
 
 /// Let learned routes say this; those of `old` that are not named say nothing any more. Returns how many failed.
@@ -146,7 +149,7 @@ fn set_routes(engine: &mut Engine, old: &BTreeSet<RouteKey>, new: &BTreeMap<Rout
         let mut failed = 0;
         for (key, route) in new {
             if let Err(error) = mfib.set_learned(*key, route.clone(), fib) {
-                tracing::warn!("packets to {} are not forwarded: {error}", key.group);
+                tracing::debug!("packets to {} are not forwarded: {error}", key.group);
                 failed += 1;
             }
         }
@@ -205,18 +208,34 @@ fn write_group(engine: &mut Engine, state: &mut Membership, key: (Family, u32), 
             }
         }
     }
-    let of_group = |place: &&RouteKey| place.group == group && place.length >= 32;
-    let old: BTreeSet<RouteKey> = proxy.routes.iter().filter(of_group).copied().collect();
-    let failed = set_routes(engine, &old, &new);
+    let old: BTreeSet<RouteKey> = table.map_or_else(BTreeSet::new, |table| {
+        let first = RouteKey { family: key.0, table, group, length: 0, source: None };
+        let of_group = |place: &&RouteKey| place.table == table && place.group == group && place.length >= 32;
+        proxy
+            .routes
+            .range(first..)
+            .take_while(|place| place.group == group)
+            .filter(of_group)
+            .copied()
+            .collect()
+    });
+    let mut failed = 0;
+    while proxy.routes.len() - old.len() + new.len() > ROUTES_MAX && new.pop_last().is_some() {
+        failed += 1;
+    }
+    failed += set_routes(engine, &old, &new);
     if let Some(proxy) = state.proxies.map.get_mut(&key) {
         proxy.failed += failed;
-        proxy.routes.retain(|place| !old.contains(place));
+        old.iter().for_each(|place| {
+            proxy.routes.remove(place);
+        });
         proxy.routes.extend(new.keys());
     }
 }
 
 /// What all proxies together listen to upstream (RFC 4605 §4.1): exclude lists become "all", which is more than is wanted.
-fn listen_upstream(engine: &mut Engine, state: &mut Membership) {
+pub(crate) fn listen_upstream(engine: &mut Engine, state: &mut Membership) {
+    state.proxies.is_changed = false;
     let mut proxied: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>> = BTreeMap::new();
     for ((family, _), proxy) in &state.proxies.map {
         let Some(upstream) = proxy.upstream else { continue };

@@ -16,6 +16,7 @@ use crate::input;
 use crate::message::packets;
 use crate::notice::{self, Notice};
 use crate::port::{Filter, Query};
+use crate::proxy;
 use crate::router;
 use crate::state::{Listener, Membership, Querier, automatic};
 
@@ -56,6 +57,9 @@ fn fire(engine: &mut Engine) {
         state.alarm.fired();
         let now_ns = engine.now_ns();
         router::due(engine, state, now_ns);
+        if state.proxies.is_changed {
+            proxy::listen_upstream(engine, state);
+        }
         for (id, family) in state.due(now_ns) {
             let Membership { listeners, jitter, .. } = state;
             let listener = listeners.get_mut(&(id, family));

@@ -98,7 +98,8 @@ impl Membership {
 
     /// When something is to be said first.
     pub fn due_ns(&self) -> Option<u64> {
-        self.due.first().map(|(at, ..)| *at).into_iter().chain(self.routers.due_ns()).min()
+        let changed = self.proxies.is_changed.then_some(0);
+        self.due.first().map(|(at, ..)| *at).into_iter().chain(self.routers.due_ns()).chain(changed).min()
     }
 
     /// Who has something to say now.
