@@ -313,10 +313,15 @@ struct Follow {
 
 impl Job<Engine> for Follow {
     fn step(&mut self, _: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        // Its client has not read what it was sent: events wait in the rings, and the oldest make room.
+        if sink.must_pause() {
+            return Ok(Step::Until(Instant::now() + LOOK));
+        }
         let max = self.left.map_or(EVENTS_PER_TURN, |left| left.min(EVENTS_PER_TURN as u64) as usize);
         let events = self.subscription.take(max);
         let is_more = events.len() == max;
         for event in events {
+            sink.spend(1);
             match event {
                 Next::Lost(count) => sink.output(Output::both(
                     format!("{count} events lost: they were not read in time"),
