@@ -159,11 +159,11 @@ def _of_pdr_finder(result: PdrInterval, above: Kind) -> list[Mark]:
 def _of_further_searches(result: ScenarioResult) -> list[Mark]:
     found = []
     if result.throughput is not None:
-        found += _of_throughput(result.throughput)
+        found += _of_throughput(result.throughput, above=_above(result.mrr))
     if result.back_to_back is not None:
         found += _of_bursts(result.back_to_back)
     if result.soak is not None:
-        found += _of_soak(result.soak, result.mrr.mean_pps if result.mrr else None)
+        found += _of_soak(result.soak, result.mrr)
     for change in result.reconfigurations:
         if not change.is_above_control:
             about = f"{change.change}: what was lost is not more than without the change"
@@ -171,12 +171,12 @@ def _of_further_searches(result: ScenarioResult) -> list[Mark]:
     return found
 
 
-def _of_throughput(found: Throughput) -> list[Mark]:
+def _of_throughput(found: Throughput, above: Kind) -> list[Mark]:
     told: list[tuple[Kind, str]] = []
     if found.throughput_pps is None:
         told.append(("irregular", "even the lowest rate lost frames"))
     if found.upper_pps is None:
-        told.append(("irregular", "the highest rate lost nothing"))
+        told.append((above, "the highest rate lost nothing"))
     if found.limited_by_generator:
         told.append(("generator-bound", "a bound was set by the generator"))
     title = "RFC 2544 throughput"
@@ -192,13 +192,13 @@ def _of_bursts(found: BackToBack) -> list[Mark]:
     return [Mark(kind=kind, about=f"back-to-back: {about}", metrics=["back_to_back"]) for kind, about in told]
 
 
-def _of_soak(found: PlrResult, mrr_pps: float | None) -> list[Mark]:
+def _of_soak(found: PlrResult, mrr: MrrResult | None) -> list[Mark]:
     told: list[tuple[Kind, str]] = []
     if found.limited_by_generator:
         told.append(("generator-bound", "the generator was at its end in a trial"))
     if found.at_limit:
-        told.append(("irregular", "the answer lies above the highest load that was tried"))
-    if mrr_pps is not None and found.upper_pps < SOAK_SHARE_MIN * mrr_pps:
+        told.append((_above(mrr), "the answer lies above the highest load that was tried"))
+    if mrr is not None and found.upper_pps < SOAK_SHARE_MIN * mrr.mean_pps:
         told.append(("irregular", "frames were lost at low loads too: stalls decide, not overload"))
     return [Mark(kind=kind, about=f"soak: {about}", metrics=["soak"]) for kind, about in told]
 
