@@ -244,6 +244,7 @@ impl Server {
             limits: config.limits,
             token: more.token.map(Arc::new),
             heard: 0,
+            cannot_accept: false,
             next_client: clients.len() as u64,
             clients,
             requests,
@@ -284,6 +285,8 @@ struct Serving {
     token: Option<Arc<Token>>,
     /// Counts what was heard of clients.
     heard: u64,
+    /// The last client could not be accepted, and the log says so.
+    cannot_accept: bool,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
     requests: Sender<Request>,
@@ -339,12 +342,18 @@ impl Serving {
         for (listener, protocol) in &self.listeners {
             for _ in 0..ACCEPTED_MAX {
                 match listener.accept() {
-                    Ok(stream) if stream.prepare().is_ok() => came.push((stream, *protocol)),
-                    Ok(_) => {}
+                    Ok(stream) => {
+                        self.cannot_accept = false;
+                        if stream.prepare().is_ok() {
+                            came.push((stream, *protocol));
+                        }
+                    }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) => {
                         // Out of descriptors: the listener stays readable, so breathe.
-                        tracing::warn!("a client cannot be accepted: {error}");
+                        if !std::mem::replace(&mut self.cannot_accept, true) {
+                            tracing::warn!("clients cannot be accepted: {error}");
+                        }
                         std::thread::sleep(ACCEPT_PAUSE);
                         break;
                     }
