@@ -63,7 +63,7 @@ impl<S: 'static> Listing<S> {
         let is_object = self.has_foot || self.head.has_fields();
         let (rows_before, next) = (!table.is_empty(), table.continued());
         let page = Page { first: true, last: false, is_object, rows_before: false };
-        let first = Some(self.head.table(self.key, table).as_page(page));
+        let first = Some(self.head.table(self.key, table).on_page(page));
         let listed = Listed { key: self.key, first, table: next, is_object, rows_before, rows: self.rows };
         Ok(Work::Begun(Box::new(listed)))
     }
@@ -99,9 +99,9 @@ impl<S> Job<S> for Listed<S> {
             let is_empty = table.is_empty();
             let output = Output::none().table(self.key, table);
             match foot {
-                Some(foot) => return Ok(Step::Done(output.followed_by(foot).as_page(page))),
+                Some(foot) => return Ok(Step::Done(output.followed_by(foot).on_page(page))),
                 None if is_empty => {}
-                None => sink.output(output.as_page(page)),
+                None => sink.output(output.on_page(page)),
             }
         }
         Ok(Step::Again)

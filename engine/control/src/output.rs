@@ -138,7 +138,7 @@ impl Output {
     }
 
     /// This output as a page of a long answer.
-    pub(crate) fn as_page(mut self, page: Page) -> Output {
+    pub(crate) fn on_page(mut self, page: Page) -> Output {
         self.page = Some(page);
         self
     }
@@ -613,7 +613,7 @@ mod tests {
             if page.last && is_object {
                 output = output.json("more", json!({"left": 0})).line("foot");
             }
-            out.push(output.as_page(page));
+            out.push(output.on_page(page));
         }
         out
     }

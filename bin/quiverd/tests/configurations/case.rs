@@ -157,8 +157,7 @@ fn check(lines: &[String], folder: &'static Path) -> Option<Fault> {
     let shuffled = {
         let commands = router.commands();
         let mut random = Random::new(lines.len() as u64);
-        let config = commands.borrow().running_config_in(router.engine(), &mut |ready| random.below(ready));
-        config
+        commands.borrow().running_config_in(router.engine(), &mut |ready| random.below(ready))
     };
     router.discard();
     loads_again(&before, &before, folder).or_else(|| {

@@ -370,7 +370,7 @@ mod tests {
         let page = Page { first: true, last: false, is_object: false, rows_before: false };
         let mut table = crate::Table::new([crate::Column::left("Name")]);
         table.row().cell("e0");
-        let part = Answer::Part { output: Output::from(table).as_page(page), is_direct: true };
+        let part = Answer::Part { output: Output::from(table).on_page(page), is_direct: true };
         let mut responder = Responder { id: json!(7), pages: Pages::Joined, open: None };
         let mut text = responder.message(&part, true);
         text += &responder.message(&Answer::Done(Err(Refusal::new("the table is gone"))), true);
