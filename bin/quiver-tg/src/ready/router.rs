@@ -34,6 +34,11 @@ impl Ready {
         Ok(self.commands(interfaces, &shape))
     }
 
+    /// What Quiver does not do yet that this profile needs of a router.
+    pub fn is_ahead(&self) -> Option<&'static str> {
+        matches!(self.traffic, Traffic::Label).then_some("switching labels")
+    }
+
     pub(super) fn commands(&self, interfaces: [&str; 2], shape: &Shape) -> Vec<String> {
         let mut commands: Vec<String> =
             interfaces.iter().map(|name| format!("set interface state {name} up")).collect();
