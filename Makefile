@@ -6,7 +6,7 @@ CARGO ?= cargo
 DENY_VERSION := 0.20.2
 DENY := target/tools/bin/cargo-deny
 
-.PHONY: help demo test stress bench compare flame lint audit fuzz build python packages reference clean
+.PHONY: help demo test stress bench compare flame lint audit fuzz build python packages reference answers clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -59,6 +59,9 @@ build: ## the router, its client and the traffic generator
 
 reference: ## write docs/reference from the declarations
 	$(CARGO) run --quiet -p xtask -- reference
+
+answers: ## record the JSON form of the answers of shows, bin/quiverd/answers.json
+	QUIVER_RECORD_ANSWERS=1 $(CARGO) test --quiet -p quiverd --test answers
 
 python: $(VENV)/.done ## the virtual environment of the lab and the tests
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod answers;
 mod diff;
 mod fields;
 pub mod golden;

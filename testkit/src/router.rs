@@ -21,6 +21,7 @@ use quiver_core::node::Severity;
 use quiver_core::statistics::{InterfaceTotals, ReasonCount};
 use quiver_core::{Engine, InterfaceId};
 
+use crate::answers;
 use crate::wire::{self, TestDevice, Wire};
 
 /// What a driver or feature exposes.
@@ -75,6 +76,8 @@ pub struct Router {
     commands: Rc<RefCell<Commands<Engine>>>,
     time: Arc<AtomicU64>,
     held: usize,
+    /// It has all features: its answers are those that are published.
+    is_whole: bool,
 }
 
 impl Router {
@@ -85,6 +88,20 @@ impl Router {
 
     /// A router set up otherwise.
     pub fn with(settings: Settings, features: &[Register]) -> Router {
+        Router::made(settings, |registry| {
+            quiver_control::commands::register(registry);
+            features.iter().for_each(|register| register(registry));
+        })
+    }
+
+    /// A router of one list that registers everything, the engine's own commands too, as quiverd's does.
+    pub fn whole(settings: Settings, register: Register) -> Router {
+        let mut router = Router::made(settings, register);
+        router.is_whole = true;
+        router
+    }
+
+    fn made(settings: Settings, register: impl FnOnce(&mut Registry)) -> Router {
         let (clock, time) = Clock::manual();
         let config = EngineConfig {
             worker_cores: (0..settings.workers).collect(),
@@ -98,13 +115,12 @@ impl Router {
         };
         let graph = GraphBuilder::new(config, clock).unwrap_or_else(|error| panic!("{error}"));
         let mut registry = Registry::new(graph);
-        quiver_control::commands::register(&mut registry);
         wire::register(&mut registry);
         register_clock(&mut registry, &time);
-        features.iter().for_each(|register| register(&mut registry));
+        register(&mut registry);
         let (mut engine, commands) = registry.build().unwrap_or_else(|error| panic!("{error}"));
         engine.insert(Unasked(settings.unasked));
-        Router { engine: Some(engine), commands, time, held: 0 }
+        Router { engine: Some(engine), commands, time, held: 0, is_whole: false }
     }
 
     /// The engine, for what has no word here.
@@ -161,7 +177,12 @@ impl Router {
         let commands = self.commands.clone();
         let commands = commands.borrow();
         match commands.start(self.engine(), line)? {
-            Started::Done(output) => Ok(output),
+            Started::Done(output) => {
+                if self.is_whole {
+                    answers::check(&commands, line, &output);
+                }
+                Ok(output)
+            }
             Started::Running(execution) => self.finish(&commands, execution),
         }
     }

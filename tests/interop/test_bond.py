@@ -39,7 +39,7 @@ class Bonded:
 
     def active(self) -> int:
         """How many members the router sends by."""
-        return int(self.router.json("show bond")[0]["active-members"])
+        return int(self.router.json("show bond")[0]["active_members"])
 
     def wait_for(self, members: int, patience_s: float = 20.0) -> None:
         """Wait until the router sends by so many members."""

@@ -112,19 +112,19 @@ def test_lldpd_hears_all_that_the_router_says(linked: Linked) -> None:
 
 
 def test_the_router_hears_all_that_lldpd_says(linked: Linked) -> None:
-    wait_until("its name", lambda: (linked.heard_by_router() or {}).get("system-name") == "peer")
+    wait_until("its name", lambda: (linked.heard_by_router() or {}).get("system_name") == "peer")
     heard = linked.heard_by_router()
-    assert heard["chassis-id"] == linked.host.mac(DEVICE)
-    assert heard["port-id"] == linked.host.mac(DEVICE)
-    assert heard["system-description"] == "the other end"
-    assert [at["address"] for at in heard["management-addresses"]] == ["10.1.0.2"]
+    assert heard["chassis_id"] == linked.host.mac(DEVICE)
+    assert heard["port_id"] == linked.host.mac(DEVICE)
+    assert heard["system_description"] == "the other end"
+    assert [at["address"] for at in heard["management_addresses"]] == ["10.1.0.2"]
     assert "router" in heard["capabilities"]
     assert heard["ttl"] == 4
 
 
 def test_nothing_of_it_is_wrong(linked: Linked) -> None:
     counted = linked.router.json("show lldp detail")["interfaces"][0]["statistics"]
-    assert counted["frames-discarded"] == counted["tlvs-discarded"] == 0
+    assert counted["frames_discarded"] == counted["tlvs_discarded"] == 0
     told = json.loads(linked.cli("-f", "json0", "show", "statistics"))["lldp"][0]["interface"][0]
     for counter in ("rx_discarded_cnt", "rx_unrecognized_cnt"):
         assert int(value(told, counter)[counter]) == 0
@@ -132,7 +132,7 @@ def test_nothing_of_it_is_wrong(linked: Linked) -> None:
 
 def test_a_change_is_heard(linked: Linked) -> None:
     linked.cli("configure", "system", "hostname", "renamed")
-    wait_until("the new name", lambda: (linked.heard_by_router() or {}).get("system-name") == "renamed")
+    wait_until("the new name", lambda: (linked.heard_by_router() or {}).get("system_name") == "renamed")
     linked.router.ctl(f"set interface lldp {linked.interface} port-desc moved")
 
     def is_moved() -> bool:

@@ -149,14 +149,14 @@ def test_who_does_not_read_a_big_table_costs_the_router_little(router: Router) -
         "create loopback interface instance 5\nset interface ip address loop5 192.0.2.1/24\n"
         f"set interface state loop5 up\nip route add 16.0.0.0/32 count {ROUTES} via 192.0.2.2 loop5"
     )
-    before = control(router)["commands-that-rested"]
+    before = control(router)["commands_that_rested"]
     deaf = []
     for _ in range(12):
         client = socket.socket(socket.AF_UNIX)
         client.connect(str(router.cli_socket))
         client.sendall(b"show ip fib json\n")
         deaf.append(client)
-    wait_until("they rest", lambda: control(router)["commands-that-rested"] >= before + 12, 60.0)
+    wait_until("they rest", lambda: control(router)["commands_that_rested"] >= before + 12, 60.0)
     resident = int((Path("/proc") / str(router.process.pid) / "statm").read_text().split()[1]) * 4096
     # One who reads gets all of it, in order.
     reader = deaf.pop()
@@ -169,7 +169,7 @@ def test_who_does_not_read_a_big_table_costs_the_router_little(router: Router) -
     for client in deaf:
         client.close()
     done = control(router)
-    assert done["most-units-in-a-turn"] <= done["units-in-a-turn-at-most"] + 1024 + 1
+    assert done["most_units_in_a_turn"] <= done["units_in_a_turn_at_most"] + 1024 + 1
 
 
 def test_a_listing_is_whole_by_the_client_too(router: Router) -> None:

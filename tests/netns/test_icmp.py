@@ -29,7 +29,7 @@ def test_the_router_answers_pings_on_each_of_its_addresses(
 def test_link_local_addresses_are_answered(each_network: Network) -> None:
     left = each_network.left
     rows = each_network.router.json(f"show interface address {left.interface}")
-    own = next(text.split()[0] for text in rows[0]["addresses"] if "link-local" in text)
+    own = rows[0]["link_local"]
     # The router does not know yet who asks from there.
     reach(left.host, f"{own}%{DEVICE}")
     ping_all(left.host, f"{own}%{DEVICE}")

@@ -175,7 +175,7 @@ def test_what_the_machine_is_like_is_told(seen: Network) -> None:
     assert {row["name"] for row in router.json("show threads")["threads"]} >= {"quiver_main", "quiver_wk_0"}
     assert {"ip", "ethernet", "memif", "tap", "af-packet"} <= set(router.json("show version")["features"])
     memory = {row["name"]: row["bytes"] for row in router.json("show memory")["memory"]}
-    assert memory["packet buffers"] > 0
+    assert memory["packet_buffers"] > 0
     assert router.ctl("show graph dot").startswith("digraph")
     shown = router.json("show hardware-interfaces")["interfaces"]
     assert {row["name"] for row in shown} >= {side.interface for side in seen.sides}
@@ -187,5 +187,5 @@ def test_what_the_machine_is_like_is_told(seen: Network) -> None:
 def test_without_huge_pages_the_log_says_so(tmp_path: Path) -> None:
     with Router(sections="buffers { page-size 4K buffers-per-numa 4096 }") as router:
         rows = {row["name"]: row for row in router.json("show memory")["memory"]}
-        assert rows["packet buffers"]["page_bytes"] == 4096
+        assert rows["packet_buffers"]["page_bytes"] == 4096
         assert router.buffers()["total"] == 4096

@@ -120,7 +120,7 @@ def test_a_stream_from_elsewhere_fails_the_reverse_path_check(net: Network, fami
             send(first, family, 5)
             assert quiet(sock)
         show = "show ip mfib" if family == 4 else "show ip6 mfib"
-        assert net.router.json(show)[0]["rpf-failures"] == 5
+        assert net.router.json(show)[0]["rpf_failures"] == 5
         signals = net.router.json("show mfib signals")
         assert any(row["why"] == "wrong-interface" and row["group"] == GROUPS[family] for row in signals)
     finally:

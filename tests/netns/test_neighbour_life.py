@@ -176,7 +176,7 @@ def test_the_router_finds_that_a_linux_host_has_its_address(net: Network, family
     net.router.ctl(f"set interface ip address {interface} {taken}/{length}")
     wait_until("the duplicate is found", lambda: state_of(net, taken).get("state") == "duplicate")
     row = state_of(net, taken)
-    assert (row["in-use"], row["claimed-by"]) == ("no", left.mac)
+    assert (row["in_use"], row["claimed_by"]) == (False, left.mac)
     assert f"duplicate: {left.mac} has it" in net.router.ctl(f"show interface address {interface}")
     net.router.ctl(f"set interface ip address del {interface} {taken}/{length}")
     free = "10.1.0.99" if family == 4 else "2001:db8:1::99"
@@ -253,7 +253,7 @@ def test_the_router_learns_what_the_path_of_its_pings_takes(family: int) -> None
         assert "fragmentation needed" in text or "too big" in text, text
         assert "longer than the path takes, 1400 bytes" in text, text
         paths = net.router.json("show ip pmtu")
-        assert [(row["destination"], row["mtu-bytes"]) for row in paths] == [(to, 1400)]
+        assert [(row["destination"], row["mtu_bytes"]) for row in paths] == [(to, 1400)]
         text = net.router.ctl(f"ping {to} repeat 2 interval 0.2 size 1300 df-bit")
         assert "2 sent, 2 received" in text, text
 

@@ -150,13 +150,13 @@ def test_a_solicitation_is_answered_within_half_a_second(net: Network) -> None:
     mac = side.mac
     wait_until("the host has a link-local address", lambda: bool(link_local(side)))
     own = link_local(side)[0]
-    before = net.router.json(f"show ip6 nd {side.interface}")[0]["sent-unicast"]
+    before = net.router.json(f"show ip6 nd {side.interface}")[0]["sent_unicast"]
     with side.host.raw_socket(DEVICE) as raw:
         asks = IPv6(src=own, dst="ff02::2", hlim=255) / ICMPv6ND_RS()
         raw.send(bytes(Ether(src=mac, dst="33:33:00:00:00:02") / asks))
     wait_until(
         "the answer is sent",
-        lambda: net.router.json(f"show ip6 nd {side.interface}")[0]["sent-unicast"] > before,
+        lambda: net.router.json(f"show ip6 nd {side.interface}")[0]["sent_unicast"] > before,
     )
 
 

@@ -103,7 +103,7 @@ def carry_tcp(net: Network, family: int) -> None:
 def counted(net: Network, sid: str) -> tuple[int, int]:
     """Good and bad packets of a SID."""
     line = net.router.json(f"show sr localsids {sid}")[0]
-    return int(line["packets"]), int(line["bad-packets"])
+    return int(line["packets"]), int(line["bad_packets"])
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_a_sender_hears_what_the_narrow_link_leaves(provider: Provider, path: st
             forget(host)
             ping(host, to, "-M", "do", "-s", str(longest), count=1)
             heard = int(route_get(host, to).get("metrics", [{}])[0].get("mtu", 0))
-            return (heard, first_list(provider)["path-mtu-bytes"]) == (room, NARROW_BYTES)
+            return (heard, first_list(provider)["path_mtu_bytes"]) == (room, NARROW_BYTES)
 
         wait_until("the host and the headend have heard of the narrow link", knows)
         ping_all(host, to, "-M", "do", "-s", str(room - ip_bytes), count=10)
@@ -165,7 +165,7 @@ def test_tcp_finds_the_narrow_link(provider: Provider, family: int) -> None:
             assert result["end"]["sum_received"]["bytes"] > 1_000_000, result["end"]
         finally:
             server.stop()
-        assert first_list(provider)["path-mtu-bytes"] == NARROW_BYTES
+        assert first_list(provider)["path_mtu_bytes"] == NARROW_BYTES
 
 
 def test_what_may_be_fragmented_crosses_in_fragments_of_the_outer_packet(provider: Provider) -> None:
@@ -188,7 +188,7 @@ def test_what_may_be_fragmented_crosses_in_fragments_of_the_outer_packet(provide
 
         wait_until("a long ping crosses in fragments", crosses)
         ping_all(host, CUSTOMER[4], "-M", "dont", "-s", "1380", count=10)
-        assert first_list(provider)["path-mtu-bytes"] == NARROW_BYTES
+        assert first_list(provider)["path_mtu_bytes"] == NARROW_BYTES
 
 
 @pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])

@@ -247,8 +247,8 @@ def agree(chain: Chain, kind: int) -> None:
     def compare() -> bool:
         passed, refused = counted(chain.firewall(kind))
         rows = chain.router.json("show sr proxies")
-        to = sum(int(row["to-packets"]) for row in rows)
-        back = sum(int(row["back-packets"]) for row in rows)
+        to = sum(int(row["to_packets"]) for row in rows)
+        back = sum(int(row["back_packets"]) for row in rows)
         seen.append((to, back, passed, refused))
         return to == passed + refused and back == passed
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from peers import answers
 from peers.namespace import Namespace
 from peers.processes import SCRATCH, CommandError, Process, parse_json, run, wait_until
 
@@ -161,8 +162,10 @@ class Router:
         return answer.err.strip()
 
     def json(self, command: str) -> Any:
-        """The JSON form of a `show`."""
-        return parse_json(self.ctl(f"{command} json"))
+        """The JSON form of a `show`, which must be the published one."""
+        answer = parse_json(self.ctl(f"{command} json"))
+        answers.check(command, answer)
+        return answer
 
     def errors(self) -> Counter[tuple[str, str]]:
         """Counts of `show errors`, by node and the reason's short name."""

@@ -121,7 +121,7 @@ fn config_of(args: &Args<'_>) -> Result<MemifConfig, Refusal> {
         rx_queues: args.optional("rx-queues")?,
         tx_queues: args.optional("tx-queues")?,
         zero_copy: args.has("zero-copy"),
-        secret: args.optional("secret")?,
+        secret: args.secret("secret")?,
         mac: args.optional("hw-addr")?,
         rx_mode: RxMode::Polling,
         ..MemifConfig::new(args.or("socket-id", 0)?, args.get("id")?, role)
@@ -166,7 +166,7 @@ pub(crate) fn write_interfaces(engine: &Engine, writer: &mut ConfigWriter) {
             line += " zero-copy";
         }
         if let Some(secret) = &config.secret {
-            let _ = write!(line, " secret {}", quoted(secret));
+            let _ = write!(line, " secret {}", writer.secret(secret));
         }
         if config.mode == Mode::Ethernet {
             let [a, b, c, d, e, f] = entry.mac;

@@ -194,7 +194,7 @@ fn show(engine: &Engine) -> Output {
         Column::left("State"),
         Column::right("Sent"),
         Column::right("Limit"),
-        Column::right("Rate (pps)").key("rate-pps"),
+        Column::right("Rate (pps)").key("rate_pps"),
         Column::right("Size"),
         Column::right("Packets"),
         Column::left("Interface"),
@@ -234,7 +234,7 @@ pub(crate) fn write_interfaces(engine: &Engine, config: &mut ConfigWriter) {
     for interface in engine.all_interfaces().filter(|i| i.device.kind() == "packet-generator") {
         config.command(format_args!(
             "create packet-generator interface {}",
-            quiver_control::quoted(&interface.name)
+            quiver_control::quoted(interface.made_name())
         ));
     }
 }

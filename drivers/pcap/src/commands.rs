@@ -74,13 +74,13 @@ pub(crate) fn register(registry: &mut Registry) {
 fn show(engine: &Engine) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
-        Column::left("Rx file").key("rx-file"),
-        Column::right("In file").key("rx-packets-in-file"),
-        Column::right("Received").key("rx-packets"),
+        Column::left("Rx file").key("rx_file"),
+        Column::right("In file").key("rx_packets_in_file"),
+        Column::right("Received").key("rx_packets"),
         Column::left("Loop"),
         Column::left("State"),
-        Column::left("Tx file").key("tx-file"),
-        Column::right("Written").key("tx-packets-written"),
+        Column::left("Tx file").key("tx_file"),
+        Column::right("Written").key("tx_packets_written"),
     ])
     .when_empty("there is no pcap interface; `create pcap` makes one");
     let text = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).display().to_string();

@@ -8,6 +8,7 @@ use quiver_core::{InterfaceId, NodeId};
 use crate::error::{Refusal, either, nearest, shown};
 use crate::files::{Access, NewFile};
 use crate::names::Names;
+use crate::running::HIDDEN;
 use crate::value::{FromValue, Value};
 
 /// A value with its name and its place in the command.
@@ -78,6 +79,17 @@ impl<'a> Args<'a> {
     #[inline]
     pub fn or<T: FromValue<'a>>(&self, name: &str, default: T) -> Result<T, Refusal> {
         Ok(self.optional(name)?.unwrap_or(default))
+    }
+
+    /// The secret of this name, when it was given: not one that was hidden when it was printed.
+    pub fn secret(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let secret: Option<String> = self.optional(name)?;
+        match secret.as_deref() {
+            Some(HIDDEN) => Err(self
+                .refuse(name, "the secret was hidden when this command was printed")
+                .remedy("`show running-config secrets` prints it")),
+            _ => Ok(secret),
+        }
     }
 
     /// The values of a name that may be repeated.

@@ -22,6 +22,12 @@ impl<S: Names + 'static> Commands<S> {
         out
     }
 
+    /// Every declared example.
+    pub fn examples(&self) -> Vec<String> {
+        let examples = self.commands.iter().flat_map(|command| &command.examples);
+        examples.map(|line| line.to_string()).collect()
+    }
+
     /// Parse every sample and every declared example, and each abbreviated as far as it goes.
     /// The error names the first that fails: a fault in a declaration, for tests to find.
     pub fn check(&self) -> Result<(), Refusal> {

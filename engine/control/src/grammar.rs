@@ -1,5 +1,6 @@
 //! Commands: one declaration gives a command its parser, help, completion, JSON form and page.
 
+use crate::answers::{self, Published};
 use crate::args::{Args, Slot};
 use crate::automaton;
 use crate::batch::{Batch, BatchRefusal};
@@ -207,6 +208,8 @@ pub struct Commands<S> {
     /// Where clients may name files.
     pub(crate) places: Places,
     pub(crate) journal: Journal,
+    /// The JSON form of the answers of shows.
+    pub(crate) answers: Published,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -227,6 +230,7 @@ impl<S: Names + 'static> Commands<S> {
             gate: None,
             places: Places::default(),
             journal: Journal::default(),
+            answers: Published::new(),
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -250,10 +254,14 @@ impl<S: Names + 'static> Commands<S> {
         );
         commands.add_session();
         commands.add(
-            Command::new("show running-config")
+            Command::new("show running-config [secrets]")
                 .group("Session")
                 .help("Show the commands that make this router what it is")
-                .details("Executed on a fresh router, they make the same one.")
+                .details(
+                    "Executed on a fresh router, they make the same one. Secrets are hidden unless asked for; a \
+                     configuration with hidden ones is refused where they stand.",
+                )
+                .word("secrets", "with the secrets, to be kept in a file that only its owner can read")
                 .action(Action::RunningConfig),
         );
         commands
@@ -354,6 +362,17 @@ impl<S: Names + 'static> Commands<S> {
         found
     }
 
+    /// Publish the JSON form of the answers of shows, as [`answers`](crate::answers) records it.
+    pub fn publish_answers(&mut self, text: &str) {
+        self.answers = answers::read(text);
+    }
+
+    /// The names of all shows.
+    pub fn shows(&self) -> impl Iterator<Item = &str> {
+        let shows = self.forms.iter().filter(|form| form.words[0] == "show" && !form.is_alias);
+        shows.map(|form| form.name.as_str())
+    }
+
     /// Ask `gate` before every command that changes something; what it refuses is not done.
     pub fn before_changes(&mut self, gate: impl Fn(&mut S) -> Result<(), Refusal> + 'static) {
         self.gate = Some(Box::new(gate));
@@ -393,6 +412,14 @@ impl<S: Names + 'static> Commands<S> {
         let mut slots = Vec::new();
         let form = self.parse_words(names, line, &mut words, &mut slots)?;
         Ok(then(&self.args(form, &slots)))
+    }
+
+    /// The first words of the command that a line is, written out, of its main form: `show interface`.
+    pub fn name_of(&self, line: &str) -> Option<&str> {
+        let (mut words, mut slots) = (Vec::new(), Vec::new());
+        let form = self.parse_words(&(), line, &mut words, &mut slots).ok()?;
+        let command = self.forms[form].command;
+        self.forms.iter().find(|form| form.command == command).map(|form| form.name.as_str())
     }
 
     pub(crate) fn parse_words<'a>(

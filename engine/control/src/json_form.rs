@@ -58,6 +58,8 @@ impl<S: Names + 'static> Commands<S> {
                 "alias": form.is_alias,
                 "examples": command.examples,
                 "args": arguments(&form.tree, &command.words),
+                "answer": self.forms.iter().find(|other| other.command == form.command)
+                    .and_then(|main| self.answers.get(&main.name)),
             })
         });
         Json::Array(forms.collect())

@@ -5,6 +5,7 @@
 //! and completion, its JSON form and its page of the reference. [`Commands`] holds all of them and
 //! executes lines, files and the JSON form on the control thread.
 
+pub mod answers;
 mod args;
 mod automaton;
 mod background;
@@ -53,7 +54,7 @@ pub use listing::{Listing, PAGE_ROWS_MAX};
 pub use names::Names;
 pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
-pub use running::{ConfigWriter, Part, Phase, by_interface_name, interfaces_by_name, order};
+pub use running::{ConfigWriter, HIDDEN, Part, Phase, by_interface_name, interfaces_by_name, order};
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
 pub use server::{ControlLoad, Desk, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX};

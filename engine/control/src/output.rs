@@ -336,17 +336,17 @@ impl From<Table> for Output {
     }
 }
 
-/// `Vectors/Call` is `vectors-call` in JSON.
-fn key_of(title: &str) -> String {
+/// `Vectors/Call` is `vectors_call` in JSON.
+pub(crate) fn key_of(title: &str) -> String {
     let mut out = String::new();
     for c in title.chars() {
         match c {
             c if c.is_alphanumeric() => out.extend(c.to_lowercase()),
-            _ if !out.is_empty() && !out.ends_with('-') => out.push('-'),
+            _ if !out.is_empty() && !out.ends_with('_') => out.push('_'),
             _ => {}
         }
     }
-    out.trim_end_matches('-').to_string()
+    out.trim_end_matches('_').to_string()
 }
 
 /// A column of a table.
@@ -589,7 +589,7 @@ mod tests {
     fn fields_and_tables_together_make_an_object() {
         let output = Output::none().field("Loops/sec", 12.5).table("interfaces", table());
         assert!(output.to_text().starts_with("Loops/sec: 12.50\nName"));
-        assert_eq!(output.to_json()["loops-sec"], json!(12.5));
+        assert_eq!(output.to_json()["loops_sec"], json!(12.5));
         assert_eq!(output.to_json()["interfaces"][1]["mtu"], 9000);
     }
 

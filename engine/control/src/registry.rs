@@ -8,6 +8,7 @@ use quiver_core::graph::{BuildError, GraphBuilder};
 use quiver_core::{Engine, InterfaceId, NodeId};
 
 use crate::files::Places;
+use crate::answers::Published;
 use crate::grammar::{Command, Commands};
 use crate::names::Names;
 use crate::running::{ConfigWriter, Part, Phase};
@@ -34,6 +35,9 @@ pub struct Registry {
 
 /// What a feature's tables take: rows of `show memory`, each with what it is and its bytes.
 pub type Weigh = fn(&Engine) -> Vec<(&'static str, u64)>;
+
+/// The JSON form of the answers of shows, kept in the engine for `show schema`.
+pub struct Answers(pub Published);
 
 /// Who has rows in `show memory`, kept in the engine.
 pub struct Weighed(pub Vec<Weigh>);
@@ -115,6 +119,7 @@ impl Registry {
         let mut commands = self.commands;
         commands.set_places(Places::in_runtime_dir(&engine.config().runtime_dir));
         engine.insert(BuiltIn(self.features));
+        engine.insert(Answers(commands.answers.clone()));
         engine.insert(Weighed(self.memory));
         engine.insert(Subscriptions::new(&self.topics));
         for start in self.starts {

@@ -4,12 +4,14 @@
 //! puts the parts in that order, and a part that names nobody or waits for itself is a fault of ours that
 //! [`Commands::check_parts`] finds when the router is built.
 
+use std::cell::Cell;
 use std::fmt::{self, Write as _};
 
 use quiver_core::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::grammar::Commands;
+use crate::json_form::quoted;
 use crate::names::Names;
 
 type Write<S> = Box<dyn Fn(&S, &mut ConfigWriter)>;
@@ -21,8 +23,12 @@ pub enum Phase {
     Resources,
     /// Creation of interfaces.
     Interfaces,
+    /// Other names for them, before anything speaks of them.
+    InterfaceNames,
     /// Creation of interfaces on other interfaces.
     SubInterfaces,
+    /// Other names for sub-interfaces.
+    SubInterfaceNames,
     /// What interfaces are by themselves that become another's, as members of bonds.
     Held,
     /// Members join when all interfaces are there, before anything is said of their holder.
@@ -51,6 +57,10 @@ pub mod order {
     pub const RESOURCES: Phase = Phase::Resources;
     /// [`Phase::Interfaces`].
     pub const INTERFACES: Phase = Phase::Interfaces;
+    /// [`Phase::InterfaceNames`].
+    pub const INTERFACE_NAMES: Phase = Phase::InterfaceNames;
+    /// [`Phase::SubInterfaceNames`].
+    pub const SUB_INTERFACE_NAMES: Phase = Phase::SubInterfaceNames;
     /// [`Phase::SubInterfaces`].
     pub const SUB_INTERFACES: Phase = Phase::SubInterfaces;
     /// [`Phase::Held`].
@@ -108,13 +118,28 @@ impl Part<'_> {
 pub struct ConfigWriter {
     text: String,
     commands: usize,
+    hides_secrets: bool,
+    has_hidden: Cell<bool>,
 }
+
+/// Stands for a secret where a configuration is printed for people.
+pub const HIDDEN: &str = "<hidden>";
 
 impl ConfigWriter {
     /// Write one command: `config.command(format_args!("ip table add {id}"))`.
     pub fn command(&mut self, command: fmt::Arguments<'_>) {
         let _ = writeln!(self.text, "{command}");
         self.commands += 1;
+    }
+
+    /// A secret as a word of a command: itself where the configuration is made to be loaded again,
+    /// [`HIDDEN`] where it is printed for people.
+    pub fn secret(&self, secret: &str) -> String {
+        if self.hides_secrets {
+            self.has_hidden.set(true);
+            return HIDDEN.to_owned();
+        }
+        quoted(secret)
     }
 
     /// Write a comment.
@@ -141,13 +166,21 @@ impl<S: Names + 'static> Commands<S> {
 
     /// The commands that make this router what it is.
     pub fn running_config(&self, state: &S) -> String {
-        self.running_config_in(state, &mut |_| 0)
+        self.written(state, ConfigWriter::default(), &mut |_| 0)
+    }
+
+    /// The same for people: secrets are hidden, and a comment says so.
+    pub fn running_config_without_secrets(&self, state: &S) -> String {
+        self.written(state, ConfigWriter { hides_secrets: true, ..ConfigWriter::default() }, &mut |_| 0)
     }
 
     /// The same, in another order that the declarations allow: of several parts that could be next, `choose`
     /// picks one. For tests: every such order makes the same router.
     pub fn running_config_in(&self, state: &S, choose: &mut dyn FnMut(usize) -> usize) -> String {
-        let mut config = ConfigWriter::default();
+        self.written(state, ConfigWriter::default(), choose)
+    }
+
+    fn written(&self, state: &S, mut config: ConfigWriter, choose: &mut dyn FnMut(usize) -> usize) -> String {
         let mut left: Vec<&Contributor<S>> = self.contributors.iter().collect();
         left.sort_by_key(|part| part.phase);
         while let Some(first) = left.first() {
@@ -156,6 +189,9 @@ impl<S: Names + 'static> Commands<S> {
             // `check_parts` found no circle, so one is ready; without it the first would be taken.
             let next = ready.get(choose(ready.len().max(1))).copied().unwrap_or(0);
             (left.remove(next).write)(state, &mut config);
+        }
+        if config.has_hidden.get() {
+            config.comment("secrets are hidden: `show running-config secrets` has them");
         }
         config.text
     }

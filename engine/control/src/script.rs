@@ -331,7 +331,10 @@ impl<S: Names + 'static> Commands<S> {
             },
             Action::Help => self.help(&*state, args.or("command", "")?)?,
             Action::RunningConfig => {
-                let config = self.running_config(state);
+                let config = match args.has("secrets") {
+                    true => self.running_config(state),
+                    false => self.running_config_without_secrets(state),
+                };
                 let lines: Vec<&str> = config.lines().collect();
                 Output::both(config.as_str(), json!({ "commands": lines }))
             }

@@ -2,6 +2,7 @@
 
 mod creation;
 mod features;
+mod naming;
 mod receive;
 mod settings;
 
@@ -49,6 +50,8 @@ pub struct Interface {
     pub id: InterfaceId,
     /// Its name.
     pub name: String,
+    /// See [`made_name`](Self::made_name); `None` while it has that name.
+    made_name: Option<String>,
     /// The device.
     pub device: Box<dyn Device>,
     /// Set up by the operator?
@@ -138,6 +141,8 @@ pub enum InterfaceChange {
     Moved,
     /// The node that received packets go to.
     Input,
+    /// Its name.
+    Renamed,
 }
 
 /// Why something cannot be done to an interface.
@@ -212,6 +217,8 @@ type Observer = Box<dyn FnMut(&mut Engine, InterfaceId, InterfaceChange)>;
 pub(crate) struct Interfaces {
     pub(crate) list: Vec<Option<Interface>>,
     pub(crate) by_name: HashMap<String, InterfaceId>,
+    /// Names that interfaces were made with which have other names now.
+    made_names: BTreeSet<String>,
     /// Sub-interfaces by the interface that they are a part of.
     pub(crate) parts: BTreeMap<InterfaceId, BTreeSet<InterfaceId>>,
     free: VecDeque<(Stamp, InterfaceId)>,

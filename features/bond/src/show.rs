@@ -96,7 +96,7 @@ fn json_of(engine: &Engine, bond: &Bond) -> Value {
             "interface": name(&member.id),
             "active": bond.active.contains(&member.id),
             "passive": member.passive,
-            "long-timeout": member.long_timeout,
+            "long_timeout": member.long_timeout,
             "weight": member.weight,
         })
     };
@@ -105,7 +105,7 @@ fn json_of(engine: &Engine, bond: &Bond) -> Value {
         "index": bond.id,
         "id": bond.number,
         "mode": bond.mode.word(),
-        "load-balance": bond.mode.hashes().then(|| bond.balance.word()),
+        "load_balance": bond.mode.hashes().then(|| bond.balance.word()),
         "active": bond.active.iter().map(name).collect::<Vec<_>>(),
         "members": bond.members.iter().map(member).collect::<Vec<_>>(),
     })

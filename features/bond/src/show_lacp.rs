@@ -106,10 +106,10 @@ fn end_text(text: &mut String, title: &str, end: &PortInfo) {
 fn end_json(end: &PortInfo) -> Value {
     json!({
         "system": end.system.to_string(),
-        "system-priority": end.system_priority,
+        "system_priority": end.system_priority,
         "key": end.key,
         "port": end.port,
-        "port-priority": end.port_priority,
+        "port_priority": end.port_priority,
         "state": bits(end.state),
     })
 }

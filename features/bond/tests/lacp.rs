@@ -76,7 +76,7 @@ impl Pair {
 
     fn active(&mut self) -> [u64; 2] {
         [&mut self.one, &mut self.other]
-            .map(|router| router.json("show bond")[0]["active-members"].as_u64().expect("a number"))
+            .map(|router| router.json("show bond")[0]["active_members"].as_u64().expect("a number"))
     }
 }
 
@@ -228,7 +228,7 @@ fn a_cable_between_two_members_is_found_to_be_a_loop() {
         one.iter().for_each(|frame| router.inject("m0", frame));
         router.run();
     }
-    assert_eq!(router.json("show bond")[0]["active-members"], 0);
+    assert_eq!(router.json("show bond")[0]["active_members"], 0);
     assert!(router.cli("show lacp").contains("loop: the partner is this router"));
 }
 

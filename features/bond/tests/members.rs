@@ -216,11 +216,11 @@ fn members_are_what_their_bond_is_and_again_what_they_were() {
     router.cli("set interface mtu packet 9000 BondEthernet0");
     router.cli("set interface promiscuous on BondEthernet0");
     let shown = router.json("show interface m1")["interfaces"][0].clone();
-    assert_eq!((&shown["mac"], &shown["mtu"]), (&"02:fe:00:00:77:77".into(), &9000.into()));
+    assert_eq!((&shown["mac"], &shown["mtu_bytes"]), (&"02:fe:00:00:77:77".into(), &9000.into()));
     assert_eq!(shown["promiscuous"], true);
     router.cli("delete bond BondEthernet0");
     let shown = router.json("show interface m1")["interfaces"][0].clone();
-    assert_eq!((&shown["mtu"], &shown["promiscuous"]), (&1500.into(), &false.into()));
+    assert_eq!((&shown["mtu_bytes"], &shown["promiscuous"]), (&1500.into(), &false.into()));
     assert_eq!((mac(&mut router, "m0"), mac(&mut router, "m1")), (first, second));
 }
 

@@ -60,8 +60,8 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
-        Column::right("IP4 table").key("ip4-table"),
-        Column::right("IP6 table").key("ip6-table"),
+        Column::right("IP4 table").key("ip4_table"),
+        Column::right("IP6 table").key("ip6_table"),
     ]);
     let (Some(cop), Some(fib)) = (engine.get::<Cop>(), engine.get::<Fib>()) else { return Output::none() };
     for interface in engine.all_interfaces().filter(|interface| only.is_none_or(|only| only == interface.id))

@@ -96,7 +96,7 @@ fn lists_are_written_down_and_hold_their_table() {
     again.script("again", &before.join("\n")).expect("what it wrote itself");
     assert_eq!(config(&mut again), before);
     let shown = router.json("show cop");
-    assert_eq!((shown[0]["state"].as_str(), shown[0]["ip4-table"].as_u64()), (Some("on"), Some(10)));
+    assert_eq!((shown[0]["state"].as_str(), shown[0]["ip4_table"].as_u64()), (Some("on"), Some(10)));
     assert_eq!(shown[1]["state"], "off");
     assert!(router.refused("ip table del 10").contains("COP"));
     assert!(router.refused("ip6 table del 10").contains("COP"));

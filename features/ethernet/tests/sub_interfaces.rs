@@ -98,7 +98,7 @@ fn a_sub_interface_follows_its_parent() {
     router.cli("set interface mtu 9000 e0");
     router.cli("set interface mtu 4000 e0.101");
     let mtu = |router: &mut Router| {
-        (state(router, "e0.100")["mtu"].clone(), state(router, "e0.101")["mtu"].clone())
+        (state(router, "e0.100")["mtu_bytes"].clone(), state(router, "e0.101")["mtu_bytes"].clone())
     };
     assert_eq!(mtu(&mut router), (9000.into(), 4000.into()));
     router.cli("set interface mtu 3000 e0");

@@ -48,7 +48,7 @@ fn groups(engine: &Engine, family: Family, only: Option<InterfaceId>) -> Output 
         Column::left("Group"),
         Column::left("Filter"),
         Column::left("Sources"),
-        Column::right("Ends").key("ends-s"),
+        Column::right("Ends").key("ends_s"),
     ])
     .when_empty("no host listens to a group");
     let now_ns = engine.now_ns();
@@ -112,10 +112,10 @@ fn timers(engine: &Engine, family: Family) -> Output {
         Column::left("Interface"),
         Column::right("Version"),
         Column::right("Robustness"),
-        Column::right("Query interval").key("query-interval-s"),
-        Column::right("Response interval").key("response-interval-ms"),
-        Column::right("Last member interval").key("last-member-interval-ms"),
-        Column::right("Membership interval").key("membership-interval-s"),
+        Column::right("Query interval").key("query_interval_s"),
+        Column::right("Response interval").key("response_interval_ms"),
+        Column::right("Last member interval").key("last_member_interval_ms"),
+        Column::right("Membership interval").key("membership_interval_s"),
     ])
     .when_empty("this router asks on no link");
     let routers = engine.get::<Membership>().into_iter().flat_map(|state| &state.routers.map);

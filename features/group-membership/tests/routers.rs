@@ -107,7 +107,7 @@ fn a_proxy_forwards_to_who_listens_and_stops_when_it_ends() {
         ["up", "h1", "h2"].map(|name| data_sent(router, name))
     };
     assert_eq!(counts(&mut router), [0, 1, 0]);
-    assert_eq!(router.json("show igmp proxy-dev")[0]["groups-joined"], 1);
+    assert_eq!(router.json("show igmp proxy-dev")[0]["groups_joined"], 1);
     let of_group = |router: &mut Router, key: &str| {
         let routes = router.json("show ip mfib").as_array().cloned().unwrap_or_default();
         let route = routes.iter().find(|route| route["group"] == "239.1.1.1");
@@ -162,7 +162,7 @@ fn the_configuration_is_what_was_typed() {
     let config = router.cli("show running-config");
     let at = typed.map(|line| config.find(line).unwrap_or_else(|| panic!("{line} is not in\n{config}")));
     assert!(at.is_sorted(), "{config}");
-    assert_eq!(router.json("show igmp timers")[0]["query-interval-s"], 60);
+    assert_eq!(router.json("show igmp timers")[0]["query_interval_s"], 60);
 }
 
 #[test]

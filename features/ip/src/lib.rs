@@ -39,6 +39,7 @@ mod source_lookup;
 mod state;
 pub mod tables;
 mod tell;
+mod traceroute;
 mod unnumbered;
 mod way;
 

@@ -34,6 +34,8 @@ pub(crate) struct Wish {
     pub address: IpAddr,
     /// From which interface.
     pub source: Option<InterfaceId>,
+    /// By the routes of which table, by its number among operators, when no interface says it.
+    pub table: Option<u32>,
     /// How often.
     pub repeat: u64,
     /// Bytes of data.
@@ -48,13 +50,13 @@ pub(crate) struct Wish {
 
 /// Something that came back.
 #[derive(Clone, Copy, Debug)]
-struct Arrived {
-    sequence: u16,
-    from: IpAddr,
-    answer: Answer,
+pub(crate) struct Arrived {
+    pub sequence: u16,
+    pub from: IpAddr,
+    pub answer: Answer,
     hops: u8,
     bytes: u16,
-    at_ns: u64,
+    pub at_ns: u64,
 }
 
 type Mailbox = Mutex<VecDeque<Arrived>>;
@@ -94,18 +96,9 @@ impl Mailboxes {
 
 /// A ping under way.
 pub(crate) struct Ping {
-    address: IpAddr,
-    from: IpAddr,
-    /// What the packet seems to have come by: decides the table.
-    rx: InterfaceId,
-    lookup: NodeId,
-    identifier: u16,
-    mailbox: Arc<Mailbox>,
-    waiting: Arc<WaitingPings>,
+    ends: Ends,
     size_bytes: usize,
     whole: bool,
-    /// The table that its packets are looked up in.
-    table: u32,
     interval_ns: u64,
     burst: u64,
     left: u64,
@@ -121,45 +114,127 @@ pub(crate) struct Ping {
     begun: bool,
 }
 
-impl Drop for Ping {
+/// Both ends of echo requests: where they go, as whom, by which table, and who hears the answers.
+pub(crate) struct Ends {
+    pub address: IpAddr,
+    pub from: IpAddr,
+    /// What the packets seem to have come by: decides the table.
+    rx: InterfaceId,
+    /// The table that they are looked up in.
+    table: u32,
+    lookup: NodeId,
+    identifier: u16,
+    mailbox: Arc<Mailbox>,
+    waiting: Arc<WaitingPings>,
+}
+
+impl Drop for Ends {
     fn drop(&mut self) {
         self.waiting.end(self.identifier);
     }
 }
 
+impl Ends {
+    /// See that the destination can be reached, and choose the source.
+    pub fn open(
+        engine: &mut Engine,
+        address: IpAddr,
+        source: Option<InterfaceId>,
+        table: Option<u32>,
+        command: &str,
+    ) -> Result<Ends, Refusal> {
+        let family = Family::of(address);
+        if matches!(address, IpAddr::V6(six) if is_link_local(six)) && source.is_none() {
+            let what = format!("{address} is link-local: it means nothing without an interface");
+            return Err(Refusal::new(what).remedy(format!("{command} {address} source IF")));
+        }
+        let (rx, table) = match (source, table) {
+            (None, Some(id)) if id != 0 => interface_in(engine, family, id)?,
+            _ => (source.unwrap_or(InterfaceId::NONE), lookup_table(engine, source, family)),
+        };
+        let from = match source {
+            Some(interface) => interface_source(engine, interface, address)?,
+            None => route_source(engine, family, table, address)?,
+        };
+        let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
+        let lookup =
+            engine.node_id(lookup).ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
+        let ip = engine.get_mut::<IpState>().ok_or_else(|| Refusal::new("IP is being changed"))?;
+        let (identifier, mailbox) = ip.mailboxes.open();
+        let waiting = ip.pings.clone();
+        if !waiting.begin(identifier) {
+            let what = format!("{PINGS_MAX} pings are under way already");
+            return Err(Refusal::new(what).remedy("wait until one of them is done"));
+        }
+        Ok(Ends { address, from, rx, table, lookup, identifier, mailbox, waiting })
+    }
+
+    /// An echo request, from its IP header on.
+    pub fn request(&self, sequence: u16, data: &[u8], whole: bool, hops: Option<u8>) -> Option<Vec<u8>> {
+        let identifier = self.identifier;
+        match (self.from, self.address) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let message = icmp4::Message::EchoRequest { identifier, sequence };
+                let repr = icmp4::Repr { message, data };
+                let mut ip = ip4::Repr {
+                    identification: sequence,
+                    dont_fragment: whole,
+                    ..ip4::Repr::new(from, to, IpProtocol::ICMP, repr.len())
+                };
+                ip.ttl = hops.unwrap_or(ip.ttl);
+                let mut bytes = vec![0; ip.header_len() + repr.len()];
+                let at = ip.emit(&mut bytes).ok()?;
+                repr.emit(bytes.get_mut(at..)?).ok()?;
+                Some(bytes)
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let message = icmp6::Message::EchoRequest { identifier, sequence, data };
+                let mut bytes = vec![0; Ip6Header::LEN + icmp6::Icmp6Header::LEN + data.len()];
+                let length = message.emit(from, to, bytes.get_mut(Ip6Header::LEN..)?).ok()?;
+                let hops = hops.unwrap_or(crate::ip6::HOP_LIMIT);
+                let header = Ip6Header::new(from, to, IpProtocol::ICMP6, hops, length as u16);
+                header.write(&mut bytes).ok()?;
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Have a worker send packets through the graph, as the router's own.
+    pub fn send(&self, engine: &mut Engine, packets: Vec<Vec<u8>>) {
+        let (lookup, rx) = (self.lookup, self.rx);
+        engine.post(WorkerId(0), move |worker: &mut Worker| {
+            for bytes in &packets {
+                worker.inject(bytes, lookup, rx, InterfaceId::NONE, 0);
+            }
+        });
+    }
+
+    /// What has come back since this was last asked.
+    pub fn arrived(&self) -> Vec<Arrived> {
+        self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+}
+
+/// An interface whose packets are looked up in a table, for those that have none of their own.
+fn interface_in(engine: &Engine, family: Family, id: u32) -> Result<(InterfaceId, u32), Refusal> {
+    let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let index = fib.table_index(family, id).ok_or_else(|| {
+        Refusal::new(format!("there is no {family} table {id}")).remedy(format!("ip table add {id}"))
+    })?;
+    let mut own = engine.get::<IpState>().into_iter().flat_map(|ip| &ip.interfaces);
+    let found = own.find(|(_, own)| index == if family == Family::Ip4 { own.table4 } else { own.table6 });
+    found.map(|(interface, _)| (*interface, index)).ok_or_else(|| {
+        Refusal::new(format!("no interface is in {family} table {id}, so nobody can speak there"))
+    })
+}
+
 /// See that the destination can be reached, and choose the source.
 pub(crate) fn begin(engine: &mut Engine, wish: &Wish) -> Result<Ping, Refusal> {
-    let address = wish.address;
-    let family = Family::of(address);
-    if matches!(address, IpAddr::V6(six) if is_link_local(six)) && wish.source.is_none() {
-        let what = format!("{address} is link-local: it means nothing without an interface");
-        return Err(Refusal::new(what).remedy(format!("ping {address} source IF")));
-    }
-    let from = match wish.source {
-        Some(interface) => interface_source(engine, interface, address)?,
-        None => route_source(engine, family, address)?,
-    };
-    let table = lookup_table(engine, wish.source, family);
-    let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
-    let lookup = engine.node_id(lookup).ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
-    let ip = engine.get_mut::<IpState>().ok_or_else(|| Refusal::new("IP is being changed"))?;
-    let (identifier, mailbox) = ip.mailboxes.open();
-    let waiting = ip.pings.clone();
-    if !waiting.begin(identifier) {
-        let what = format!("{PINGS_MAX} pings are under way already");
-        return Err(Refusal::new(what).remedy("wait until one of them is done"));
-    }
     Ok(Ping {
-        address,
-        from,
-        rx: wish.source.unwrap_or(InterfaceId::NONE),
-        lookup,
-        identifier,
-        mailbox,
-        waiting,
+        ends: Ends::open(engine, wish.address, wish.source, wish.table, "ping")?,
         size_bytes: wish.size_bytes,
         whole: wish.whole,
-        table,
         interval_ns: (wish.interval_s.clamp(INTERVAL_S_MIN, 3600.0) * 1e9) as u64,
         burst: wish.burst.max(1),
         left: wish.repeat,
@@ -197,11 +272,10 @@ fn interface_source(engine: &Engine, interface: InterfaceId, address: IpAddr) ->
     })
 }
 
-/// The address of the interface that table 0 sends packets to `address` out of.
-fn route_source(engine: &Engine, family: Family, address: IpAddr) -> Result<IpAddr, Refusal> {
+/// The address of the interface that a table sends packets to `address` out of.
+fn route_source(engine: &Engine, family: Family, mut table: u32, address: IpAddr) -> Result<IpAddr, Refusal> {
     let no_route = |why: &str| Refusal::new(format!("{address} cannot be reached: {why}"));
     let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
-    let mut table = 0;
     for _ in 0..TABLES_FOLLOWED_MAX {
         let hop: Hop = fib
             .best_route(table, address)
@@ -227,32 +301,7 @@ impl Ping {
     /// The next request, from its IP header on.
     fn request(&self) -> Option<Vec<u8>> {
         let data: Vec<u8> = (0..self.size_bytes).map(|place| place as u8).collect();
-        let (identifier, sequence) = (self.identifier, self.sequence);
-        match (self.from, self.address) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => {
-                let message = icmp4::Message::EchoRequest { identifier, sequence };
-                let repr = icmp4::Repr { message, data: &data };
-                let ip = ip4::Repr {
-                    identification: sequence,
-                    dont_fragment: self.whole,
-                    ..ip4::Repr::new(from, to, IpProtocol::ICMP, repr.len())
-                };
-                let mut bytes = vec![0; ip.header_len() + repr.len()];
-                let at = ip.emit(&mut bytes).ok()?;
-                repr.emit(bytes.get_mut(at..)?).ok()?;
-                Some(bytes)
-            }
-            (IpAddr::V6(from), IpAddr::V6(to)) => {
-                let message = icmp6::Message::EchoRequest { identifier, sequence, data: &data };
-                let mut bytes = vec![0; Ip6Header::LEN + icmp6::Icmp6Header::LEN + data.len()];
-                let length = message.emit(from, to, bytes.get_mut(Ip6Header::LEN..)?).ok()?;
-                let header =
-                    Ip6Header::new(from, to, IpProtocol::ICMP6, crate::ip6::HOP_LIMIT, length as u16);
-                header.write(&mut bytes).ok()?;
-                Some(bytes)
-            }
-            _ => None,
-        }
+        self.ends.request(self.sequence, &data, self.whole, None)
     }
 
     fn send(&mut self, engine: &mut Engine, now_ns: u64) {
@@ -268,28 +317,23 @@ impl Ping {
             return;
         }
         let packets = self.cut(bytes, mtu_bytes);
-        let (lookup, rx) = (self.lookup, self.rx);
-        engine.post(WorkerId(0), move |worker: &mut Worker| {
-            for bytes in &packets {
-                worker.inject(bytes, lookup, rx, InterfaceId::NONE, 0);
-            }
-        });
+        self.ends.send(engine, packets);
         self.unanswered.push((self.sequence, now_ns));
     }
 
     /// The longest packet that may be sent: as the first link takes it, and routers on the way have told.
     fn mtu_bytes(&self, engine: &Engine) -> u16 {
-        let learned = engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.table, self.address));
-        let first = first_link_mtu(engine, self.table, self.address);
+        let learned = engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.ends.table, self.ends.address));
+        let first = first_link_mtu(engine, self.ends.table, self.ends.address);
         first.into_iter().chain(learned).min().unwrap_or(u16::MAX)
     }
 
     /// In fragments, where only the sender makes them (RFC 8200 §4.5).
     fn cut(&self, bytes: Vec<u8>, mtu_bytes: u16) -> Vec<Vec<u8>> {
-        if bytes.len() <= usize::from(mtu_bytes) || self.address.is_ipv4() {
+        if bytes.len() <= usize::from(mtu_bytes) || self.ends.address.is_ipv4() {
             return vec![bytes];
         }
-        let identification = u32::from(self.identifier) << 16 | u32::from(self.sequence);
+        let identification = u32::from(self.ends.identifier) << 16 | u32::from(self.sequence);
         fragments(&bytes, mtu_bytes, identification).unwrap_or_default()
     }
 
@@ -298,10 +342,10 @@ impl Ping {
     fn learn_path(&self, engine: &mut Engine, error: &PingError) {
         let sent_bytes = self.request().map_or(0, |bytes| bytes.len().min(self.mtu_bytes(engine).into()));
         let now_ns = engine.now_ns();
-        if error.about == self.address
+        if error.about == self.ends.address
             && let Some(ip) = engine.get_mut::<IpState>()
         {
-            ip.path_mtus.learn((self.table, self.address), error.mtu_bytes, sent_bytes, now_ns);
+            ip.path_mtus.learn((self.ends.table, self.ends.address), error.mtu_bytes, sent_bytes, now_ns);
         }
     }
 
@@ -312,9 +356,7 @@ impl Ping {
                 "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} bytes"
             ));
         }
-        let arrived: Vec<Arrived> =
-            self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
-        for answer in arrived {
+        for answer in self.ends.arrived() {
             let waiting = self.unanswered.iter().position(|(sequence, _)| *sequence == answer.sequence);
             let Some(sent_ns) = waiting.map(|place| self.unanswered.swap_remove(place).1) else {
                 sink.line(&format!("{} answered icmp_seq={} again", answer.from, answer.sequence));
@@ -356,14 +398,14 @@ impl Ping {
         }
         let ms = |ns: u64| ns as f64 / 1e6;
         let mut json = json!({
-            "sent": self.sent, "received": received, "errors": self.errors, "loss-percent": loss_percent,
+            "sent": self.sent, "received": received, "errors": self.errors, "loss_percent": loss_percent,
         });
         if let (Some(min), Some(max)) = (self.round_trips_ns.iter().min(), self.round_trips_ns.iter().max()) {
             let mean = ms(self.round_trips_ns.iter().sum::<u64>()) / received as f64;
             text += &format!("; round trip min/avg/max {:.3}/{mean:.3}/{:.3} ms", ms(*min), ms(*max));
-            json["min-ms"] = json!(ms(*min));
-            json["avg-ms"] = json!(mean);
-            json["max-ms"] = json!(ms(*max));
+            json["min_ms"] = json!(ms(*min));
+            json["avg_ms"] = json!(mean);
+            json["max_ms"] = json!(ms(*max));
         }
         Output::both(text, json)
     }
@@ -424,7 +466,7 @@ fn fragments(bytes: &[u8], mtu_bytes: u16, identification: u32) -> Option<Vec<Ve
 }
 
 /// An ICMP error in words.
-fn error_words(from: IpAddr, kind: u8, code: u8) -> String {
+pub(crate) fn error_words(from: IpAddr, kind: u8, code: u8) -> String {
     let known = if from.is_ipv4() {
         match (kind, code) {
             (icmp4::kind::TIME_EXCEEDED, _) => "time to live exceeded",
@@ -459,7 +501,7 @@ impl Job<Engine> for Ping {
             self.next_ns = now_ns;
             sink.line(&format!(
                 "ping {} from {}: {} bytes of data",
-                self.address, self.from, self.size_bytes
+                self.ends.address, self.ends.from, self.size_bytes
             ));
         }
         if now_ns >= self.next_ns {

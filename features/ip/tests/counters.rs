@@ -12,7 +12,7 @@ use stand::{answer, arp_frame, asks4, host, host_mac, host4, ping_to, router};
 fn counted(router: &mut Router, six: bool) -> Option<(u64, u64)> {
     let shown = router.json("show adj");
     let next_hop = host(six, 1, 9).to_string();
-    let row = shown.as_array().unwrap().iter().find(|row| row["next-hop"] == next_hop.as_str())?.clone();
+    let row = shown.as_array().unwrap().iter().find(|row| row["next_hop"] == next_hop.as_str())?.clone();
     Some((row["packets"].as_u64()?, row["bytes"].as_u64()?))
 }
 
@@ -79,16 +79,16 @@ fn messages_of_arp_and_neighbour_discovery_are_counted_by_interface() {
     }
     router.advance(Duration::from_secs(10));
     let own = messages(&mut router, "e1", "arp");
-    assert_eq!((own["tx-gratuitous"].as_u64(), own["rx-requests"].as_u64()), (Some(2), Some(0)));
+    assert_eq!((own["tx_gratuitous"].as_u64(), own["rx_requests"].as_u64()), (Some(2), Some(0)));
     let own = messages(&mut router, "e1", "nd");
-    assert_eq!((own["tx-requests"].as_u64(), own["tx-gratuitous"].as_u64()), (Some(2), Some(4)));
+    assert_eq!((own["tx_requests"].as_u64(), own["tx_gratuitous"].as_u64()), (Some(2), Some(4)));
     router.cli("clear ip neighbor-counters");
     assert_eq!(router.json("show ip neighbor-counters"), serde_json::json!([]));
     for six in [false, true] {
         router.send("e0", &ping_to(six, 9));
         router.send("e1", &answer(six, 9));
         let own = messages(&mut router, "e1", if six { "nd" } else { "arp" });
-        assert_eq!((own["tx-requests"].as_u64(), own["rx-replies"].as_u64()), (Some(1), Some(1)));
+        assert_eq!((own["tx_requests"].as_u64(), own["rx_replies"].as_u64()), (Some(1), Some(1)));
     }
     router.send("e1", &asks4(1, 7));
     let own = arp::Repr::request(host_mac(7), host4(1, 7), host4(1, 7));

@@ -75,7 +75,7 @@ fn with_gateway() -> Router {
 fn path_mtus(router: &mut Router) -> Vec<(String, u64)> {
     let shown = router.json("show ip pmtu");
     let rows = shown.as_array().unwrap().iter();
-    rows.map(|row| (row["destination"].as_str().unwrap().to_owned(), row["mtu-bytes"].as_u64().unwrap()))
+    rows.map(|row| (row["destination"].as_str().unwrap().to_owned(), row["mtu_bytes"].as_u64().unwrap()))
         .collect()
 }
 
@@ -219,7 +219,7 @@ fn how_many_errors_are_sent_is_said_for_each_family() {
         let node = format!("{family}-icmp-error");
         assert_eq!(router.count(&node, "rate-limited"), 1000 - 209);
         let shown = router.json("show ip icmp-rate-limit");
-        assert_eq!((&shown[0]["per-second"], &shown[1]["per-second"]), (&0.into(), &0.into()));
+        assert_eq!((&shown[0]["per_second"], &shown[1]["per_second"]), (&0.into(), &0.into()));
         assert!(router.cli("show running-config").contains("set ip icmp-rate-limit ip4 0 burst 100"));
     }
 }

@@ -294,10 +294,10 @@ fn each_family_has_a_limit_of_its_own() {
     assert!(shown.contains("1 times a neighbour was not learned"), "{shown}");
     let shown = router.json("show ip neighbor-config");
     assert_eq!(
-        (&shown[0]["dynamic"], &shown[0]["not-learned"], &shown[0]["limit"]),
+        (&shown[0]["dynamic"], &shown[0]["not_learned"], &shown[0]["limit"]),
         (&1.into(), &1.into(), &1.into())
     );
-    assert_eq!((&shown[1]["dynamic"], &shown[1]["not-learned"]), (&1.into(), &0.into()));
+    assert_eq!((&shown[1]["dynamic"], &shown[1]["not_learned"]), (&1.into(), &0.into()));
 }
 
 #[test]

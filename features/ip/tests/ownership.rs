@@ -161,7 +161,7 @@ fn a_duplicate_is_told_and_not_used_until_it_is_configured_anew() {
         router.sent("e1");
         router.send("e1", &advertises(host6(1, 1), host_mac(9), NeighborFlags::OVERRIDE, true));
         assert_eq!(dad(&mut router, "2001:db8:1::1")["state"], "duplicate");
-        assert_eq!(dad(&mut router, "2001:db8:1::1")["in-use"], "no");
+        assert_eq!(dad(&mut router, "2001:db8:1::1")["in_use"], false);
         let shown = router.cli("show interface address e1");
         assert!(shown.contains("2001:db8:1::1/64 (duplicate: 02:00:00:00:00:09 has it)"), "{shown}");
         seconds(&mut router, 100.0);
@@ -189,7 +189,7 @@ fn a_duplicate_is_tried_again_when_the_interface_comes_up() {
     assert_eq!(dad(&mut router, "2001:db8:1::1")["state"], "tentative");
     seconds(&mut router, 5.0);
     assert_eq!(dad(&mut router, "2001:db8:1::1")["state"], "preferred");
-    assert_eq!(dad(&mut router, "2001:db8:1::1")["in-use"], "yes");
+    assert_eq!(dad(&mut router, "2001:db8:1::1")["in_use"], true);
 }
 
 #[test]
@@ -216,10 +216,10 @@ fn an_ip4_address_can_be_asked_for_too() {
     seconds(&mut router, 2.5);
     let probe = (1, "0.0.0.0".to_owned());
     assert_eq!(said_of(&mut router, "10.1.0.1"), [probe.clone(), probe.clone(), probe]);
-    assert_eq!(dad(&mut router, "10.1.0.1")["in-use"], "no");
+    assert_eq!(dad(&mut router, "10.1.0.1")["in_use"], false);
     seconds(&mut router, 1.0);
     assert_eq!(said_of(&mut router, "10.1.0.1"), [(1, "10.1.0.1".to_owned())]);
-    assert_eq!(dad(&mut router, "10.1.0.1")["in-use"], "yes");
+    assert_eq!(dad(&mut router, "10.1.0.1")["in_use"], true);
     // Somebody has the next one.
     router.cli("set interface ip address e1 10.1.1.1/24");
     let thief = std::net::Ipv4Addr::new(10, 1, 1, 1);
@@ -243,7 +243,7 @@ fn an_address_in_use_is_defended_now_and_then_and_kept() {
     assert_eq!(said_of(&mut router, "10.1.0.1").len(), 2, "once in ten seconds");
     let row = dad(&mut router, "10.1.0.1");
     assert_eq!((&row["state"], &row["conflicts"]), (&"preferred".into(), &12.into()));
-    assert_eq!(row["claimed-by"], thief.to_string());
+    assert_eq!(row["claimed_by"], thief.to_string());
 }
 
 #[test]
@@ -273,11 +273,11 @@ fn a_link_local_address_can_be_chosen_and_ip6_be_had_without_another() {
     let mut router = router();
     router.cli("enable ip6 interface e1");
     let shown = router.json("show ip6 interface e1");
-    assert_eq!(shown[0]["link-local"], "fe80::fe:ff:fe00:1");
+    assert_eq!(shown[0]["link_local"], "fe80::fe:ff:fe00:1");
     assert_eq!(shown[0]["groups"], serde_json::json!(["ff02::1", "ff02::2", "ff02::1:ff00:1"]));
     router.cli("set ip6 link-local address e1 fe80::7");
     router.cli("set ip6 link-local address e1 fe80::8");
-    assert_eq!(router.json("show ip6 interface e1")[0]["link-local"], "fe80::8");
+    assert_eq!(router.json("show ip6 interface e1")[0]["link_local"], "fe80::8");
     router.send("e1", &ping(1, "fe80::99".parse().unwrap(), "fe80::8".parse().unwrap(), 10));
     assert_eq!(router.sent("e1").len(), 1, "it asks for who has sent it");
     let written = router.cli("show running-config");
@@ -285,7 +285,7 @@ fn a_link_local_address_can_be_chosen_and_ip6_be_had_without_another() {
     assert!(router.refused("set ip6 link-local address e1 2001:db8::1").contains("fe80::/10"));
     assert!(router.refused("disable ip6 interface e1").contains("set interface ip address del e1 fe80::8"));
     router.cli("set interface ip address del e1 fe80::8/128");
-    assert_eq!(router.json("show ip6 interface e1")[0]["link-local"], "fe80::fe:ff:fe00:1");
+    assert_eq!(router.json("show ip6 interface e1")[0]["link_local"], "fe80::fe:ff:fe00:1");
     router.cli("disable ip6 interface e1");
     assert_eq!(router.json("show ip6 interface"), serde_json::json!([]));
 }
@@ -321,7 +321,7 @@ fn an_address_that_waits_goes_with_its_interface() {
     // The same number, another interface.
     router.interface("e2");
     router.cli("set interface ip address e2 10.1.0.1/24");
-    assert_eq!(dad(&mut router, "10.1.0.1")["in-use"], "no");
+    assert_eq!(dad(&mut router, "10.1.0.1")["in_use"], false);
 }
 
 #[test]

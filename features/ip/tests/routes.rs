@@ -179,10 +179,10 @@ fn a_limit_refuses_more_and_says_how_much_there_is() {
 fn the_flow_hash_of_a_table_is_shown() {
     let mut router = router();
     router.cli("set ip flow-hash table 0 src dst symmetric");
-    assert_eq!(router.json("show ip table")[0]["flow-hash"], "src dst symmetric");
+    assert_eq!(router.json("show ip table")[0]["flow_hash"], "src dst symmetric");
     assert!(router.cli("show ip fib").contains("flow hash: src dst symmetric"));
     router.cli("set ip flow-hash table 0");
-    assert_eq!(router.json("show ip table")[0]["flow-hash"], "src dst sport dport proto");
+    assert_eq!(router.json("show ip table")[0]["flow_hash"], "src dst sport dport proto");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn the_flow_label_spreads_what_looks_like_one_flow_when_it_is_asked_for() {
     assert_eq!(ways(&mut router), 1);
     router.cli("set ip6 flow-hash src dst flowlabel");
     assert_eq!(ways(&mut router), 2);
-    assert_eq!(router.json("show ip6 table")[0]["flow-hash"], "src dst flowlabel");
+    assert_eq!(router.json("show ip6 table")[0]["flow_hash"], "src dst flowlabel");
 }
 
 #[test]

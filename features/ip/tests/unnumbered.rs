@@ -216,9 +216,9 @@ fn a_broadcast_on_the_subnet_itself_is_for_the_router_and_goes_nowhere_else() {
 #[test]
 fn the_broadcast_route_of_a_subnet_is_shown_and_a_line_with_one_end_has_none() {
     let mut router = router();
-    assert!(router.cli("show ip fib 10.0.0.255/32").contains("broadcast on e0, of its own hosts alone"));
+    assert!(router.cli("show ip fib 10.0.0.255/32").contains("broadcast e0 own-hosts"));
     router.cli("set interface ip directed-broadcast e0 enable");
-    assert!(router.cli("show ip fib 10.0.0.255/32").contains("broadcast on e0\n"));
+    assert!(router.cli("show ip fib 10.0.0.255/32").contains("broadcast e0\n"));
     router.cli("set interface ip address e0 10.7.0.0/31");
     assert_eq!(router.json("show ip fib 10.7.0.1")[0]["prefix"], "10.7.0.0/31");
     assert!(router.refused("set interface ip directed-broadcast e9 enable").contains("e9"));

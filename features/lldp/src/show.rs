@@ -38,8 +38,8 @@ fn table(engine: &Engine, lldp: &Lldp) -> Table {
         Column::left("Peer chassis ID"),
         Column::left("Remote port ID"),
         Column::left("System name"),
-        Column::right("Last heard").key("last-heard-s"),
-        Column::right("Last sent").key("last-sent-s"),
+        Column::right("Last heard").key("last_heard_s"),
+        Column::right("Last sent").key("last_sent_s"),
         Column::left("Status"),
     ]);
     for (id, port) in lldp.ports() {
@@ -59,7 +59,7 @@ fn table(engine: &Engine, lldp: &Lldp) -> Table {
         }
         if port.neighbours.iter().next().is_none() {
             let row = table.row().cell(name).cell(None::<&str>).cell(None::<&str>).cell(None::<&str>);
-            row.cell(None::<&str>).cell(sent()).cell("nobody heard");
+            row.cell(None::<&str>).cell(sent()).cell(Cell::new("nobody heard", "silent"));
         }
     }
     table
@@ -78,11 +78,11 @@ fn detail(engine: &Engine, lldp: &Lldp) -> Output {
         ports.push(write_port(engine, &mut text, id, port));
     }
     let json = json!({
-        "system-name": name,
-        "chassis-id": chassis.to_string(),
-        "tx-interval": lldp.tx_interval_s,
-        "tx-hold": lldp.tx_hold,
-        "ttl": lldp.ttl_s(),
+        "system_name": name,
+        "chassis_id": chassis.to_string(),
+        "tx_interval_s": lldp.tx_interval_s,
+        "tx_hold": lldp.tx_hold,
+        "ttl_s": lldp.ttl_s(),
         "interfaces": ports,
     });
     Output::both(text, json)
@@ -107,13 +107,13 @@ fn write_port(engine: &Engine, text: &mut String, id: InterfaceId, port: &Port) 
     json!({
         "interface": name,
         "statistics": {
-            "frames-out": counted.frames_out,
-            "frames-in": counted.frames_in,
-            "frames-discarded": counted.frames_discarded,
-            "tlvs-discarded": counted.tlvs_discarded,
-            "tlvs-unrecognized": counted.tlvs_unrecognized,
+            "frames_out": counted.frames_out,
+            "frames_in": counted.frames_in,
+            "frames_discarded": counted.frames_discarded,
+            "tlvs_discarded": counted.tlvs_discarded,
+            "tlvs_unrecognized": counted.tlvs_unrecognized,
             "ageouts": counted.ageouts,
-            "too-many-neighbours": counted.too_many_neighbours,
+            "too_many_neighbours": counted.too_many_neighbours,
         },
         "neighbours": neighbours,
     })
@@ -154,18 +154,18 @@ fn write_neighbour(engine: &Engine, text: &mut String, neighbour: &Neighbour) ->
         .map(|at| json!({ "address": at.address, "interface": at.interface, "oid": at.oid }))
         .collect();
     json!({
-        "chassis-id": chassis,
-        "chassis-subtype": neighbour.chassis_subtype(),
-        "port-id": port,
-        "port-subtype": neighbour.port_subtype(),
-        "port-description": said.port_description,
-        "system-name": said.system_name,
-        "system-description": said.system_description,
+        "chassis_id": chassis,
+        "chassis_subtype": neighbour.chassis_subtype(),
+        "port_id": port,
+        "port_subtype": neighbour.port_subtype(),
+        "port_description": said.port_description,
+        "system_name": said.system_name,
+        "system_description": said.system_description,
         "capabilities": said.capabilities.map(|(system, _)| capabilities(system)),
         "enabled": said.capabilities.map(|(_, enabled)| capabilities(enabled)),
-        "management-addresses": addresses,
-        "port-vlan": said.port_vlan,
+        "management_addresses": addresses,
+        "port_vlan": said.port_vlan,
         "ttl": said.ttl_s,
-        "left-s": left_s,
+        "left_s": left_s,
     })
 }

@@ -117,7 +117,7 @@ fn a_neighbour_is_shown_with_all_that_it_says() {
     let text = router.cli("show lldp detail");
     assert!(text.contains("neighbour 02:00:00:00:00:09, port eth7"), "{text}");
     assert!(router.cli("show lldp").contains("active"));
-    assert_eq!(router.json("show lldp")[0]["peer-chassis-id"], "02:00:00:00:00:09");
+    assert_eq!(router.json("show lldp")[0]["peer_chassis_id"], "02:00:00:00:00:09");
     assert!(router.dropped().is_empty());
 }
 
@@ -144,7 +144,7 @@ fn a_neighbour_that_says_goodbye_is_forgotten_at_once() {
     hear(&mut router, "e0", &says("b", 120, |_| {}));
     hear(&mut router, "e0", &says("a", 0, |_| {}));
     let left = neighbours(&mut router);
-    assert_eq!((left.len(), &left[0]["port-id"]), (1, &json!("b")));
+    assert_eq!((left.len(), &left[0]["port_id"]), (1, &json!("b")));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn shown(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Ref
         Column::left("Forward"),
         Column::right("Packets"),
         Column::right("Bytes"),
-        Column::right("RPF failures").key("rpf-failures"),
+        Column::right("RPF failures").key("rpf_failures"),
     ])
     .when_empty("No multicast route");
     for (key, route, learned, totals) in mfib.iter_all().filter(|(key, ..)| key.family == family) {
@@ -104,7 +104,7 @@ fn shown(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Ref
 fn signals(engine: &Engine) -> Output {
     let Some(signals) = engine.get::<Signals>() else { return Output::none() };
     let mut table = Table::new([
-        Column::right("Age").key("age-s"),
+        Column::right("Age").key("age_s"),
         Column::left("Source"),
         Column::left("Group"),
         Column::left("Interface"),

@@ -10,6 +10,7 @@ use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib, Path};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::IpProtocol;
+use serde_json::json;
 
 use crate::config::{self, Policies, Policy};
 use crate::fields::Match;
@@ -221,7 +222,8 @@ fn shown(engine: &Engine, only: Option<u32>) -> Output {
         Column::right("Policy"),
         Column::left("Match"),
         Column::left("Paths"),
-        Column::left("State"),
+        Column::left("State").key("attached"),
+        Column::left("Drop if unusable"),
         Column::right("Packets"),
         Column::right("Bytes"),
     ]);
@@ -229,30 +231,35 @@ fn shown(engine: &Engine, only: Option<u32>) -> Output {
         return Output::none();
     };
     for (id, policy) in policies.policies().filter(|(id, _)| only.is_none_or(|only| only == *id)) {
-        let words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
+        let path_words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
         let states = [Family::Ip4, Family::Ip6].into_iter().filter_map(|family| {
             let states = fib.path_states(policies.group(id, family)?);
             let used = states.iter().any(|(_, state)| *state == quiver_tables::fib::PathState::Used);
-            Some(format!("{}: {}", family_word(family), if used { "in use" } else { "no path can be used" }))
+            Some((family_word(family), used))
         });
-        let mut states: Vec<_> = states.collect();
+        let states: Vec<(&str, bool)> = states.collect();
+        let mut words: Vec<String> = states.iter().map(|(family, used)| state_words(family, *used)).collect();
         if states.is_empty() {
-            states.push("not attached".to_owned());
+            words.push("not attached".to_owned());
         }
-        if policy.drops {
-            states.push("drops if unusable".to_owned());
-        }
+        let families = states.iter().map(|(family, used)| json!({ "family": family, "usable": used }));
+        let state = Cell::new(words.join(", "), families.collect::<Vec<_>>());
         let [packets, bytes] = policies.counted(id);
         table
             .row()
             .cell(id)
             .cell(match_words(&policy.matched))
-            .cell(Cell::new(words.join(" "), words.clone()))
-            .cell(states.join(", "))
+            .cell(Cell::new(path_words.join(" "), path_words.clone()))
+            .cell(state)
+            .cell(policy.drops)
             .cell(packets)
             .cell(bytes);
     }
     Output::none().table("policies", table)
+}
+
+fn state_words(family: &str, used: bool) -> String {
+    format!("{family}: {}", if used { "in use" } else { "no path can be used" })
 }
 
 fn attachments(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {

@@ -158,7 +158,7 @@ fn packets(kind: Kind, details: &[Detail]) -> Table {
         Column::right("Fragments"),
         Column::right("Bytes"),
         Column::right("Of"),
-        Column::right("Age").key("age-s"),
+        Column::right("Age").key("age_s"),
         Column::left("State"),
     ])
     .when_empty("No packet waits for fragments");

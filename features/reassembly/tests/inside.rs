@@ -87,17 +87,17 @@ fn shows_tell_limits_and_what_waits() {
         send_all(&mut router, &Whole::echo(family, 77, DATA).frames(1232)[..2]);
         let name = if family == Four { "show ip4-full-reassembly" } else { "show ip6-full-reassembly" };
         let shown = router.json(&format!("{name} details"));
-        assert_eq!(shown["packets-under-way"], 1);
-        assert_eq!(shown["buffers-held"], 2);
-        assert_eq!(shown["timeout-ms"], 60_000);
+        assert_eq!(shown["packets_under_way"], 1);
+        assert_eq!(shown["buffers_held"], 2);
+        assert_eq!(shown["timeout_ms"], 60_000);
         assert_eq!(shown["interfaces"][0]["interface"], "e0");
-        assert_eq!(shown["interfaces"][0]["needed-by"], "operator");
+        assert_eq!(shown["interfaces"][0]["needed_by"], "operator");
         assert_eq!(shown["packets"][0]["id"], 77);
         assert_eq!(shown["packets"][0]["fragments"], 2);
         assert_eq!(shown["packets"][0]["bytes"], 2464);
         router.advance(Duration::from_secs(61));
-        assert_eq!(router.json(name)["packets-under-way"], 0);
-        assert_eq!(router.json(name)["buffers-held"], 0);
+        assert_eq!(router.json(name)["packets_under_way"], 0);
+        assert_eq!(router.json(name)["buffers_held"], 0);
         router.sent("e0");
     }
 }
@@ -133,7 +133,7 @@ fn settings_hold_for_the_kinds_and_families_that_are_named() {
     let mut router = router();
     let timeouts = |router: &mut quiver_testkit::Router| {
         ["ip4-full", "ip6-full", "ip4-sv", "ip6-sv"].map(|kind| {
-            router.json(&format!("show {kind}-reassembly"))["timeout-ms"].as_u64().expect("a number")
+            router.json(&format!("show {kind}-reassembly"))["timeout_ms"].as_u64().expect("a number")
         })
     };
     assert_eq!(timeouts(&mut router), [60_000, 60_000, 2000, 2000]);

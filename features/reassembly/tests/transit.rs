@@ -136,7 +136,7 @@ fn virtual_reassembly_lets_fragments_go_on_as_they_are() {
         assert!(left.iter().zip(&sent).all(|(a, b)| a[behind..] == b[behind..]));
         assert_eq!(router.count(family.shallow(), "went-on"), 4);
         let shown = router.json(&format!("show {}-sv-reassembly", family.word()));
-        assert_eq!(shown["packets-under-way"], 0);
+        assert_eq!(shown["packets_under_way"], 0);
     }
 }
 

@@ -110,8 +110,8 @@ fn change(
     change(&mut config)?;
     config.check().map_err(|(what, remedy)| Refusal::new(what).remedy(remedy))?;
     sender::work(engine, |engine, state| {
-        state.interfaces.entry(id).or_default().config = config;
-        sender::configured(engine, state, id);
+        let before = std::mem::replace(&mut state.interfaces.entry(id).or_default().config, config);
+        sender::configured(engine, state, id, &before);
     });
     Ok(Output::none())
 }

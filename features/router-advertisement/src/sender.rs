@@ -16,7 +16,7 @@ use quiver_wire::ip6::address::{ALL_NODES, is_link_local, is_unicast};
 
 use crate::config::RaConfig;
 use crate::heard::{ROUTER_PREFIXES_MAX, contradictions, contradicts_prefix};
-use crate::message::{Own, packet};
+use crate::message::{Own, packet, prefixes};
 use crate::notice::{Notice, RouterSays};
 use crate::state::{ANSWERS_WAITING_MAX, Advertiser, Phase, RaState};
 use crate::{advertisement, solicitation};
@@ -119,8 +119,21 @@ fn say_last(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
     }
 }
 
-/// Something else is configured: hosts hear of it soon.
-pub(crate) fn configured(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
+/// Something else is configured than `before`: hosts hear of it soon, and leave the addresses of prefixes
+/// that are not told any more.
+pub(crate) fn configured(engine: &mut Engine, state: &mut RaState, id: InterfaceId, before: &RaConfig) {
+    if let Some(Advertiser { config, phase: Phase::Advertising { own, gone, .. }, .. }) =
+        state.interfaces.get_mut(&id)
+    {
+        let told = |config: &RaConfig| -> Vec<_> {
+            prefixes(config, own, &[]).0.into_iter().map(|(prefix, _)| prefix).collect()
+        };
+        let now = told(config);
+        gone.retain(|(prefix, _)| !now.contains(prefix));
+        let vanished = told(before).into_iter().filter(|prefix| !now.contains(prefix));
+        gone.extend(vanished.map(|prefix| (prefix, GONE_COUNT)));
+        gone.truncate(crate::config::PREFIXES_MAX);
+    }
     fit(engine, state, id);
     let now_ns = engine.now_ns();
     let RaState { interfaces, jitter, .. } = state;
@@ -294,14 +307,14 @@ pub(crate) static ROUTER_ADVERTISEMENT: Topic = Topic {
     fields: &[
         Field { key: "interface", help: "the interface that heard it" },
         Field { key: "router", help: "the link-local address of the router" },
-        Field { key: "lifetime-s", help: "how long it is a default router; of a prefix, nothing" },
-        Field { key: "hop-limit", help: "what hosts are to put into their packets; 0 leaves it open" },
+        Field { key: "lifetime_s", help: "how long it is a default router; of a prefix, nothing" },
+        Field { key: "hop_limit", help: "what hosts are to put into their packets; 0 leaves it open" },
         Field { key: "flags", help: "the byte of flags of the router, or of the prefix" },
-        Field { key: "mtu-bytes", help: "the MTU of the link; 0 leaves it open" },
+        Field { key: "mtu_bytes", help: "the MTU of the link; 0 leaves it open" },
         Field { key: "prefix", help: "the prefix, if the event is about one" },
-        Field { key: "prefix-length", help: "its length" },
-        Field { key: "valid-s", help: "how long the prefix is valid" },
-        Field { key: "preferred-s", help: "how long addresses of the prefix are preferred" },
+        Field { key: "prefix_length", help: "its length" },
+        Field { key: "valid_s", help: "how long the prefix is valid" },
+        Field { key: "preferred_s", help: "how long addresses of the prefix are preferred" },
     ],
 };
 

@@ -36,11 +36,11 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
-        Column::right("Lifetime").key("lifetime-s"),
-        Column::left("Interval").key("interval-s"),
+        Column::right("Lifetime").key("lifetime_s"),
+        Column::left("Interval").key("interval_s"),
         Column::left("Flags"),
         Column::right("Sent"),
-        Column::right("To one").key("sent-unicast"),
+        Column::right("To one").key("sent_unicast"),
         Column::right("Not sent"),
         Column::right("Asked").key("solicitations"),
         Column::right("Heard").key("advertisements"),
@@ -100,12 +100,12 @@ fn flag_words(managed: bool, other: bool, preference: Preference) -> String {
 fn heard(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let Some(state) = engine.get::<RaState>() else { return Output::none() };
     let mut table = Table::new([
-        Column::right("Age").key("age-s"),
+        Column::right("Age").key("age_s"),
         Column::left("Router").key("address"),
         Column::left("Interface"),
-        Column::right("Lifetime").key("lifetime-s"),
+        Column::right("Lifetime").key("lifetime_s"),
         Column::right("Hop limit"),
-        Column::right("MTU").key("mtu"),
+        Column::right("MTU").key("mtu_bytes"),
         Column::left("Flags"),
         Column::left("Prefixes"),
         Column::left("Contradicts us in").key("contradicts"),

@@ -148,7 +148,7 @@ fn answers_to_single_hosts_are_bounded() {
     }
     assert!(router.json("show ip6 nd")[0]["solicitations"].as_u64() >= Some(100));
     advance(&mut router, 600);
-    assert!(router.json("show ip6 nd")[0]["sent-unicast"].as_u64() <= Some(256));
+    assert!(router.json("show ip6 nd")[0]["sent_unicast"].as_u64() <= Some(256));
     router.expect_held(0);
     advance(&mut router, 10_000);
 }
@@ -332,4 +332,39 @@ fn who_goes_down_is_deleted_or_ends_says_farewell_on_the_port_and_on_its_parts()
         last.sort_unstable();
         assert_eq!(last, [(false, 0), (true, 0)]);
     }
+}
+
+/// Valid and preferred lifetimes of a prefix in the advertisements that were sent.
+fn told_of(router: &mut Router, wanted: Ipv6Addr) -> Vec<(u32, u32)> {
+    let mut told = Vec::new();
+    for frame in router.sent("e0") {
+        let Some((header, message)) = within(&frame[14..]) else { continue };
+        let parsed = Message::parse(header.source(), header.destination(), message);
+        let Ok(Message::Nd(nd::Message::RouterAdvertisement { options, .. })) = parsed else { continue };
+        for option in options.iter() {
+            if let NdOption::Prefix(PrefixInformation { prefix, valid_s, preferred_s, .. }) = option
+                && prefix == wanted
+            {
+                told.push((valid_s, preferred_s));
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn a_prefix_that_was_named_is_deprecated_when_that_is_taken_back() {
+    let mut router = advertising("prefix 2001:db8::/64 86400 14400");
+    let old: Ipv6Addr = "2001:db8::".parse().unwrap();
+    advance(&mut router, 20_000);
+    assert!(told_of(&mut router, old).iter().all(|times| *times == (86_400, 14_400)));
+    router.cli("set interface ip address e0 2001:db8:2::1/64");
+    router.cli("set interface ip address del e0 2001:db8::1/64");
+    advance(&mut router, 60_000);
+    // It was named: it is told as it was said.
+    assert!(told_of(&mut router, old).iter().all(|times| *times == (86_400, 14_400)));
+    router.cli("ip6 nd e0 no prefix 2001:db8::/64");
+    advance(&mut router, 60_000);
+    let last = told_of(&mut router, old);
+    assert!(!last.is_empty() && last.iter().all(|times| *times == (0, 0)), "{last:?}");
 }

@@ -250,18 +250,18 @@ fn the_source_address_and_the_hop_limit_change_for_policies_that_are_there() {
     assert_eq!(of(&sent[0]), (64, octets("fc00:0:1::1").to_vec()));
     assert_eq!(of(&sent[1]), (33, octets("fc00:0:1::2").to_vec()));
     assert_eq!(router.json("show sr policies")["policies"][0]["packets"], 2, "counts stay");
-    assert_eq!(router.json("show sr encaps source addr")[0]["source-address"], "fc00:0:1::2");
+    assert_eq!(router.json("show sr encaps source addr")[0]["source_address"], "fc00:0:1::2");
 }
 
 #[test]
 fn a_source_to_which_no_error_can_come_back_is_told() {
     let mut router = router();
     let says = |text: &str| text.contains("ICMPv6 errors about outer packets do not come back");
-    let ours = |router: &mut Router| router.json("show sr encaps source addr")[0]["of-this-router"].clone();
+    let ours = |router: &mut Router| router.json("show sr encaps source addr")[0]["of_this_router"].clone();
     assert!(says(&router.cli("set sr encaps source addr fc00:0:1::5")));
     assert!(says(&router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap")));
     assert!(says(&router.cli("show sr policies")) && says(&router.cli("show sr encaps source addr")));
-    assert_eq!(ours(&mut router), "no");
+    assert_eq!(ours(&mut router), false);
     // What inserts has no source of its own.
     assert_eq!(router.cli("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 insert"), "");
     // A neighbour's address and one behind a default route are not the router's.
@@ -272,11 +272,11 @@ fn a_source_to_which_no_error_can_come_back_is_told() {
     router.cli("set sr encaps source addr fc00:0:1::5");
     router.cli("sr localsid address fc00:0:1::5 behavior end");
     assert!(!says(&router.cli("show sr policies")) && !says(&router.cli("show sr encaps source addr")));
-    assert_eq!(ours(&mut router), "yes");
+    assert_eq!(ours(&mut router), true);
     router.cli("sr localsid del address fc00:0:1::5");
     assert!(says(&router.cli("show sr policies")));
     assert_eq!(router.cli("set sr encaps source addr 2001:db8:1::1"), "");
-    assert_eq!(ours(&mut router), "yes");
+    assert_eq!(ours(&mut router), true);
     // Read back, the SID is there before.
     router.cli("sr localsid address fc00:0:1::5 behavior end");
     router.cli("set sr encaps source addr fc00:0:1::5");
@@ -486,6 +486,6 @@ fn packets_leave_alike_while_they_are_counted_by_adjacency() {
     router.cli("adjacency counters enable");
     assert_eq!(sent(&mut router), plain);
     let shown = router.json("show adj");
-    let row = shown.as_array().unwrap().iter().find(|row| row["next-hop"] == "2001:db8:1::2").unwrap();
+    let row = shown.as_array().unwrap().iter().find(|row| row["next_hop"] == "2001:db8:1::2").unwrap();
     assert_eq!(row["packets"], 3);
 }

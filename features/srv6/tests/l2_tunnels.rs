@@ -91,7 +91,7 @@ fn a_tunnel_that_is_down_or_has_no_policy_says_so() {
     routers[0].send("e0", &frame(BROADCAST, mac(1), 60));
     carry(&mut routers);
     assert_eq!(routers[1].count("sr-localsid-dt2m", "interface-down"), 1);
-    assert_eq!(routers[1].json("show sr localsids")[1]["bad-packets"], 1);
+    assert_eq!(routers[1].json("show sr localsids")[1]["bad_packets"], 1);
     routers[0].cli("set sr l2-tunnel sr_l2_tunnel0 flood del");
     routers[0].send("e0", &frame(BROADCAST, mac(1), 60));
     assert_eq!(carry(&mut routers), 1);

@@ -96,7 +96,7 @@ fn what_is_shown_of_a_sid_is_shown_in_json_too() {
     let all = router.json("show sr localsids");
     let first = &all[0];
     assert_eq!((&first["sid"], &first["behavior"]), (&"fc00:0:1::1".into(), &"end psp".into()));
-    assert_eq!((&first["packets"], &first["bad-packets"]), (&0.into(), &0.into()), "{first}");
+    assert_eq!((&first["packets"], &first["bad_packets"]), (&0.into(), &0.into()), "{first}");
     let text = router.cli("show sr localsids fc00:0:1::1");
     assert!(text.contains("end psp"), "{text}");
     router.cli("clear sr localsid-counters");

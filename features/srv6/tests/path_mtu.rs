@@ -136,7 +136,7 @@ fn heard(router: &mut Router) -> Vec<(u8, u8, u16, String)> {
 
 /// What is known of the path of the first list.
 fn path_mtu(router: &mut Router) -> Option<u64> {
-    router.json("show sr policies")["lists"][0]["path-mtu-bytes"].as_u64()
+    router.json("show sr policies")["lists"][0]["path_mtu_bytes"].as_u64()
 }
 
 fn counted(router: &mut Router, reason: &str) -> u64 {
@@ -432,13 +432,13 @@ fn each_list_has_a_path_of_its_own_and_copies_are_known_by_it() {
         assert_eq!(heard(&mut router), [(2, 0, 1320, FAR.into())], "{spray}");
         let lists = &router.json("show sr policies")["lists"];
         let first = sent[24..40] == "fc00:0:2::1".parse::<Ipv6Addr>().unwrap().octets();
-        let known = [0, 1].map(|list| lists[list]["path-mtu-bytes"].as_u64());
+        let known = [0, 1].map(|list| lists[list]["path_mtu_bytes"].as_u64());
         let (this, other) = if first { (known[0], known[1]) } else { (known[1], known[0]) };
         assert_eq!((this, other), (Some(1400), None), "{spray}");
         // What was known of a list is gone with it.
         router.cli("set sr encaps hop-limit 9");
         assert_eq!(
-            router.json("show sr policies")["lists"][usize::from(!first)]["path-mtu-bytes"].as_u64(),
+            router.json("show sr policies")["lists"][usize::from(!first)]["path_mtu_bytes"].as_u64(),
             None
         );
     }

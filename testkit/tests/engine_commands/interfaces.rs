@@ -48,13 +48,13 @@ fn the_json_of_an_interface_is_complete() {
     assert_eq!(e0["name"], "e0");
     assert_eq!(e0["state"], "up");
     assert_eq!(e0["link"], "up");
-    assert_eq!(e0["mtu"], 1500);
+    assert_eq!(e0["mtu_bytes"], 1500);
     assert_eq!(e0["mac"], "02:fe:00:00:00:00");
     assert_eq!(e0["input"], "ethernet-input");
     assert_eq!(e0["counters"]["rx_packets"], 1);
     assert_eq!(e0["counters"]["tx_error"], 0);
     assert_eq!(e0["rx_queues"][0]["mode"], "polling");
-    assert_eq!(e0["features"]["device-input"][0], "toy-watch");
+    assert_eq!(e0["features"][0], serde_json::json!({ "arc": "device-input", "features": ["toy-watch"] }));
     assert_eq!(json["interfaces"].as_array().map(Vec::len), Some(1));
 }
 

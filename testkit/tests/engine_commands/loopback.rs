@@ -37,7 +37,7 @@ fn instances_and_addresses_are_taken_as_given_and_only_once() {
     assert!(router.refused("create loopback interface mac ff:ff:ff:ff:ff:ff").contains("group address"));
     let json = router.json("show interface loop1");
     assert_eq!(json["interfaces"][0]["mac"], "02:00:00:00:00:09");
-    assert_eq!(json["interfaces"][0]["mtu"], 9000);
+    assert_eq!(json["interfaces"][0]["mtu_bytes"], 9000);
     assert_eq!(router.json("show interface loop2")["interfaces"][0]["mac"], "de:ad:00:00:00:02");
 }
 

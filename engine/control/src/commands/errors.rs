@@ -16,17 +16,22 @@ const GROUP: &str = "Seeing inside";
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show errors [verbose]")
+            .also("show node counters [verbose]")
             .group(GROUP)
             .help("Show why packets died, and what nodes counted")
             .word("verbose", "also the short names, and what never happened")
             .run(show),
     );
-    registry.command(Command::new("clear errors").group(GROUP).help("Count why packets die from here").run(
-        |engine: &mut Engine, _| {
-            engine.clear_reasons();
-            Ok(Output::none())
-        },
-    ));
+    registry.command(
+        Command::new("clear errors")
+            .also("clear node counters")
+            .group(GROUP)
+            .help("Count why packets die from here")
+            .run(|engine: &mut Engine, _| {
+                engine.clear_reasons();
+                Ok(Output::none())
+            }),
+    );
 }
 
 pub(super) fn severity_text(severity: Severity) -> &'static str {

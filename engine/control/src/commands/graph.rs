@@ -35,11 +35,28 @@ pub(super) fn register(registry: &mut Registry) {
             .run(show_graph),
     );
     registry.command(
-        Command::new("show features")
+        Command::new("show plugins")
+            .group(GROUP)
+            .help("Show the drivers and features that are built in")
+            .run(show_plugins),
+    );
+    registry.command(
+        Command::new("show features [verbose]")
             .group(GROUP)
             .help("Show what is built in, and in which order features stand in their arcs")
+            .word("verbose", "the same: nothing is left out")
             .run(show_features),
     );
+}
+
+/// As VPP lists what is built in or loaded; here everything is built in.
+fn show_plugins(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
+    let mut table =
+        Table::new([Column::left("Plugin").key("name"), Column::left("Version"), Column::left("Description")]);
+    for feature in engine.get::<BuiltIn>().iter().flat_map(|b| &b.0) {
+        table.row().cell(feature.name).cell(env!("CARGO_PKG_VERSION")).cell(feature.help);
+    }
+    Ok(Output::none().line("All drivers and features are built in; there is no plugin path.").table("plugins", table))
 }
 
 /// All edges, with those that arcs and interfaces add to what nodes declare.

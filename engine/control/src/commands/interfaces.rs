@@ -73,12 +73,14 @@ pub(super) fn register(registry: &mut Registry) {
             .run(show_features),
     );
     registry.command(
-        Command::new("clear interfaces").group(GROUP).help("Count what interfaces do from here").run(
-            |engine: &mut Engine, _| {
+        Command::new("clear interfaces")
+            .also("clear hardware-interfaces")
+            .group(GROUP)
+            .help("Count what interfaces do from here")
+            .run(|engine: &mut Engine, _| {
                 engine.clear_interfaces();
                 Ok(Output::none())
-            },
-        ),
+            }),
     );
     registry.running_config(order::HELD, write_held);
     registry.running_config(order::INTERFACE_SETTINGS, write_config);
@@ -267,12 +269,13 @@ fn interface_json(engine: &Engine, interface: &Interface) -> Value {
     json!({
         "name": interface.name,
         "index": interface.id,
+        "tag": super::naming::tag(engine, interface.id),
         "kind": interface.device.kind(),
         "state": if interface.admin_up { "up" } else { "down" },
         "link": if interface.link_up { "up" } else { "down" },
-        "mtu": row.mtu_bytes,
-        "mtu_ip4": interface.protocol_mtu_bytes("ip4"),
-        "mtu_ip6": interface.protocol_mtu_bytes("ip6"),
+        "mtu_bytes": row.mtu_bytes,
+        "mtu_ip4_bytes": interface.protocol_mtu_bytes("ip4"),
+        "mtu_ip6_bytes": interface.protocol_mtu_bytes("ip6"),
         "mac": mac_text(row.mac),
         "promiscuous": row.promiscuous,
         "input": engine.node_name(row.input),
@@ -285,7 +288,11 @@ fn interface_json(engine: &Engine, interface: &Interface) -> Value {
 /// The enabled features by arc; arcs without one are left out.
 fn features_json(engine: &Engine, id: InterfaceId) -> Value {
     let arcs = enabled(engine, id).filter(|(_, features)| !features.is_empty());
-    Value::Object(arcs.map(|(arc, features)| (arc.to_owned(), json!(features))).collect())
+    arcs_json(arcs)
+}
+
+fn arcs_json(arcs: impl Iterator<Item = (&'static str, Vec<String>)>) -> Value {
+    arcs.map(|(arc, features)| json!({ "arc": arc, "features": features })).collect()
 }
 
 fn enabled(engine: &Engine, id: InterfaceId) -> impl Iterator<Item = (&'static str, Vec<String>)> {
@@ -305,6 +312,6 @@ fn show_features(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
             let _ = writeln!(text, "  {feature}");
         });
     }
-    let all: Map<String, Value> = enabled(engine, id).map(|(arc, f)| (arc.to_owned(), json!(f))).collect();
-    Ok(Output::both(text, json!({ "interface": engine.interface_name(id), "arcs": all })))
+    let arcs = arcs_json(enabled(engine, id));
+    Ok(Output::both(text, json!({ "interface": engine.interface_name(id), "arcs": arcs })))
 }

@@ -113,6 +113,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("delete loopback interface intfc <interface>")
+            .also("loopback delete-interface intfc <interface>")
             .group(GROUP)
             .help("Delete a loopback")
             .example("delete loopback interface intfc loop0")
@@ -127,7 +128,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let free = |engine: &Engine, instance: u32| engine.interface_id(&format!("loop{instance}")).is_none();
+    let free = |engine: &Engine, instance: u32| engine.is_interface_name_free(&format!("loop{instance}"));
     let instance = match args.optional::<u32>("instance")? {
         Some(instance) if free(engine, instance) => instance,
         Some(instance) => return Err(args.refuse("instance", format!("loop{instance} exists already"))),

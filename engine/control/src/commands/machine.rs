@@ -11,7 +11,7 @@ use super::{all_workers, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
-use crate::output::{Cell, Column, Output, Table};
+use crate::output::{Cell, Column, Output, Table, key_of};
 use crate::registry::{BuiltIn, Registry, Weighed};
 
 const GROUP: &str = "Seeing inside";
@@ -155,6 +155,11 @@ fn mebibytes(bytes: u64) -> Cell {
     Cell::new(format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64), bytes)
 }
 
+/// What memory is for: `MAC table` is `mac_table` in JSON.
+fn named(what: &str) -> Cell {
+    Cell::new(what, key_of(what))
+}
+
 fn show_memory(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let status = system_file("/proc/self/status");
     let mut table = Table::new([
@@ -167,11 +172,11 @@ fn show_memory(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         kib if kib < 1024 => format!("{kib} KiB"),
         kib => format!("{} MiB", kib >> 10),
     };
-    let row = table.row().cell("packet buffers").cell(mebibytes(memory.size_bytes() as u64));
+    let row = table.row().cell(named("packet buffers")).cell(mebibytes(memory.size_bytes() as u64));
     row.cell(Cell::new(page, memory.page_bytes()));
     let weighed = engine.get::<Weighed>().into_iter().flat_map(|all| &all.0);
     for (name, bytes) in weighed.flat_map(|weigh| weigh(engine)) {
-        table.row().cell(name).cell(mebibytes(bytes)).cell(None::<u64>);
+        table.row().cell(named(name)).cell(mebibytes(bytes)).cell(None::<u64>);
     }
     for (name, key) in [
         ("process, resident", "VmRSS"),
@@ -180,7 +185,7 @@ fn show_memory(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         ("process, address space", "VmSize"),
     ] {
         if let Some(bytes) = status_bytes(&status, key) {
-            table.row().cell(name).cell(mebibytes(bytes)).cell(None::<u64>);
+            table.row().cell(named(name)).cell(mebibytes(bytes)).cell(None::<u64>);
         }
     }
     let list = Output::from(table.clone()).to_json();

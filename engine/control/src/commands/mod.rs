@@ -1,6 +1,8 @@
 //! The engine's own commands: what every router has, whatever is built in. One file per area.
 
 mod capture;
+mod clear;
+mod clock;
 mod columns;
 mod control;
 mod counters;
@@ -11,8 +13,10 @@ mod interfaces;
 mod loopback;
 mod machine;
 mod modes;
+mod naming;
 mod receive;
 mod runtime;
+mod schema;
 mod trace;
 mod workers;
 
@@ -30,6 +34,7 @@ pub use machine::{Built, RefusedAtStart};
 /// Register the engine's own commands. Every router does, before its drivers and features.
 pub fn register(registry: &mut Registry) {
     interfaces::register(registry);
+    naming::register(registry);
     hardware::register(registry);
     receive::register(registry);
     loopback::register(registry);
@@ -39,6 +44,9 @@ pub fn register(registry: &mut Registry) {
     graph::register(registry);
     machine::register(registry);
     workers::register(registry);
+    clear::register(registry);
+    clock::register(registry);
+    schema::register(registry);
     trace::register(registry);
     capture::register(registry);
     crate::server::subscriptions::register(registry);

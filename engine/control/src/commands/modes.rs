@@ -6,7 +6,7 @@ use super::by_name;
 use crate::error::Refusal;
 use crate::grammar::Command;
 use crate::modes::{Modes, follow_interface, leave};
-use crate::output::{Column, Output, Table};
+use crate::output::{Cell, Column, Output, Table};
 use crate::registry::Registry;
 
 const GROUP: &str = "Layer 2";
@@ -39,6 +39,7 @@ pub(super) fn register(registry: &mut Registry) {
                     let layer_two = engine.get::<Modes>().and_then(|modes| modes.of(interface.id));
                     let mode = layer_two.map_or("l3", |layer_two| layer_two.mode);
                     let with = layer_two.map_or(String::new(), |layer_two| layer_two.with.clone());
+                    let mode = Cell::new(mode, mode.replace(' ', "_"));
                     table.row().cell(mode).cell(interface.name.clone()).cell(with);
                 }
                 Ok(Output::none().table("interfaces", table))

@@ -339,7 +339,7 @@ fn thread_json(thread: &Thread) -> Value {
             let NodeTotals { calls, vectors, clocks, max_clocks, max_vectors, fused } = line.totals;
             json!({
                 "name": line.name,
-                "state": line.state,
+                "state": line.state.replace(' ', "_"),
                 "calls": calls,
                 "vectors": vectors,
                 "calls_in_superblocks": fused,

@@ -142,7 +142,8 @@ fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {
         "name": thread_name(worker),
         "core": engine.worker_core(worker),
         "state": state,
-        "at": engine.activity_text(health.activity),
+        "activity": activity_word(health.activity),
+        "node": activity_node(engine, health.activity),
         "node": node,
         "stalled_s": health.stalled_ns.map(seconds),
         "stalls": health.stalls,
@@ -155,4 +156,22 @@ fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {
         "internal_calls": calls,
         "internal_packets": packets,
     })
+}
+
+/// What a worker does now, in one word.
+fn activity_word(activity: Activity) -> &'static str {
+    match activity {
+        Activity::Asleep => "asleep",
+        Activity::Starting => "starting",
+        Activity::Errand => "worker_call",
+        Activity::Node(_) => "node",
+    }
+}
+
+/// The node that a worker is in.
+fn activity_node(engine: &Engine, activity: Activity) -> Option<String> {
+    match activity {
+        Activity::Node(node) => Some(engine.node_name(node)),
+        _ => None,
+    }
 }

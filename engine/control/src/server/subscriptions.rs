@@ -274,7 +274,7 @@ fn shown(topic: &Topic, event: &Event) -> Next {
     let mut text = format!("{time_s:.3} {}", topic.name);
     let mut object = Map::new();
     object.insert("number".into(), json!(event.number));
-    object.insert("time-s".into(), json!(time_s));
+    object.insert("time_s".into(), json!(time_s));
     object.insert("topic".into(), json!(topic.name));
     for (field, value) in topic.fields.iter().zip(&event.values) {
         if *value != EventValue::None {
@@ -350,8 +350,8 @@ static INTERFACE: Topic = Topic {
     fields: &[
         Field { key: "interface", help: "its name" },
         Field { key: "event", help: "created, deleted, up or down" },
-        Field { key: "admin-up", help: "did the operator set it up?" },
-        Field { key: "link-up", help: "does its device have a link?" },
+        Field { key: "admin_up", help: "did the operator set it up?" },
+        Field { key: "link_up", help: "does its device have a link?" },
     ],
 };
 
@@ -419,11 +419,12 @@ fn show(engine: &Engine) -> Output {
     if let Some(all) = engine.get::<Subscriptions>() {
         for ring in &all.0.borrow().rings {
             let keys: Vec<&str> = ring.topic.fields.iter().map(|field| field.key).collect();
-            let fields: Map<String, Json> =
-                ring.topic.fields.iter().map(|field| (field.key.to_owned(), json!(field.help))).collect();
+            let fields = ring.topic.fields.iter();
+            let fields: Vec<Json> =
+                fields.map(|field| json!({ "name": field.key, "help": field.help })).collect();
             let row = table.row().cell(ring.topic.name).cell(ring.subscribers).cell(ring.published);
             let row = row.cell(ring.events.len());
-            row.cell(crate::output::Cell::new(keys.join(" "), Json::Object(fields))).cell(ring.topic.help);
+            row.cell(crate::output::Cell::new(keys.join(" "), fields)).cell(ring.topic.help);
         }
     }
     Output::none().table("events", table)
@@ -469,7 +470,7 @@ mod tests {
         let got = one.take(10);
         let Next::Event(text, json) = &got[0] else { panic!("{got:?}") };
         assert_eq!((text.as_str(), got.len()), ("0.000 mac mac 02:00:00:00:00:07", 1));
-        assert_eq!(*json, json!({"number": 2, "time-s": 0.0, "topic": "mac", "mac": "02:00:00:00:00:07"}));
+        assert_eq!(*json, json!({"number": 2, "time_s": 0.0, "topic": "mac", "mac": "02:00:00:00:00:07"}));
         assert!(both.take(10).is_empty());
     }
 

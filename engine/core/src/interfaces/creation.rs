@@ -49,7 +49,7 @@ impl Engine {
         if name.is_empty() || name.len() > INTERFACE_NAME_MAX || name.contains(char::is_whitespace) {
             return Err(InterfaceError::BadName(name.to_owned()));
         }
-        if self.interfaces.by_name.contains_key(name) {
+        if !self.is_interface_name_free(name) {
             return Err(InterfaceError::Exists(name.to_owned()));
         }
         Ok(())
@@ -70,6 +70,7 @@ impl Engine {
         self.interfaces.list[id.index()] = Some(Interface {
             id,
             name,
+            made_name: None,
             device,
             admin_up: false,
             link_up: facts.link_up,
@@ -119,6 +120,7 @@ impl Engine {
             return Err(InterfaceError::Unknown);
         };
         self.interfaces.by_name.remove(&interface.name);
+        self.interfaces.made_names.remove(interface.made_name());
         self.rows.set(id, None);
         if interface.row.is_sub_interface() {
             self.forget_sub_interface(id, interface.row.parent);

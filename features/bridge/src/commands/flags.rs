@@ -12,31 +12,31 @@ type Flag<T> = (&'static str, &'static str, &'static str, fn(&mut T) -> &mut boo
 pub(super) fn register(registry: &mut Registry) {
     let of_domain: [Flag<Switches>; 6] = [
         (
-            "set bridge-domain learn <domain:1-16777215> [disable]",
+            "set bridge-domain learn <domain:1-16777215> [enable|disable]",
             "Learn sources in a bridge domain, or not",
             "set bridge-domain learn 10 disable",
             |on| &mut on.learn,
         ),
         (
-            "set bridge-domain forward <domain:1-16777215> [disable]",
+            "set bridge-domain forward <domain:1-16777215> [enable|disable]",
             "Forward frames to one station in a bridge domain, or drop them",
             "set bridge-domain forward 10 disable",
             |on| &mut on.forward,
         ),
         (
-            "set bridge-domain flood <domain:1-16777215> [disable]",
+            "set bridge-domain flood <domain:1-16777215> [enable|disable]",
             "Flood frames to groups in a bridge domain, or drop them",
             "set bridge-domain flood 10 disable",
             |on| &mut on.flood,
         ),
         (
-            "set bridge-domain uu-flood <domain:1-16777215> [disable]",
+            "set bridge-domain uu-flood <domain:1-16777215> [enable|disable]",
             "Flood frames to unknown stations in a bridge domain, or drop them",
             "set bridge-domain uu-flood 10 disable",
             |on| &mut on.uu_flood,
         ),
         (
-            "set bridge-domain arp term <domain:1-16777215> [disable]",
+            "set bridge-domain arp term <domain:1-16777215> [enable|disable]",
             "Answer ARP requests and neighbour solicitations from a bridge domain's own list, or flood them",
             "set bridge-domain arp term 10",
             |on| &mut on.arp_term,
@@ -61,19 +61,19 @@ pub(super) fn register(registry: &mut Registry) {
     }
     let of_port: [Flag<BridgePort>; 3] = [
         (
-            "set interface l2 learn <interface> [disable]",
+            "set interface l2 learn <interface> [enable|disable]",
             "Learn the sources of a bridged interface's frames, or not",
             "set interface l2 learn memif0/0 disable",
             |port| &mut port.learn,
         ),
         (
-            "set interface l2 forward <interface> [disable]",
+            "set interface l2 forward <interface> [enable|disable]",
             "Forward a bridged interface's frames to one station, or drop them",
             "set interface l2 forward memif0/0 disable",
             |port| &mut port.forward,
         ),
         (
-            "set interface l2 flood <interface> [disable]",
+            "set interface l2 flood <interface> [enable|disable]",
             "Flood a bridged interface's frames to groups and unknown stations, or drop them",
             "set interface l2 flood memif0/0 disable",
             |port| &mut port.flood,

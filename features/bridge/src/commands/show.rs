@@ -19,7 +19,7 @@ pub(super) fn register(registry: &mut Registry) {
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let state = bridges(engine)?;
     let Some(number) = args.optional::<u32>("domain")? else {
-        return Ok(Output::none().table("bridge-domains", domains(engine, state, state.domains().iter())));
+        return Ok(Output::none().table("bridge_domains", domains(engine, state, state.domains().iter())));
     };
     let domain = state.domain(number)?;
     let all = args.has("detail");
@@ -46,18 +46,18 @@ fn domains<'a>(
     let mut table = Table::new([
         Column::right("BD-ID").key("id"),
         Column::right("Index"),
-        Column::right("Age(min)").key("mac-age-minutes"),
+        Column::right("Age(min)").key("mac_age_minutes"),
         Column::left("Learning"),
         Column::left("U-Forwrd").key("forward"),
         Column::left("UU-Flood"),
         Column::left("Flooding").key("flood"),
         Column::left("ARP-Term"),
-        Column::left("ARP-UFwd").key("arp-ufwd"),
+        Column::left("ARP-UFwd").key("arp_ufwd"),
         Column::right("Interfaces"),
         Column::right("Learned"),
-        Column::right("Limit").key("learn-limit"),
+        Column::right("Limit").key("learn_limit"),
         Column::left("BVI-Intf").key("bvi"),
-        Column::left("UU-Fwd-Intf").key("uu-fwd"),
+        Column::left("UU-Fwd-Intf").key("uu_fwd"),
     ])
     .when_empty("there is no bridge domain; `create bridge-domain N` makes one");
     for (number, domain) in listed {
@@ -88,9 +88,9 @@ fn interfaces(engine: &Engine, state: &Bridges, number: u32) -> Table {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::right("If-idx").key("index"),
-        Column::right("SHG").key("split-horizon-group"),
+        Column::right("SHG").key("split_horizon_group"),
         Column::left("BVI"),
-        Column::left("UU-Fwd").key("uu-fwd"),
+        Column::left("UU-Fwd").key("uu_fwd"),
         Column::left("Learn"),
         Column::left("Forward"),
         Column::left("Flood"),

@@ -112,7 +112,7 @@ impl Walk {
         if self.at.is_some() || !self.found.is_empty() {
             return Ok(None);
         }
-        let foot = Output::none().json("not-shown", self.more.into());
+        let foot = Output::none().json("not_shown", self.more.into());
         Ok(Some(match self.more {
             0 => foot,
             more => foot.line(format!("{more} more are not shown (max N shows more)")),
@@ -139,7 +139,7 @@ fn columns() -> [Column; 8] {
         Column::left("Mac-Address").key("mac"),
         Column::right("BD-ID").key("domain"),
         Column::left("Interface-Name").key("interface"),
-        Column::right("Age(min)").key("age-minutes"),
+        Column::right("Age(min)").key("age_minutes"),
         Column::left("Static"),
         Column::left("Filter"),
         Column::left("BVI"),
@@ -169,7 +169,7 @@ fn events(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let max = args.or::<u64>("max", ROWS_SHOWN as u64)? as usize;
     let mut table = Table::new([
         Column::right("Number"),
-        Column::right("Time").key("time-s"),
+        Column::right("Time").key("time_s"),
         Column::left("Event"),
         Column::left("Mac-Address").key("mac"),
         Column::right("BD-ID").key("domain"),

@@ -105,7 +105,7 @@ fn an_interface_is_in_one_mode_at_a_time() {
         let row = modes.as_array().expect("rows").iter().find(|row| row["interface"] == name).expect("a row");
         row["mode"].as_str().expect("a word").to_owned()
     };
-    assert_eq!((mode("e0").as_str(), mode("e1").as_str()), ("l3", "l2 bridge"));
+    assert_eq!((mode("e0").as_str(), mode("e1").as_str()), ("l3", "l2_bridge"));
     router.cli("set interface ip address e0 10.0.0.1/24");
     router.send("e0", &frame(mac(2), mac(1)));
     assert_eq!(
@@ -171,7 +171,7 @@ fn the_tables_limit_is_set_while_it_runs_and_kept() {
     router.advance(std::time::Duration::from_secs(1));
     speak(&mut router, "e0", 5);
     assert_eq!(known_at(&mut router, mac(5)).as_deref(), Some("e0"));
-    assert_eq!(router.json("show bridge-domain 1")[0]["learn-limit"], 4);
+    assert_eq!(router.json("show bridge-domain 1")[0]["learn_limit"], 4);
 }
 
 #[test]

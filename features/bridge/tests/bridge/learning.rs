@@ -34,7 +34,7 @@ fn a_station_that_moves_is_followed() {
         (&"moved".into(), &"e0".into(), &"e2".into())
     );
     assert_eq!(
-        (router.json("show l2fib")["moved-since-start"].as_u64(), router.count("l2-learn", "moved")),
+        (router.json("show l2fib")["moved_since_start"].as_u64(), router.count("l2-learn", "moved")),
         (Some(1), 1)
     );
 }
@@ -68,7 +68,7 @@ fn an_address_that_is_not_seen_for_so_many_minutes_is_forgotten() {
         (&events["events"][0]["event"], &events["events"][0]["interface"]),
         (&"aged".into(), &"e0".into())
     );
-    assert_eq!(router.json("show l2fib")["aged-since-start"], 1);
+    assert_eq!(router.json("show l2fib")["aged_since_start"], 1);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_flood_of_new_addresses_loses_no_frame_and_no_buffer() {
     assert_eq!(router.count("l2-learn", "not-yet"), 0);
     let shown = router.json("show l2fib all");
     assert_eq!(
-        (shown["entries"].as_array().map(Vec::len), &shown["not-shown"]),
+        (shown["entries"].as_array().map(Vec::len), &shown["not_shown"]),
         (Some(1000), &24_000.into())
     );
 }

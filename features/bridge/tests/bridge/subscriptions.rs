@@ -44,7 +44,7 @@ fn a_client_hears_of_stations_that_are_learned_move_and_age() {
         ["mac", "aged", "02:00:00:00:00:01", "e1", "-"],
     ];
     assert_eq!(events.iter().map(said).collect::<Vec<_>>(), expected);
-    assert!(events.iter().all(|event| event["domain"] == 1 && event["time-s"].is_number()));
+    assert!(events.iter().all(|event| event["domain"] == 1 && event["time_s"].is_number()));
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn a_domain_has_one_uu_fwd_port_and_the_configuration_says_so() {
     assert!(config.contains("arp-ufwd 1"), "{config}");
     let shown = router.json("show bridge-domain 1 detail");
     assert_eq!(
-        (&shown["domain"][0]["uu-fwd"], &shown["interfaces"][3]["uu-fwd"]),
+        (&shown["domain"][0]["uu_fwd"], &shown["interfaces"][3]["uu_fwd"]),
         (&"e3".into(), &true.into())
     );
     // It becomes a port like any other.

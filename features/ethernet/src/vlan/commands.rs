@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::vlan::VlanId;
+use serde_json::json;
 
 use super::frame::TagType;
 use super::matching::{Matching, Vid};
@@ -50,6 +51,13 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show which frames each sub-interface takes, and which tags are rewritten")
             .run(|engine: &mut Engine, _| Ok(show(engine))),
+    );
+    registry.command(
+        Command::new("show interface l2 tag-rewrite [<interface>]")
+            .also("show interface vtr [<interface>]")
+            .group(GROUP_LAYER_2)
+            .help("Show how the VLAN tags of interfaces' frames are rewritten")
+            .run(show_rewrites),
     );
     registry.command(
         Command::new(
@@ -209,4 +217,23 @@ fn show(engine: &Engine) -> Output {
             .cell(rewrite.map_or(String::new(), Rewrite::to_string));
     }
     Output::none().table("interfaces", table)
+}
+
+fn show_rewrites(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let only = args.optional_interface(engine, "interface")?;
+    let mut text = String::new();
+    let mut list = Vec::new();
+    for (id, rewrite) in engine.get::<Rewrites>().into_iter().flat_map(Rewrites::all) {
+        if only.is_some_and(|only| only != *id) {
+            continue;
+        }
+        let name = engine.interface_name(*id);
+        text += &format!("{name}: {rewrite}\n");
+        let tags = rewrite.push.iter().map(|tag| json!({ "kind": tag.kind.to_string(), "vlan": tag.vlan.get() }));
+        list.push(json!({ "interface": name, "pop": rewrite.pop, "push": tags.collect::<Vec<_>>() }));
+    }
+    if list.is_empty() {
+        text += "no tags are rewritten\n";
+    }
+    Ok(Output::both(text, json!({ "interfaces": list })))
 }

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, IpPrefix, Output, Registry, Table};
-use quiver_core::Engine;
+use quiver_control::{Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table};
+use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib};
+use serde_json::json;
 
 use crate::state::IpState;
 use crate::{addresses, unnumbered};
@@ -13,7 +14,8 @@ const GROUP: &str = "Interfaces";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set interface ip address [del] <interface> <address:prefix>")
+        Command::new("set interface ip address [del] <interface> (<address:prefix> | all)")
+            .also("set interface ip addr [del] <interface> (<address:prefix> | all)")
             .group(GROUP)
             .help("Give an interface an address, or take it away")
             .details(
@@ -21,10 +23,15 @@ pub(crate) fn register(registry: &mut Registry) {
                  the interface a link-local address made of its MAC address.",
             )
             .word("address", "the address with the length of its subnet")
+            .word("all", "with del: every address of the interface")
             .example("set interface ip address e0 192.0.2.1/24")
             .example("set interface ip address del e0 2001:db8::1/64")
+            .example("set interface ip address del e0 all")
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
+                if args.has("all") {
+                    return remove_all(engine, args, interface);
+                }
                 let address: IpPrefix = args.get("address")?;
                 if args.has("del") {
                     addresses::remove(engine, interface, address)?;
@@ -115,14 +122,36 @@ fn register_unnumbered(registry: &mut Registry) {
     );
 }
 
+/// Take all addresses away, or none.
+fn remove_all(engine: &mut Engine, args: &Args<'_>, interface: InterfaceId) -> Result<Output, Refusal> {
+    if !args.has("del") {
+        return Err(args.refuse("all", "`all` takes addresses away").remedy("`del` in front of the interface"));
+    }
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface)).cloned().unwrap_or_default();
+    let ip4 = own.ip4.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
+    let ip6 = own.ip6.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
+    let mut removed = Vec::new();
+    for address in ip4.chain(ip6) {
+        if let Err(refusal) = addresses::remove(engine, interface, address) {
+            for address in removed {
+                addresses::add(engine, interface, address)?;
+            }
+            return Err(refusal);
+        }
+        removed.push(address);
+    }
+    Ok(Output::none())
+}
+
 fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
-        Column::right("IP4 table").key("ip4-table"),
-        Column::right("IP6 table").key("ip6-table"),
-        Column::left("Addresses").key("addresses"),
+        Column::right("IP4 table").key("ip4_table"),
+        Column::right("IP6 table").key("ip6_table"),
+        Column::left("Addresses"),
     ]);
+    let mut list = Vec::new();
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return Output::none() };
     for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
         let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
@@ -139,9 +168,20 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
             .cell(if interface.row().up { "up" } else { "down" })
             .cell(fib.table_id(Family::Ip4, own.table4))
             .cell(fib.table_id(Family::Ip6, own.table6))
-            .cell(Cell::new(all.join(", "), all.clone()));
+            .cell(all.join(", "));
+        let plain: Vec<String> =
+            own.ip4.iter().map(ToString::to_string).chain(own.ip6.iter().map(ToString::to_string)).collect();
+        list.push(json!({
+            "interface": interface.name,
+            "state": if interface.row().up { "up" } else { "down" },
+            "ip4_table": fib.table_id(Family::Ip4, own.table4),
+            "ip6_table": fib.table_id(Family::Ip6, own.table6),
+            "addresses": plain,
+            "link_local": own.link_local.map(|own| own.address()),
+            "unnumbered": own.unnumbered.map(|lender| engine.interface_name(lender)),
+        }));
     }
-    Output::none().table("interfaces", table)
+    Output::both(Output::none().table("interfaces", table).to_text(), list.into())
 }
 
 /// The part of `show running-config`.

@@ -7,7 +7,7 @@ use quiver_core::Engine;
 use quiver_tables::Hop;
 use quiver_tables::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
 use quiver_tables::prefix::IpPrefix;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{GROUP, fib, routes::path_words, table_of};
 
@@ -138,14 +138,56 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
             "table": table,
             "source": source_word(route.source),
             "best": route.best,
-            "load-balance": route.group.place(),
+            "load_balance": route.group.place(),
             "paths": route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect::<Vec<_>>(),
-            "states": states.iter().map(|(_, state)| state_words(engine, state, "")).collect::<Vec<_>>(),
-            "hops": hops.iter().map(|(words, weight)| json!({"weight": weight, "hop": words})).collect::<Vec<_>>(),
+            "states": states.iter().map(|(_, state)| state_json(engine, state)).collect::<Vec<_>>(),
+            "hops": route.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect::<Vec<_>>(),
         }));
     }
     Output::both(text, json!(sources))
 }
+
+fn state_json(engine: &Engine, state: &PathState) -> Value {
+    let word = match state {
+        PathState::Used => "used",
+        PathState::Waits => "waits",
+        PathState::Unusable(_) => "unusable",
+    };
+    json!({ "state": word, "text": state_words(engine, state, "") })
+}
+
+/// What workers do with a hop: the node that they hand packets to, and what that looks up.
+pub(super) fn hop_json(engine: &Engine, fib: &Fib, hop: Hop, weight: impl Into<u64>) -> Value {
+    let node = engine.node_name(hop.next);
+    let (mut next_hop, mut interface, mut table) = (Value::Null, Value::Null, Value::Null);
+    match node.as_str() {
+        "ip4-lookup-in-table" => table = json!(fib.table_id(Family::Ip4, hop.index)),
+        "ip6-lookup-in-table" => table = json!(fib.table_id(Family::Ip6, hop.index)),
+        name if ADJACENT.contains(&name) => {
+            let adjacency = fib.adjacencies().get(hop.index);
+            interface = json!(engine.interface_name(adjacency.tx));
+            let is_glean = matches!(name, "ip4-glean" | "ip6-glean");
+            next_hop = if is_glean { Value::Null } else { json!(adjacency.next_hop()) };
+        }
+        _ => {}
+    }
+    json!({
+        "weight": weight.into(), "node": node, "index": hop.index,
+        "next_hop": next_hop, "interface": interface, "table": table,
+    })
+}
+
+/// Nodes whose packets name an adjacency.
+const ADJACENT: [&str; 8] = [
+    "ip4-confirm-neighbor",
+    "ip6-confirm-neighbor",
+    "ip4-rewrite",
+    "ip6-rewrite",
+    "ip4-arp",
+    "ip6-discover-neighbor",
+    "ip4-glean",
+    "ip6-glean",
+];
 
 /// What a path is doing, in words behind `before`; in a text nothing where all is as it should be.
 fn state_words(engine: &Engine, state: &PathState, before: &str) -> String {

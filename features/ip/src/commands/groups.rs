@@ -8,7 +8,7 @@ use quiver_tables::GroupId;
 use quiver_tables::adjacency_counts::AdjacencyCounts;
 use quiver_tables::fib::Fib;
 
-use super::fib::hop_words;
+use super::fib::{hop_json, hop_words};
 use super::{GROUP, fib};
 
 /// A group's place; none where the hop stands in the leaf itself.
@@ -33,6 +33,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 ]);
                 for group in fib.group_views() {
                     let hops = group.hops.iter();
+                    let as_json: Vec<_> = group.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
                     let hops: Vec<_> = hops
                         .map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop)))
                         .collect();
@@ -42,9 +43,9 @@ pub(crate) fn register(registry: &mut Registry) {
                         .cell(Cell::display(group.family))
                         .cell(group.routes)
                         .cell(fib.groups().word(group.group).buckets())
-                        .cell(Cell::new(hops.join(", "), hops.clone()));
+                        .cell(Cell::new(hops.join(", "), as_json));
                 }
-                Ok(Output::none().table("load-balance", table))
+                Ok(Output::none().table("load_balance", table))
             }),
     );
     registry.command(
@@ -76,7 +77,7 @@ pub(crate) fn register(registry: &mut Registry) {
                     Column::left("Next hop"),
                     Column::left("Family"),
                     Column::left("Node"),
-                    Column::right("MTU").key("mtu-bytes"),
+                    Column::right("MTU").key("mtu_bytes"),
                     Column::left("Rewrite"),
                     Column::right("Packets"),
                     Column::right("Bytes"),

@@ -46,7 +46,7 @@ fn rate_limit(registry: &mut Registry) {
             .run(|engine: &mut Engine, _| {
                 let mut table = Table::new([
                     Column::left("Family"),
-                    Column::right("A second").key("per-second"),
+                    Column::right("A second").key("per_second"),
                     Column::right("Burst"),
                 ]);
                 let ip = engine.get::<IpState>().ok_or_else(super::busy)?;
@@ -113,8 +113,8 @@ fn path_mtu(registry: &mut Registry) {
                 let mut table = Table::new([
                     Column::right("Table"),
                     Column::left("Destination"),
-                    Column::right("MTU").key("mtu-bytes"),
-                    Column::right("Forgotten in").key("left-s"),
+                    Column::right("MTU").key("mtu_bytes"),
+                    Column::right("Forgotten in").key("left_s"),
                 ]);
                 let ip = engine.get::<IpState>().ok_or_else(super::busy)?;
                 let fib = super::fib(engine)?;

@@ -81,21 +81,25 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
-        Column::left("Link-local").key("link-local"),
+        Column::left("Link-local").key("link_local"),
         Column::left("Addresses"),
         Column::left("Groups"),
         Column::right("Table"),
-        Column::right("MTU").key("mtu-bytes"),
-        Column::left("DAD").key("dad"),
+        Column::right("MTU").key("mtu_bytes"),
+        Column::left("DAD").key("dad_probes"),
+        Column::left("Waits").key("dad_waits"),
     ]);
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return Output::none() };
     let wanted = |id: InterfaceId| only.is_none_or(|only| only == id);
     for (id, own) in ip.interfaces.iter().filter(|(id, own)| wanted(**id) && own.speaks_ip6()) {
         let Some(interface) = engine.interface(*id) else { continue };
         let said = |address: Ipv6Addr| remark(ip, *id, IpAddr::V6(address));
-        let link_local = own.link_local.map(|own| format!("{}{}", own.address(), said(own.address())));
+        let link_local = own.link_local.map(|own| own.address());
+        let link_local =
+            link_local.map(|own| Cell::new(format!("{own}{}", said(own)), own.to_string()));
         let addresses: Vec<String> =
             own.ip6.iter().map(|own| format!("{own}{}", said(own.address()))).collect();
+        let plain: Vec<String> = own.ip6.iter().map(ToString::to_string).collect();
         let all = own.ip6.iter().chain(&own.link_local).map(|own| own.address());
         let mut groups: Vec<Ipv6Addr> = all.map(address::solicited_node).collect();
         groups.extend([address::ALL_NODES, address::ALL_ROUTERS]);
@@ -103,17 +107,17 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
         groups.dedup();
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         let dad = ip.ownerships.config(*id, true);
-        let waits = if dad.waits { ", waits" } else { "" };
         table
             .row()
             .cell(&interface.name)
             .cell(if interface.row().up { "up" } else { "down" })
             .cell(link_local)
-            .cell(Cell::new(addresses.join(", "), addresses.clone()))
+            .cell(Cell::new(addresses.join(", "), plain))
             .cell(Cell::new(groups.join(", "), groups.clone()))
             .cell(fib.table_id(Family::Ip6, own.table6))
             .cell(interface.row().mtu_bytes)
-            .cell(format!("{} probes{waits}", dad.transmits));
+            .cell(Cell::new(format!("{} probes", dad.transmits), dad.transmits))
+            .cell(dad.waits);
     }
     Output::none().table("interfaces", table)
 }

@@ -82,10 +82,10 @@ fn shown(engine: &Engine) -> Result<Output, Refusal> {
         Column::right("Recycled"),
         Column::right("Not learned"),
         Column::right("Incomplete"),
-        Column::right("Age").key("age-s"),
-        Column::right("Reachable").key("reachable-s"),
-        Column::right("Delay").key("delay-s"),
-        Column::right("Retransmit").key("retransmit-s"),
+        Column::right("Age").key("age_s"),
+        Column::right("Reachable").key("reachable_s"),
+        Column::right("Delay").key("delay_s"),
+        Column::right("Retransmit").key("retransmit_s"),
         Column::right("Probes"),
     ]);
     let (neighbours, Some(ip)) = (fib(engine)?.neighbours(), engine.get::<IpState>()) else {
@@ -112,7 +112,7 @@ fn shown(engine: &Engine) -> Result<Output, Refusal> {
     }
     let given_up = ip.asked.given_up();
     let line = format!("{given_up} times a neighbour that was asked for never answered");
-    Ok(Output::none().table("neighbor-config", table).line(line))
+    Ok(Output::none().table("neighbor_config", table).line(line))
 }
 
 /// The part of `show running-config`.

@@ -41,12 +41,12 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Protocol"),
-        Column::right("Requests received").key("rx-requests"),
-        Column::right("Replies received").key("rx-replies"),
-        Column::right("Gratuitous received").key("rx-gratuitous"),
-        Column::right("Requests sent").key("tx-requests"),
-        Column::right("Replies sent").key("tx-replies"),
-        Column::right("Gratuitous sent").key("tx-gratuitous"),
+        Column::right("Requests received").key("rx_requests"),
+        Column::right("Replies received").key("rx_replies"),
+        Column::right("Gratuitous received").key("rx_gratuitous"),
+        Column::right("Requests sent").key("tx_requests"),
+        Column::right("Replies sent").key("tx_replies"),
+        Column::right("Gratuitous sent").key("tx_gratuitous"),
     ]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };
     let messages = &ip.tables().messages;
@@ -65,5 +65,5 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
             }
         }
     }
-    Output::none().table("neighbor-counters", table)
+    Output::none().table("neighbor_counters", table)
 }

@@ -36,9 +36,27 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     neighbour_config::register(registry);
+    for (syntax, also, help, six) in [
+        ("clear ip neighbors [<interface>]", "clear ip4 neighbors [<interface>]", "Forget the IPv4 neighbours that were learned", false),
+        ("clear ip6 neighbors [<interface>]", "clear ip6 neighbor [<interface>]", "Forget the IPv6 neighbours that were learned", true),
+    ] {
+        registry.command(
+            Command::new(syntax)
+                .also(also)
+                .group(GROUP)
+                .help(help)
+                .details("Those that were configured stay. Packets to a forgotten one ask for it again.")
+                .run(move |engine: &mut Engine, args| {
+                    let only = args.optional_interface(engine, "interface")?;
+                    forget_learned(engine, only, six)
+                }),
+        );
+    }
     registry.command(
         Command::new("show ip neighbors [<interface>]")
             .also("show ip neighbor [<interface>]")
+            .also("show ip4 neighbors [<interface>]")
+            .also("show ip arp [<interface>]")
             .group(GROUP)
             .help("Show the IPv4 neighbours")
             .run_or_begin(|engine: &mut Engine, args| {
@@ -76,9 +94,27 @@ fn forget(engine: &mut Engine, on: InterfaceId, address: IpAddr) -> Result<(), R
     done.map_err(|error| refusal(engine, error))
 }
 
+/// Forget the neighbours of a family that were learned, on one interface or on all.
+fn forget_learned(engine: &mut Engine, only: Option<InterfaceId>, six: bool) -> Result<Output, Refusal> {
+    let learned: Vec<(InterfaceId, IpAddr)> = fib(engine)?
+        .neighbours()
+        .iter()
+        .filter(|(on, address, neighbour)| {
+            let is_wanted = address.is_ipv6() == six && only.is_none_or(|only| only == *on);
+            is_wanted && neighbour.state != NeighbourState::Static
+        })
+        .map(|(on, address, _)| (on, address))
+        .collect();
+    for (on, address) in &learned {
+        forget(engine, *on, *address)?;
+    }
+    let count = learned.len();
+    Ok(Output::none().line(format!("{count} forgotten")).json("forgotten", count.into()))
+}
+
 fn shown(engine: &mut Engine, only: Option<InterfaceId>, six: bool) -> Result<Work<Engine>, Refusal> {
     let columns = [
-        Column::right("Age").key("age-s"),
+        Column::right("Age").key("age_s"),
         Column::left("Address"),
         Column::left("State"),
         Column::left("MAC").key("mac"),

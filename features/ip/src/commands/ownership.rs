@@ -96,7 +96,7 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
         Column::left("Interface"),
         Column::left("Address"),
         Column::left("State"),
-        Column::left("In use").key("in-use"),
+        Column::left("In use").key("in_use"),
         Column::right("Conflicts"),
         Column::left("Claimed by"),
     ]);
@@ -109,7 +109,7 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
             .cell(engine.interface_name(on))
             .cell(address)
             .cell(ownership.phase.word())
-            .cell(if withheld { "no" } else { "yes" })
+            .cell(!withheld)
             .cell(ownership.conflicts)
             .cell(ownership.claimed_by.map(Cell::display).unwrap_or_else(|| Cell::from(None::<&str>)));
     }

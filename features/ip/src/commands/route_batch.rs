@@ -121,7 +121,7 @@ impl Together<'_, '_> {
                 return Ok(Meaning::Alone);
             }
             let set = self.path_sets.len() as u32;
-            let change = match (args.has("add"), paths.is_empty()) {
+            let change = match (!args.has("del"), paths.is_empty()) {
                 (true, _) => Change::Add(set),
                 (false, false) => Change::RemovePaths(set),
                 (false, true) => Change::Remove,

@@ -18,13 +18,13 @@ use crate::state::refusal;
 const COUNT: &str = "<:1-100000000>";
 
 pub(crate) fn register(registry: &mut Registry) {
-    let syntax = "ip route add|del <prefix> {[table <:u32>] [count <:1-100000000>]} \
+    let syntax = "ip route [add|del] {<prefix> [table <:u32>] [count <:1-100000000>] \
         [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
         | null-send-unreach | null-send-prohibit | local | punt \
         | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32> \
         | rx-ip4 <rx4:interface> | rx-ip6 <rx6:interface>) \
         {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>] [resolve-via-host] \
-        [resolve-via-attached] [src-lookup]})...]";
+        [resolve-via-attached] [src-lookup]})...]}";
     debug_assert!(syntax.contains(COUNT));
     registry.command(
         Command::new(syntax)
@@ -33,7 +33,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .details(
                 "Several `via` share the traffic by their weights, flow by flow; those with the lowest \
                  preference that can be used do. A path that is added to a route that is there already \
-                 joins the others. A next hop without an interface is looked up, through up to 8 routes behind each \
+                 joins the others. Without `add` or `del` it is added. A next hop without an interface is looked up, through up to 8 routes behind each \
                  other; `show ip fib PREFIX` says why a path cannot be used. `del` without `via` takes the whole route away. `count` does the same \
                  for so many consecutive prefixes, all or none; other sessions go on while it works.",
             )
@@ -56,6 +56,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("resolve-via-attached", "use the path only while the next hop is a neighbour's address")
             .word("preference", "paths with the lowest that can be used share the traffic")
             .example("ip route add 198.51.100.0/24 via 192.0.2.2")
+            .example("ip route 198.51.100.0/24 via 192.0.2.2")
+            .example("ip route add table 10 198.51.100.0/24 via 192.0.2.2 e0")
             .example("ip route add 2001:db8:1::/48 table 10 via 2001:db8::2 weight 3 via 2001:db8::3")
             .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host")
@@ -91,7 +93,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     }
     let fib = engine.get_mut::<Fib>().ok_or_else(super::busy)?;
     if count > 1 {
-        let action = match (args.has("add"), paths.is_empty()) {
+        let action = match (!args.has("del"), paths.is_empty()) {
             (true, _) => RangeAction::Add(paths),
             (false, false) => RangeAction::RemovePaths(paths),
             (false, true) => RangeAction::Remove,
@@ -100,7 +102,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         let range = range.map_err(|error| refusal(engine, error))?;
         return Ok(Work::Begun(Box::new(RangeJob::new(prefix, range)) as Box<dyn Job<Engine>>));
     }
-    let done = if args.has("add") {
+    let done = if !args.has("del") {
         fib.add_route(table, prefix, Source::Static, &paths)
     } else if paths.is_empty() {
         fib.remove_route(table, prefix, Source::Static)
@@ -237,8 +239,8 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
         }
         Target::Attached(interface) => format!("via {}", engine.interface_name(interface)),
         Target::Broadcast { interface, forward } => {
-            let forward = if forward { "" } else { ", of its own hosts alone" };
-            format!("broadcast on {}{forward}", engine.interface_name(interface))
+            let forward = if forward { "" } else { " own-hosts" };
+            format!("broadcast {}{forward}", engine.interface_name(interface))
         }
         Target::Local | Target::InterfaceAddress => "via local".to_owned(),
         Target::Drop => "via drop".to_owned(),

@@ -1,6 +1,8 @@
 //! Tables.
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use std::collections::BTreeMap;
+
+use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, quoted};
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib};
 
@@ -8,19 +10,29 @@ use super::{GROUP, fib};
 use crate::state::{refusal, with_ip};
 
 pub(crate) fn register(registry: &mut Registry) {
+    registry.on_start(|engine| engine.insert(TableNames::default()));
     for (family, change, show, example) in [
-        (Family::Ip4, "ip table add|del <table:u32>", "show ip table", "ip table add 10"),
-        (Family::Ip6, "ip6 table add|del <table:u32>", "show ip6 table", "ip6 table add 10"),
+        (Family::Ip4, "ip table [add|del] <table:u32> [name <:text>]", "show ip table", "ip table add 10 name blue"),
+        (Family::Ip6, "ip6 table [add|del] <table:u32> [name <:text>]", "show ip6 table", "ip6 table add 10 name blue"),
     ] {
         registry.command(
             Command::new(change)
                 .group(GROUP)
                 .help("Add a table, or delete it with all its routes")
-                .details("Table 0 is always there. A table that an interface or a route uses stays.")
+                .details(
+                    "Table 0 is always there. A table that an interface or a route uses stays. Without `add` or \
+                     `del` it is added; a table that is there already gets the name.",
+                )
+                .word("name", "what operators call it; shown beside the number")
                 .example(example)
                 .run(move |engine: &mut Engine, args| {
                     let id: u32 = args.get("table")?;
-                    change_table(engine, family, id, args.has("del")).map(|()| Output::none())
+                    let name: Option<String> = args.optional("name")?;
+                    if name.as_deref().is_some_and(|name| !is_name(name)) {
+                        let what = format!("a table's name has 1 to {NAME_CHARS_MAX} printable characters");
+                        return Err(args.refuse("name", what));
+                    }
+                    change_table(engine, family, id, name, args.has("del")).map(|()| Output::none())
                 }),
         );
         registry.command(
@@ -29,13 +41,15 @@ pub(crate) fn register(registry: &mut Registry) {
                     let fib = fib(engine)?;
                     let mut table = Table::new([
                         Column::right("Table"),
+                        Column::left("Name"),
                         Column::right("Routes"),
                         Column::left("Flow hash"),
                     ]);
                     for (id, index) in fib.tables(family) {
                         let routes: u64 = fib.count_by_len(family, index).into_iter().map(u64::from).sum();
                         let hash = fib.flow_fields(family, index).to_string();
-                        table.row().cell(id).cell(routes).cell(hash);
+                        let name = name_of(engine, family, id);
+                        table.row().cell(id).cell(name).cell(routes).cell(hash);
                     }
                     let shown = Output::none().table("tables", table);
                     Ok(match fib.flow_seed() {
@@ -48,19 +62,49 @@ pub(crate) fn register(registry: &mut Registry) {
     }
 }
 
-fn change_table(engine: &mut Engine, family: Family, id: u32, delete: bool) -> Result<(), Refusal> {
+/// Characters in a table's name.
+const NAME_CHARS_MAX: usize = 63;
+
+/// The names of tables, by family (IPv6 or not) and number.
+#[derive(Default)]
+struct TableNames(BTreeMap<(bool, u32), String>);
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().count() <= NAME_CHARS_MAX && !name.contains(char::is_control)
+}
+
+fn name_of(engine: &Engine, family: Family, id: u32) -> Option<&str> {
+    engine.get::<TableNames>()?.0.get(&(family == Family::Ip6, id)).map(String::as_str)
+}
+
+fn change_table(
+    engine: &mut Engine,
+    family: Family,
+    id: u32,
+    name: Option<String>,
+    delete: bool,
+) -> Result<(), Refusal> {
     let done = with_ip(engine, |_, ip, fib| {
-        if !delete {
-            return fib.add_table(family, id).map(|_| ());
-        }
         let index = fib.table_index(family, id);
+        if !delete {
+            let is_named_anew = index.is_some() && name.is_some();
+            return if is_named_anew { Ok(()) } else { fib.add_table(family, id).map(|_| ()) };
+        }
         fib.delete_table(family, id)?;
         if let Some(index) = index {
             ip.path_mtus.forget_table(index, family == Family::Ip6);
         }
         Ok(())
     });
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| refusal(engine, error))?;
+    let Some(names) = engine.get_mut::<TableNames>() else { return Ok(()) };
+    let place = (family == Family::Ip6, id);
+    match name {
+        _ if delete => drop(names.0.remove(&place)),
+        Some(name) => drop(names.0.insert(place, name)),
+        None => {}
+    }
+    Ok(())
 }
 
 /// The part of `show running-config`.
@@ -73,8 +117,12 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("set ip flow-hash seed {}", fib.flow_seed()));
     }
     for (family, word) in [(Family::Ip4, "ip"), (Family::Ip6, "ip6")] {
-        for (id, _) in fib.tables(family).into_iter().filter(|(id, _)| *id != 0) {
-            config.command(format_args!("{word} table add {id}"));
+        for (id, _) in fib.tables(family) {
+            match name_of(engine, family, id) {
+                Some(name) => config.command(format_args!("{word} table add {id} name {}", quoted(name))),
+                None if id != 0 => config.command(format_args!("{word} table add {id}")),
+                None => {}
+            }
         }
         for (id, index) in fib.tables(family) {
             let fields = fib.flow_fields(family, index);

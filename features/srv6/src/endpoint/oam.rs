@@ -132,7 +132,7 @@ pub(crate) fn register(registry: &mut Registry, nodes: &'static [&'static str]) 
 
 fn show(engine: &Engine) -> Result<Output, Refusal> {
     let mut table = Table::new([
-        Column::right("Time").key("time-s"),
+        Column::right("Time").key("time_s"),
         Column::left("Interface"),
         Column::left("SID").key("sid"),
         Column::left("Packet"),

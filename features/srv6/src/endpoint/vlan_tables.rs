@@ -163,7 +163,7 @@ fn shown(engine: &Engine) -> Output {
             row.cell(engine.interface_name(*to));
         }
     }
-    Output::none().table("vlan-tables", out)
+    Output::none().table("vlan_tables", out)
 }
 
 /// The part of `show running-config`.

@@ -227,8 +227,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("List"),
         Column::left("Segments"),
         Column::right("Weight"),
-        Column::right("Path MTU").key("path-mtu-bytes"),
-        Column::right("Forgotten in").key("path-mtu-left-s"),
+        Column::right("Path MTU").key("path_mtu_bytes"),
+        Column::right("Forgotten in").key("path_mtu_left_s"),
         Column::right("Packets"),
         Column::right("Bytes"),
     ])

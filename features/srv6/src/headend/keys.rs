@@ -177,7 +177,8 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, Refusal> {
-    let (id, secret): (u32, &str) = (args.get("id")?, args.get("secret")?);
+    let id: u32 = args.get("id")?;
+    let secret = args.secret("secret")?.unwrap_or_default();
     if secret.len() > SECRET_BYTES_MAX {
         let what = format!("a secret of {} bytes", secret.len());
         return Err(args.refuse("secret", what).remedy(format!("at most {SECRET_BYTES_MAX}")));
@@ -186,7 +187,7 @@ fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, R
     let algorithm = if is_sha1 { HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { HMAC_SHA256 };
     let text = if args.has("linux") { Text::Linux } else { Text::Rfc8754 };
     let key = hmac::Key::new(algorithm, secret.as_bytes());
-    let key = Arc::new(Key { is_sha1, text, secret: secret.to_owned(), key });
+    let key = Arc::new(Key { is_sha1, text, secret, key });
     engine.with(|engine, policies: &mut Policies| {
         if policies.keys.keys.len() >= KEYS_MAX && !policies.keys.keys.contains_key(&id) {
             let what = format!("there are {KEYS_MAX} HMAC keys already");
@@ -231,7 +232,7 @@ pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!(
             "sr hmac key {id} algo {} secret {}{linux}",
             key.algorithm(),
-            quiver_control::quoted(&key.secret)
+            config.secret(&key.secret)
         ));
     }
 }

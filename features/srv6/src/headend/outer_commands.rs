@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib, Target};
 
@@ -119,9 +119,9 @@ fn shown(engine: &Engine) -> Output {
     let Some(policies) = engine.get::<Policies>() else { return Output::none() };
     let source = policies.source;
     let (words, ours) = match (source.is_unspecified(), is_ours(engine, source)) {
-        (true, _) => ("not set".to_owned(), "-"),
-        (false, true) => (source.to_string(), "yes"),
-        (false, false) => (source.to_string(), "no"),
+        (true, _) => (Cell::new("not set", serde_json::Value::Null), Cell::new("-", serde_json::Value::Null)),
+        (false, true) => (source.into(), true.into()),
+        (false, false) => (source.into(), false.into()),
     };
     table.row().cell(words).cell(ours).cell(hop_limit_words(policies.hop_limit));
     with_warning(engine, source, Output::none().table("encaps", table))

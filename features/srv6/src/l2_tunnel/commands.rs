@@ -142,7 +142,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let row = row.cell(words(Which::Unicast)).cell(words(Which::Flood));
         row.cell(groups(tunnel));
     }
-    Ok(Output::none().table("l2-tunnels", table))
+    Ok(Output::none().table("l2_tunnels", table))
 }
 
 /// In a table: the policy's binding SID, or `off`.
