@@ -27,7 +27,9 @@ fn lines(router: &Router) -> Vec<String> {
     lines.extend(commands.examples());
     lines.retain(|line| line.starts_with("show "));
     // Most examples speak of e0; the same of the interfaces that have something to show.
-    let more = lines.iter().flat_map(|line| ["bvi", "e1", "e2", "BondEthernet0"].map(|name| line.replace(" e0", &format!(" {name}"))));
+    let more = lines.iter().flat_map(|line| {
+        ["bvi", "e1", "e2", "BondEthernet0"].map(|name| line.replace(" e0", &format!(" {name}")))
+    });
     let more: Vec<String> = more.collect();
     lines.extend(more);
     lines.sort();
@@ -41,7 +43,9 @@ fn every_show_answers_in_its_published_form_on_a_router_with_something_of_every_
     let mut faults = Vec::new();
     for line in lines(&router) {
         if let Ok(output) = router.execute(&line) {
-            faults.extend(answers::faults(&output.to_json()).into_iter().map(|fault| format!("{line}: {fault}")));
+            faults.extend(
+                answers::faults(&output.to_json()).into_iter().map(|fault| format!("{line}: {fault}")),
+            );
         }
     }
     faults.retain(|fault| !fault.starts_with("show schema"));
@@ -62,10 +66,8 @@ fn every_show_has_a_published_form() {
     let commands = router.commands();
     let commands = commands.borrow();
     let published = answers::read(include_str!("../answers.json"));
-    let missing: Vec<&str> = commands
-        .shows()
-        .filter(|name| !published.contains_key(*name) && *name != "show schema")
-        .collect();
+    let missing: Vec<&str> =
+        commands.shows().filter(|name| !published.contains_key(*name) && *name != "show schema").collect();
     assert!(missing.is_empty(), "`make answers` publishes: {missing:#?}");
     let known: Vec<&str> = commands.shows().collect();
     let gone: Vec<&String> = published.keys().filter(|name| !known.contains(&name.as_str())).collect();

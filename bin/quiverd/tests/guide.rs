@@ -19,7 +19,9 @@ fn commands(text: &str) -> Vec<String> {
     for block in text.split("```").skip(1).step_by(2) {
         let (kind, block) = block.split_once('\n').unwrap_or((block, ""));
         let is_script = kind.starts_with("quiver")
-            || ["create host-interface ", "create tap ", "create loopback "].iter().any(|s| block.starts_with(s));
+            || ["create host-interface ", "create tap ", "create loopback "]
+                .iter()
+                .any(|s| block.starts_with(s));
         let mut lines = block.lines().peekable();
         while let Some(line) = lines.next() {
             // What is shown to be refused, with the word that is wrong.

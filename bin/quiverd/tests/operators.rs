@@ -85,7 +85,6 @@ const LINES: &[&str] = &[
     "show ip6 neighbors",
     "show ip table",
     "show ip6 table",
-    
     "show adj",
     "show bridge-domain",
     "show l2fib verbose",
@@ -93,7 +92,6 @@ const LINES: &[&str] = &[
     "show mode",
     "show trace",
     "show trace max 10",
-
     "loop create",
     "loopback create-interface instance 3",
     "create loopback interface instance 4",
@@ -101,7 +99,6 @@ const LINES: &[&str] = &[
     "set interface state loop3 up",
     "set int ip address loop3 10.3.0.1/24",
     "set int ip addr del loop3 10.3.0.1/24",
-
     "set int ip addr loop3 10.3.0.1/24",
     "set int ip addr loop3 2001:db8:3::1/64",
     "set int ip addr del loop3 all",
@@ -195,7 +192,9 @@ fn secrets_are_hidden_unless_they_are_asked_for_and_hidden_ones_are_refused() {
     let mut first = Router::whole(Settings::default(), features::register);
     first.cli("sr hmac key 7 algo sha256 secret correct-horse");
     let shown = first.cli("show running-config");
-    assert!(shown.contains("sr hmac key 7 algo sha256 secret <hidden>") && shown.contains("# secrets are hidden"));
+    assert!(
+        shown.contains("sr hmac key 7 algo sha256 secret <hidden>") && shown.contains("# secrets are hidden")
+    );
     for line in ["show running-config", "show running-config json", "show sr hmac", "show sr hmac json"] {
         assert!(!first.cli(line).contains("correct-horse"), "{line}");
     }
@@ -222,7 +221,9 @@ fn counters_count_from_a_clear() {
     let mut router = router();
     router.cli("ping 10.0.0.1 repeat 1");
     router.send("e0", &[0; 60]);
-    let packets = |router: &mut Router| router.json("show interface e0")["interfaces"][0]["counters"]["rx_packets"].clone();
+    let packets = |router: &mut Router| {
+        router.json("show interface e0")["interfaces"][0]["counters"]["rx_packets"].clone()
+    };
     assert_eq!(packets(&mut router), 1);
     assert_ne!(router.json("show node counters")["errors"], serde_json::json!([]));
     router.cli("clear counters");

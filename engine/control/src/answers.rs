@@ -12,20 +12,50 @@ use serde_json::{Map, Value, json};
 
 /// Members whose value is a sentence for people, or a text of somebody else's.
 pub const SENTENCES: [&str; 10] = [
-    "help", "text", "description", "message", "reason", "last_disconnect", "model", "tag", "system_description",
+    "help",
+    "text",
+    "description",
+    "message",
+    "reason",
+    "last_disconnect",
+    "model",
+    "tag",
+    "system_description",
     "command",
 ];
 
 /// Members whose value stands in a command as it is, and can have several words there.
 pub const WORDS: [&str; 11] = [
-    "commands", "behavior", "match", "paths", "prefixes", "flow_hash", "with", "steered", "takes", "tag_rewrite",
+    "commands",
+    "behavior",
+    "match",
+    "paths",
+    "prefixes",
+    "flow_hash",
+    "with",
+    "steered",
+    "takes",
+    "tag_rewrite",
     "routes",
 ];
 
 /// Words that name a quantity; a number under such a name says its unit behind it.
 const QUANTITIES: [&str; 15] = [
-    "age", "bandwidth", "clock", "delay", "duration", "interval", "length", "lifetime", "mtu",
-    "rate", "size", "speed", "time", "timeout", "uptime",
+    "age",
+    "bandwidth",
+    "clock",
+    "delay",
+    "duration",
+    "interval",
+    "length",
+    "lifetime",
+    "mtu",
+    "rate",
+    "size",
+    "speed",
+    "time",
+    "timeout",
+    "uptime",
 ];
 
 /// Form of published answers by command: `{"show interface": {…}}`.
@@ -75,7 +105,10 @@ pub fn merge(one: &Value, other: &Value) -> Value {
         (Some(items), None) | (None, Some(items)) => out["items"] = items.clone(),
         (None, None) => {}
     }
-    match (one.get("properties").and_then(Value::as_object), other.get("properties").and_then(Value::as_object)) {
+    match (
+        one.get("properties").and_then(Value::as_object),
+        other.get("properties").and_then(Value::as_object),
+    ) {
         (Some(first), Some(second)) => {
             let mut properties = first.clone();
             for (name, schema) in second {
@@ -233,7 +266,8 @@ mod tests {
 
     #[test]
     fn merging_does_not_depend_on_the_order() {
-        let values = [json!({"a": 1}), json!({"a": 1.5, "b": []}), json!({"a": null, "b": [{"c": "x"}]}), json!(null)];
+        let values =
+            [json!({"a": 1}), json!({"a": 1.5, "b": []}), json!({"a": null, "b": [{"c": "x"}]}), json!(null)];
         for first in &values {
             for second in &values {
                 assert_eq!(merge(&infer(first), &infer(second)), merge(&infer(second), &infer(first)));

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use quiver_core::graph::{BuildError, GraphBuilder};
 use quiver_core::{Engine, InterfaceId, NodeId};
 
-use crate::files::Places;
 use crate::answers::Published;
+use crate::files::Places;
 use crate::grammar::{Command, Commands};
 use crate::names::Names;
 use crate::running::{ConfigWriter, Part, Phase};

@@ -107,7 +107,9 @@ impl Traceroute {
         sink.line(&line);
         let answers: Vec<Value> = self.probes.iter().map(probe_json).collect();
         self.told.push(json!({ "hop": self.hop, "probes": answers }));
-        let ends = |probe: &Probe| probe.answer.is_some_and(|(.., answer)| !is_time_exceeded(answer, self.wish.address));
+        let ends = |probe: &Probe| {
+            probe.answer.is_some_and(|(.., answer)| !is_time_exceeded(answer, self.wish.address))
+        };
         self.is_over = self.hop >= self.wish.hops_max || self.probes.iter().any(ends);
     }
 

@@ -64,7 +64,8 @@ fn trace(router: &mut Router, line: &str, world: impl Fn(&[u8]) -> Option<Vec<u8
     };
     let mut sink = Collected::default();
     for _ in 0..1000 {
-        if let Step::Done(last) = execution.step(&commands, router.engine(), &mut sink).expect("a traceroute") {
+        if let Step::Done(last) = execution.step(&commands, router.engine(), &mut sink).expect("a traceroute")
+        {
             let json = last.to_json();
             sink.outputs.push(last);
             return (sink.outputs.iter().map(Output::to_text).collect(), json);
@@ -131,7 +132,11 @@ fn an_error_other_than_used_up_hops_ends_the_way() {
         Some(icmp(Ipv4Addr::new(10, 1, 0, 66).into(), message))
     };
     let (text, json) = trace(&mut router, "traceroute 192.0.2.9", prohibited);
-    assert_eq!((json["reached"].clone(), json["hops"].as_array().unwrap().len()), (false.into(), 1), "{text}");
+    assert_eq!(
+        (json["reached"].clone(), json["hops"].as_array().unwrap().len()),
+        (false.into(), 1),
+        "{text}"
+    );
     assert!(text.contains("administratively prohibited"), "{text}");
 }
 

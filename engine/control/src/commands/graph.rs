@@ -51,12 +51,17 @@ pub(super) fn register(registry: &mut Registry) {
 
 /// As VPP lists what is built in or loaded; here everything is built in.
 fn show_plugins(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
-    let mut table =
-        Table::new([Column::left("Plugin").key("name"), Column::left("Version"), Column::left("Description")]);
+    let mut table = Table::new([
+        Column::left("Plugin").key("name"),
+        Column::left("Version"),
+        Column::left("Description"),
+    ]);
     for feature in engine.get::<BuiltIn>().iter().flat_map(|b| &b.0) {
         table.row().cell(feature.name).cell(env!("CARGO_PKG_VERSION")).cell(feature.help);
     }
-    Ok(Output::none().line("All drivers and features are built in; there is no plugin path.").table("plugins", table))
+    Ok(Output::none()
+        .line("All drivers and features are built in; there is no plugin path.")
+        .table("plugins", table))
 }
 
 /// All edges, with those that arcs and interfaces add to what nodes declare.

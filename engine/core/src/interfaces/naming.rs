@@ -47,11 +47,12 @@ impl Engine {
     }
 
     fn put_name(&mut self, id: InterfaceId, old: &str, new: &str) {
-        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut) else {
+            return;
+        };
         let made = interface.made_name().to_owned();
         new.clone_into(&mut interface.name);
-        let (is_sub, output, tx) =
-            (interface.row.is_sub_interface(), interface.row.output, interface.row.tx);
+        let (is_sub, output, tx) = (interface.row.is_sub_interface(), interface.row.output, interface.row.tx);
         self.interfaces.by_name.remove(old);
         self.interfaces.by_name.insert(new.to_owned(), id);
         self.remake_name(id, Some(made).filter(|made| made != new));
@@ -64,7 +65,9 @@ impl Engine {
 
     /// Remember the name that an interface was made with, when that is another one.
     fn remake_name(&mut self, id: InterfaceId, made: Option<String>) {
-        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut) else {
+            return;
+        };
         if let Some(before) = interface.made_name.take() {
             self.interfaces.made_names.remove(&before);
         }

@@ -229,7 +229,8 @@ fn show_rewrites(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
         }
         let name = engine.interface_name(*id);
         text += &format!("{name}: {rewrite}\n");
-        let tags = rewrite.push.iter().map(|tag| json!({ "kind": tag.kind.to_string(), "vlan": tag.vlan.get() }));
+        let tags =
+            rewrite.push.iter().map(|tag| json!({ "kind": tag.kind.to_string(), "vlan": tag.vlan.get() }));
         list.push(json!({ "interface": name, "pop": rewrite.pop, "push": tags.collect::<Vec<_>>() }));
     }
     if list.is_empty() {

@@ -125,9 +125,12 @@ fn register_unnumbered(registry: &mut Registry) {
 /// Take all addresses away, or none.
 fn remove_all(engine: &mut Engine, args: &Args<'_>, interface: InterfaceId) -> Result<Output, Refusal> {
     if !args.has("del") {
-        return Err(args.refuse("all", "`all` takes addresses away").remedy("`del` in front of the interface"));
+        return Err(args
+            .refuse("all", "`all` takes addresses away")
+            .remedy("`del` in front of the interface"));
     }
-    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface)).cloned().unwrap_or_default();
+    let own =
+        engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface)).cloned().unwrap_or_default();
     let ip4 = own.ip4.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
     let ip6 = own.ip6.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
     let mut removed = Vec::new();

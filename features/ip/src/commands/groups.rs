@@ -33,7 +33,8 @@ pub(crate) fn register(registry: &mut Registry) {
                 ]);
                 for group in fib.group_views() {
                     let hops = group.hops.iter();
-                    let as_json: Vec<_> = group.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
+                    let as_json: Vec<_> =
+                        group.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
                     let hops: Vec<_> = hops
                         .map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop)))
                         .collect();

@@ -95,8 +95,7 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
         let Some(interface) = engine.interface(*id) else { continue };
         let said = |address: Ipv6Addr| remark(ip, *id, IpAddr::V6(address));
         let link_local = own.link_local.map(|own| own.address());
-        let link_local =
-            link_local.map(|own| Cell::new(format!("{own}{}", said(own)), own.to_string()));
+        let link_local = link_local.map(|own| Cell::new(format!("{own}{}", said(own)), own.to_string()));
         let addresses: Vec<String> =
             own.ip6.iter().map(|own| format!("{own}{}", said(own.address()))).collect();
         let plain: Vec<String> = own.ip6.iter().map(ToString::to_string).collect();

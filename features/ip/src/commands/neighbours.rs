@@ -37,8 +37,18 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     neighbour_config::register(registry);
     for (syntax, also, help, six) in [
-        ("clear ip neighbors [<interface>]", "clear ip4 neighbors [<interface>]", "Forget the IPv4 neighbours that were learned", false),
-        ("clear ip6 neighbors [<interface>]", "clear ip6 neighbor [<interface>]", "Forget the IPv6 neighbours that were learned", true),
+        (
+            "clear ip neighbors [<interface>]",
+            "clear ip4 neighbors [<interface>]",
+            "Forget the IPv4 neighbours that were learned",
+            false,
+        ),
+        (
+            "clear ip6 neighbors [<interface>]",
+            "clear ip6 neighbor [<interface>]",
+            "Forget the IPv6 neighbours that were learned",
+            true,
+        ),
     ] {
         registry.command(
             Command::new(syntax)

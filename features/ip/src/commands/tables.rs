@@ -12,8 +12,18 @@ use crate::state::{refusal, with_ip};
 pub(crate) fn register(registry: &mut Registry) {
     registry.on_start(|engine| engine.insert(TableNames::default()));
     for (family, change, show, example) in [
-        (Family::Ip4, "ip table [add|del] <table:u32> [name <:text>]", "show ip table", "ip table add 10 name blue"),
-        (Family::Ip6, "ip6 table [add|del] <table:u32> [name <:text>]", "show ip6 table", "ip6 table add 10 name blue"),
+        (
+            Family::Ip4,
+            "ip table [add|del] <table:u32> [name <:text>]",
+            "show ip table",
+            "ip table add 10 name blue",
+        ),
+        (
+            Family::Ip6,
+            "ip6 table [add|del] <table:u32> [name <:text>]",
+            "show ip6 table",
+            "ip6 table add 10 name blue",
+        ),
     ] {
         registry.command(
             Command::new(change)
