@@ -51,7 +51,7 @@ fn what_was_configured_is_what_the_running_configuration_says_and_makes_again() 
     ];
     let mut console = Console::new();
     script.iter().for_each(|line| drop(console.run(line).expect(line)));
-    let config = console.text("show running-config");
+    let config = console.text("show running-config secrets");
     for line in &script {
         assert!(
             config.lines().any(|l| l.split(' ').collect::<String>() == line.split(' ').collect::<String>()),
@@ -61,7 +61,7 @@ fn what_was_configured_is_what_the_running_configuration_says_and_makes_again() 
     drop(console);
     let mut again = Console::new();
     config.lines().filter(|l| !l.starts_with('#')).for_each(|line| drop(again.run(line).expect(line)));
-    assert_eq!(again.text("show running-config"), config);
+    assert_eq!(again.text("show running-config secrets"), config);
 }
 
 #[test]

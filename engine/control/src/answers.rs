@@ -256,9 +256,9 @@ mod tests {
         assert_eq!(
             differences(&both, &wrong),
             [
-                "[].more: is not published",
-                "[].mtu_bytes: 1.5 is not of type integer",
                 "[].name: 7 is not of type string",
+                "[].mtu_bytes: 1.5 is not of type integer",
+                "[].more: is not published",
                 "[].peer: is missing",
             ]
         );

@@ -64,7 +64,7 @@ fn a_capture_never_writes_through_a_link() {
     fs::hard_link(&precious, &other).expect("a link");
     let refusal = router.refused(&format!("pcap trace rx file {other}"));
     assert!(refusal.contains("hard links"), "{refusal}");
-    assert!(router.refused("pcap trace rx file /dev/null").contains("is not a plain file"));
+    assert!(router.refused("pcap trace rx file /dev/null").contains("is not a regular file"));
     assert!(router.refused("pcap trace rx file /does/not/exist.pcap").contains("/does/not/exist.pcap: "));
     assert_eq!(fs::read(&precious).expect("read"), b"precious");
     assert!(router.refused("pcap trace off").contains("no capture is under way"));
