@@ -175,7 +175,7 @@ def test_a_worker_that_stands_still_is_named_until_it_goes_on(busy: Network) -> 
             wait_until("the stall is named", lambda: worker()["state"] == "stalled")
             said = worker()
             assert said["stalls"] == stalls + 1
-            assert said["at"].startswith("in node "), said
+            assert (said["activity"], bool(said["node"])) == ("node", True), said
             terminal.wait_for("worker 0 STALLS for [0-9]+ s in node ")
             assert "STALLED" in router.ctl("show workers")
             # What needs the worker is refused at once; tables and what is published are changed.

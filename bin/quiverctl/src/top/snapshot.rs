@@ -120,7 +120,7 @@ fn worker(worker: &Json) -> Worker {
     Worker {
         core: worker["core"].as_u64(),
         state: text(worker, "state"),
-        at: text(worker, "at"),
+        at: place(worker),
         stalled_s: worker["stalled_s"].as_f64(),
         stalls: number(worker, "stalls"),
         passes: number(worker, "passes"),
@@ -129,6 +129,16 @@ fn worker(worker: &Json) -> Worker {
         idle_clocks: number(worker, "idle_clocks"),
         calls: number(worker, "internal_calls"),
         packets: number(worker, "internal_packets"),
+    }
+}
+
+/// Where a worker is, in words.
+fn place(worker: &Json) -> String {
+    match worker["activity"].as_str().unwrap_or_default() {
+        "node" => format!("in node {}", text(worker, "node")),
+        "worker_call" => "in an errand of the control thread".to_owned(),
+        "starting" => "before its first pass".to_owned(),
+        other => other.to_owned(),
     }
 }
 

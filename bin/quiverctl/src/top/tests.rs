@@ -19,7 +19,8 @@ fn answers(seconds: u64) -> Vec<Json> {
         json!({
             "core": index + 1,
             "state": if stalled { "stalled" } else { "running" },
-            "at": if stalled { "in node ip4-lookup" } else { "in node memif-input" },
+            "activity": "node",
+            "node": if stalled { "ip4-lookup" } else { "memif-input" },
             "stalled_s": if stalled { json!(12.3) } else { Json::Null },
             "stalls": u64::from(stalled),
             "passes": n * 50_000, "sleeps": n * 3 * index,
@@ -61,6 +62,28 @@ fn answers(seconds: u64) -> Vec<Json> {
             reason("arp-input", "replied", "replies sent", "info", 2),
         ]}),
     ]
+}
+
+/// The members of a value that its published form does not have.
+fn unpublished(schema: &Json, value: &Json, place: &str) -> Vec<String> {
+    let members = value.as_object().into_iter().flatten().flat_map(|(name, member)| {
+        let place = format!("{place}.{name}");
+        match schema["properties"].get(name) {
+            Some(schema) => unpublished(schema, member, &place),
+            None => vec![place],
+        }
+    });
+    let items = value.as_array().into_iter().flatten();
+    members.chain(items.flat_map(|item| unpublished(&schema["items"], item, place))).collect()
+}
+
+#[test]
+fn what_the_made_up_router_answers_is_what_real_ones_publish() {
+    let published: Json = serde_json::from_str(include_str!("../../../quiverd/answers.json")).unwrap();
+    for (command, answer) in super::snapshot::COMMANDS.lines().zip(answers(10)) {
+        assert!(published.get(command).is_some(), "{command}");
+        assert_eq!(unpublished(&published[command], &answer, command), Vec::<String>::new());
+    }
 }
 
 fn snapshot(seconds: u64) -> Snapshot {

@@ -128,10 +128,6 @@ fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {
             packets += row.vectors.get();
         }
     }
-    let node = match health.activity {
-        Activity::Node(node) => Some(engine.node_name(node)),
-        _ => None,
-    };
     let state = match (health.stalled_ns, health.activity) {
         (Some(_), _) => "stalled",
         (None, Activity::Asleep) => "asleep",
@@ -144,7 +140,6 @@ fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {
         "state": state,
         "activity": activity_word(health.activity),
         "node": activity_node(engine, health.activity),
-        "node": node,
         "stalled_s": health.stalled_ns.map(seconds),
         "stalls": health.stalls,
         "longest_stall_s": seconds(health.longest_ns),
