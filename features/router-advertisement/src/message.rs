@@ -14,6 +14,8 @@ use crate::config::{PREFIXES_MAX, PrefixConfig, RaConfig};
 
 /// Bytes of the fixed part of an advertisement behind the ICMPv6 header.
 const TIMERS_BYTES: usize = 8;
+/// Advertisements in which a prefix that has gone is told.
+const GONE_COUNT: u8 = 3;
 
 /// What an advertisement needs to know of its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +30,41 @@ pub struct Own {
     pub prefixes: Vec<Ip6Prefix>,
 }
 
+/// Prefixes with what is said of each.
+pub type Told = Vec<(Ip6Prefix, PrefixConfig)>;
+
+/// A prefix that is not told any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// The prefix.
+    pub prefix: Ip6Prefix,
+    /// What was said of it last. Its flags stay as they are: another router may tell the same prefix, and
+    /// with a flag that was never set hosts would take back what they have from that router.
+    pub said: PrefixConfig,
+    /// In how many more advertisements it has no time left.
+    pub left: u8,
+}
+
+impl Gone {
+    /// `gone`, when `before` was told until now and `now` is told from here on.
+    pub fn follow(gone: &mut Vec<Gone>, before: Told, now: &[(Ip6Prefix, PrefixConfig)]) {
+        let is_told = |prefix| now.iter().any(|(told, _)| *told == prefix);
+        let vanished = before.into_iter().filter(|(prefix, _)| !is_told(*prefix));
+        gone.extend(vanished.map(|(prefix, said)| Gone { prefix, said, left: GONE_COUNT }));
+        gone.retain(|gone| !is_told(gone.prefix));
+        gone.truncate(PREFIXES_MAX);
+    }
+}
+
 /// The prefixes that are told, with what is said of each: the interface's own and the configured ones,
 /// and those that have just gone, whose addresses hosts shall leave. And how many do not fit.
-pub fn prefixes(config: &RaConfig, own: &Own, gone: &[Ip6Prefix]) -> (Vec<(Ip6Prefix, PrefixConfig)>, usize) {
+pub fn prefixes(config: &RaConfig, own: &Own, gone: &[Gone]) -> (Told, usize) {
     let mut all: BTreeMap<Ip6Prefix, PrefixConfig> =
         own.prefixes.iter().map(|prefix| (*prefix, PrefixConfig::default())).collect();
     all.extend(config.prefixes.iter().map(|(prefix, said)| (*prefix, *said)));
-    for prefix in gone {
-        let last = PrefixConfig { valid_s: 0, preferred_s: 0, ..PrefixConfig::default() };
-        all.entry(*prefix).or_insert(last);
+    for gone in gone {
+        let last = PrefixConfig { valid_s: 0, preferred_s: 0, ..gone.said };
+        all.entry(gone.prefix).or_insert(last);
     }
     let mut told: Vec<_> = all.into_iter().filter(|(_, said)| said.advertise).collect();
     let left_out = told.len().saturating_sub(PREFIXES_MAX);
@@ -45,7 +73,7 @@ pub fn prefixes(config: &RaConfig, own: &Own, gone: &[Ip6Prefix]) -> (Vec<(Ip6Pr
 }
 
 /// The options of an advertisement.
-fn options(config: &RaConfig, own: &Own, gone: &[Ip6Prefix]) -> Vec<u8> {
+fn options(config: &RaConfig, own: &Own, gone: &[Gone]) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(mac) = own.mac.filter(|_| config.with_mac) {
         put(&mut out, NdOption::SourceMac(mac));
@@ -121,7 +149,7 @@ fn put(out: &mut Vec<u8>, option: NdOption<'_>) {
 
 /// The packet, from its IPv6 header on. The final one says that the router is no default router any more
 /// (RFC 4861 §6.2.5).
-pub fn packet(config: &RaConfig, own: &Own, gone: &[Ip6Prefix], to: Ipv6Addr, last: bool) -> Option<Vec<u8>> {
+pub fn packet(config: &RaConfig, own: &Own, gone: &[Gone], to: Ipv6Addr, last: bool) -> Option<Vec<u8>> {
     let options = options(config, own, gone);
     let lifetime_s = if last { 0 } else { config.lifetime_s() };
     let managed = if config.managed { router_flags::MANAGED } else { 0 };
@@ -247,11 +275,16 @@ mod tests {
 
     #[test]
     fn a_prefix_that_has_gone_is_told_with_no_time_left() {
-        let gone: Ip6Prefix = "2001:db8:9::/64".parse().unwrap();
-        let (told, _) = prefixes(&RaConfig::default(), &own(), &[gone]);
-        let said = told.iter().find(|(prefix, _)| *prefix == gone).unwrap().1;
-        assert_eq!((said.valid_s, said.preferred_s), (0, 0));
-        let (told, _) = prefixes(&RaConfig::default(), &own(), &own().prefixes);
-        assert_eq!(told[0].1, PrefixConfig::default(), "it is there again");
+        let prefix: Ip6Prefix = "2001:db8:9::/64".parse().unwrap();
+        for (on_link, autonomous) in [(true, true), (true, false), (false, true)] {
+            let said = PrefixConfig { on_link, autonomous, ..PrefixConfig::default() };
+            let mut gone = Vec::new();
+            Gone::follow(&mut gone, vec![(prefix, said)], &[]);
+            let (told, _) = prefixes(&RaConfig::default(), &own(), &gone);
+            let last = told.iter().find(|(told, _)| *told == prefix).unwrap().1;
+            assert_eq!(last, PrefixConfig { valid_s: 0, preferred_s: 0, ..said });
+            Gone::follow(&mut gone, Told::new(), &[(prefix, said)]);
+            assert_eq!(gone, [], "it is there again");
+        }
     }
 }

@@ -16,7 +16,7 @@ use quiver_wire::ip6::address::{ALL_NODES, is_link_local, is_unicast};
 
 use crate::config::RaConfig;
 use crate::heard::{ROUTER_PREFIXES_MAX, contradictions, contradicts_prefix};
-use crate::message::{Own, packet, prefixes};
+use crate::message::{Gone, Own, packet, prefixes};
 use crate::notice::{Notice, RouterSays};
 use crate::state::{ANSWERS_WAITING_MAX, Advertiser, Phase, RaState};
 use crate::{advertisement, solicitation};
@@ -27,8 +27,6 @@ pub const ANSWER_DELAY_NS_MAX: u64 = 500_000_000;
 pub const BETWEEN_NS_MIN: u64 = 3_000_000_000;
 /// Last advertisements (MAX_FINAL_RTR_ADVERTISEMENTS).
 pub const FINAL_COUNT: u8 = 3;
-/// Advertisements in which a prefix that has gone is told.
-const GONE_COUNT: u8 = 3;
 /// How often addresses of interfaces are looked at.
 const LOOK_NS: u64 = 1_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -125,14 +123,7 @@ pub(crate) fn configured(engine: &mut Engine, state: &mut RaState, id: Interface
     if let Some(Advertiser { config, phase: Phase::Advertising { own, gone, .. }, .. }) =
         state.interfaces.get_mut(&id)
     {
-        let told = |config: &RaConfig| -> Vec<_> {
-            prefixes(config, own, &[]).0.into_iter().map(|(prefix, _)| prefix).collect()
-        };
-        let now = told(config);
-        gone.retain(|(prefix, _)| !now.contains(prefix));
-        let vanished = told(before).into_iter().filter(|prefix| !now.contains(prefix));
-        gone.extend(vanished.map(|prefix| (prefix, GONE_COUNT)));
-        gone.truncate(crate::config::PREFIXES_MAX);
+        Gone::follow(gone, prefixes(before, own, &[]).0, &prefixes(config, own, &[]).0);
     }
     fit(engine, state, id);
     let now_ns = engine.now_ns();
@@ -163,10 +154,7 @@ fn fit(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
     match (phase, wanted) {
         (Phase::Advertising { own, initial_left, next_ns, gone, .. }, Some(now)) => {
             if *own != now {
-                gone.retain(|(prefix, _)| !now.prefixes.contains(prefix));
-                let vanished = own.prefixes.iter().filter(|prefix| !now.prefixes.contains(prefix));
-                gone.extend(vanished.map(|prefix| (*prefix, GONE_COUNT)));
-                gone.truncate(crate::config::PREFIXES_MAX);
+                Gone::follow(gone, prefixes(config, own, &[]).0, &prefixes(config, &now, &[]).0);
                 former = Some(own.clone()).filter(|own| own.link_local != now.link_local);
                 (*own, *initial_left) = (now, config.initial_count);
                 *next_ns = soonest.min(*next_ns);
@@ -207,10 +195,10 @@ fn send_due(engine: &mut Engine, state: &mut RaState, id: InterfaceId, now_ns: u
         Phase::Advertising { initial_left, next_ns, own, gone, answers } => {
             let own = own.clone();
             let due: Vec<_> = answers.extract_if(.., |(at, _)| *at <= now_ns).map(|(_, to)| to).collect();
-            let told: Vec<_> = gone.iter().map(|(prefix, _)| *prefix).collect();
+            let told = gone.clone();
             let to_all = (*next_ns <= now_ns).then(|| {
-                gone.iter_mut().for_each(|(_, left)| *left -= 1);
-                gone.retain(|(_, left)| *left > 0);
+                gone.iter_mut().for_each(|gone| gone.left -= 1);
+                gone.retain(|gone| gone.left > 0);
                 *next_ns = now_ns + interval_ns(&config, initial_left, jitter);
                 packet(&config, &own, &told, ALL_NODES, false)
             });

@@ -6,7 +6,7 @@ use quiver_wire::icmp6::nd::{PrefixInformation, prefix_flags, router_flags};
 
 use crate::commands::{GROUP, prefix_words};
 use crate::config::{FOREVER_S, Preference};
-use crate::message::prefixes;
+use crate::message::{Told, prefixes};
 use crate::sender::own;
 use crate::state::{Advertiser, Phase, RaState};
 
@@ -79,15 +79,12 @@ fn asked_words(asked: u64, unanswered: u64) -> String {
     if unanswered == 0 { asked.to_string() } else { format!("{asked} ({unanswered} unanswered)") }
 }
 
-type Told = Vec<(quiver_wire::Ip6Prefix, crate::config::PrefixConfig)>;
-
 fn told_prefixes(engine: &Engine, id: InterfaceId, advertiser: &Advertiser) -> (Told, usize) {
     let (own, gone) = match &advertiser.phase {
         Phase::Advertising { own, gone, .. } => (Some(own.clone()), gone.as_slice()),
         _ => (own(engine, id), &[][..]),
     };
-    let gone: Vec<_> = gone.iter().map(|(prefix, _)| *prefix).collect();
-    own.map_or_else(|| (Vec::new(), 0), |own| prefixes(&advertiser.config, &own, &gone))
+    own.map_or_else(|| (Vec::new(), 0), |own| prefixes(&advertiser.config, &own, gone))
 }
 
 fn flag_words(managed: bool, other: bool, preference: Preference) -> String {

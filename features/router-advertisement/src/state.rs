@@ -7,11 +7,10 @@ use std::net::Ipv6Addr;
 use quiver_core::InterfaceId;
 use quiver_core::jitter::Jitter;
 use quiver_core::reactor::Alarm;
-use quiver_wire::Ip6Prefix;
 
 use crate::config::RaConfig;
 use crate::heard::Routers;
-use crate::message::Own;
+use crate::message::{Gone, Own};
 
 /// Answers to single hosts that wait for their moment, on one interface.
 pub const ANSWERS_WAITING_MAX: usize = 256;
@@ -49,8 +48,8 @@ pub enum Phase {
         next_ns: u64,
         /// What the last one was made of.
         own: Own,
-        /// Prefixes that have just gone, and in how many more advertisements that is said.
-        gone: Vec<(Ip6Prefix, u8)>,
+        /// Prefixes that have just gone.
+        gone: Vec<Gone>,
         /// Hosts that get an answer of their own, and when.
         answers: Vec<(u64, Ipv6Addr)>,
     },

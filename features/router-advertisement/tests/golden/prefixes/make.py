@@ -19,4 +19,6 @@ for_ever = 0xFFFFFFFF
 second = info("2001:db8:2::", 56, auto=0, valid=86400, preferred=14400)
 wrpcap("01-out.e0.pcap", [head / info("2001:db8::") / second / info("2001:db8:5::", on=0, valid=for_ever, preferred=for_ever)])
 gone = info("2001:db8::", valid=0, preferred=0)
-wrpcap("02-out.e0.pcap", [head / gone / second])
+# It was never told to be on the link: that is not taken back either.
+gone_off_link = info("2001:db8:5::", on=0, valid=0, preferred=0)
+wrpcap("02-out.e0.pcap", [head / gone / second / gone_off_link])
