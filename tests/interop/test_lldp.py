@@ -119,7 +119,7 @@ def test_the_router_hears_all_that_lldpd_says(linked: Linked) -> None:
     assert heard["system_description"] == "the other end"
     assert [at["address"] for at in heard["management_addresses"]] == ["10.1.0.2"]
     assert "router" in heard["capabilities"]
-    assert heard["ttl"] == 4
+    assert heard["ttl_s"] == 4
 
 
 def test_nothing_of_it_is_wrong(linked: Linked) -> None:

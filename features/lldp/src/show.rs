@@ -165,7 +165,7 @@ fn write_neighbour(engine: &Engine, text: &mut String, neighbour: &Neighbour) ->
         "enabled": said.capabilities.map(|(_, enabled)| capabilities(enabled)),
         "management_addresses": addresses,
         "port_vlan": said.port_vlan,
-        "ttl": said.ttl_s,
+        "ttl_s": said.ttl_s,
         "left_s": left_s,
     })
 }

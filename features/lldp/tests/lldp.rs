@@ -84,7 +84,7 @@ fn it_says_so_every_interval() {
     let sent = router.sent("e0");
     assert_eq!(sent.len(), 7);
     assert_eq!(Lldpdu::parse(&sent[6][14..]).expect("well formed").ttl_s, 31);
-    assert_eq!(counted(&mut router, "frames-out"), 7);
+    assert_eq!(counted(&mut router, "frames_out"), 7);
 }
 
 #[test]
@@ -102,15 +102,15 @@ fn a_neighbour_is_shown_with_all_that_it_says() {
     hear(&mut router, "e0", &said);
     let neighbour = neighbours(&mut router).remove(0);
     for (key, value) in [
-        ("chassis-id", json!("02:00:00:00:00:09")),
-        ("port-id", json!("eth7")),
-        ("port-description", json!("a port")),
-        ("system-name", json!("peer\\u{1b}[31m")),
+        ("chassis_id", json!("02:00:00:00:00:09")),
+        ("port_id", json!("eth7")),
+        ("port_description", json!("a port")),
+        ("system_name", json!("peer\\u{1b}[31m")),
         ("capabilities", json!(["bridge", "router"])),
         ("enabled", json!(["bridge"])),
-        ("management-addresses", json!([{ "address": "192.0.2.9", "interface": 3, "oid": null }])),
-        ("port-vlan", json!(7)),
-        ("ttl", json!(120)),
+        ("management_addresses", json!([{ "address": "192.0.2.9", "interface": 3, "oid": null }])),
+        ("port_vlan", json!(7)),
+        ("ttl_s", json!(120)),
     ] {
         assert_eq!(neighbour[key], value, "{key}");
     }
@@ -208,12 +208,12 @@ fn what_is_no_lldpdu_is_counted_and_refused() {
     for cut in 14..good.len() - 2 {
         hear(&mut router, "e0", &good[..cut]);
     }
-    let discarded = counted(&mut router, "frames-discarded");
+    let discarded = counted(&mut router, "frames_discarded");
     assert_eq!(discarded as usize, good.len() - 16);
     assert!(neighbours(&mut router).is_empty());
     hear(&mut router, "e0", &frame(&[0xff; 1400]));
     hear(&mut router, "e0", &frame(&[0; 46]));
-    assert_eq!(counted(&mut router, "frames-discarded"), discarded + 2);
+    assert_eq!(counted(&mut router, "frames_discarded"), discarded + 2);
     router.send("e0", &frame(&[0; 1501]));
     assert_eq!(router.dropped(), [("lldp-input".to_owned(), "too-long".to_owned(), 1)]);
 }
@@ -229,7 +229,7 @@ fn a_flood_is_bounded_by_worker_ring_and_table() {
     assert_eq!(router.count("lldp-input", "lldpdu"), 64);
     assert_eq!(router.count("lldp-input", "too-many"), 236);
     assert_eq!(neighbours(&mut router).len(), 32);
-    assert_eq!(counted(&mut router, "too-many-neighbours"), 32);
+    assert_eq!(counted(&mut router, "too_many_neighbours"), 32);
 }
 
 #[test]
