@@ -94,7 +94,7 @@ fn counts_begin_at_zero_when_cleared_and_for_a_new_sid() {
     let mut router = router();
     let counts = |router: &mut Router| {
         let line = &router.json("show sr localsids")[0];
-        ["packets", "bytes", "bad-packets", "bad-bytes"].map(|key| line[key].as_u64().unwrap())
+        ["packets", "bytes", "bad_packets", "bad_bytes"].map(|key| line[key].as_u64().unwrap())
     };
     for _ in 0..3 {
         router.cli("sr localsid address fc00:0:1::1 behavior end");

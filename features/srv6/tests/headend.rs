@@ -364,9 +364,14 @@ fn what_was_configured_is_written_back() {
     lines.iter().for_each(|line| {
         router.cli(line);
     });
-    let written = router.cli("show running-config").to_string();
+    let written = router.cli("show running-config secrets").to_string();
     for line in lines {
         assert!(written.lines().any(|written| written == line), "{line}\n{written}");
+    }
+    let hidden = router.cli("show running-config").to_string();
+    assert!(!hidden.contains("horse"), "{hidden}");
+    for line in lines.map(|line| line.replace("horse", "<hidden>")) {
+        assert!(hidden.lines().any(|written| written == line), "{line}\n{hidden}");
     }
     let steered = router.json("show sr steering-policies");
     assert_eq!(steered[0]["steered"], "l3 198.51.100.0/24");
