@@ -95,6 +95,6 @@ fn messages_of_arp_and_neighbour_discovery_are_counted_by_interface() {
     router.send("e1", &arp_frame(None, host_mac(7), &own));
     let row = messages(&mut router, "e1", "arp");
     let of = |word: &str| row[word].as_u64().unwrap();
-    assert_eq!((of("rx-requests"), of("rx-gratuitous"), of("tx-replies")), (1, 1, 1));
+    assert_eq!((of("rx_requests"), of("rx_gratuitous"), of("tx_replies")), (1, 1, 1));
     assert_eq!(messages(&mut router, "e0", "arp"), serde_json::Value::Null);
 }

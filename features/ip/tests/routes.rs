@@ -1,6 +1,7 @@
 //! Routes by command: how next hops are looked up, why paths wait, what makes a flow, and limits.
 
 use quiver_testkit::Router;
+use serde_json::json;
 
 fn router() -> Router {
     let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
@@ -106,12 +107,14 @@ fn why_a_path_is_not_used_stands_beside_it() {
     }
     router.cli("ip route add 198.18.0.0/15 via 10.0.1.2 e1 via 10.0.2.2 e2 preference 1");
     let states = router.json("show ip fib 198.18.0.0/15")[0]["states"].clone();
-    assert_eq!(states[0], "used");
-    assert!(states[1].as_str().unwrap().contains("waits"), "{states}");
+    assert_eq!(states[0], json!({ "state": "used", "text": "used" }));
+    assert_eq!(states[1]["state"], "waits");
+    assert!(states[1]["text"].as_str().unwrap().contains("waits"), "{states}");
     router.cli("set interface state e1 down");
     let states = router.json("show ip fib 198.18.0.0/15")[0]["states"].clone();
-    assert!(states[0].as_str().unwrap().contains("e1 is down"), "{states}");
-    assert_eq!(states[1], "used");
+    assert_eq!(states[0]["state"], "unusable");
+    assert!(states[0]["text"].as_str().unwrap().contains("e1 is down"), "{states}");
+    assert_eq!(states[1]["state"], "used");
 }
 
 #[test]
@@ -314,7 +317,7 @@ fn an_ip6_backup_path_takes_over_when_the_interface_goes_down() {
     router.cli("set interface state e1 down");
     assert_eq!(way(&mut router, &packet), "e2");
     let states = router.json("show ip6 fib 2001:db8:e::/48")[0]["states"].clone();
-    assert_eq!(states[1], "used", "{states}");
+    assert_eq!(states[1]["state"], "used", "{states}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn packets_are_counted_by_route() {
     }
     router.send("e3", &frame(SOURCE, GROUP, 100));
     let shown = router.json("show ip mfib 232.1.1.1");
-    let counts = ["packets", "bytes", "rpf-failures"].map(|key| shown[0][key].as_u64().unwrap());
+    let counts = ["packets", "bytes", "rpf_failures"].map(|key| shown[0][key].as_u64().unwrap());
     assert_eq!(counts, [3, 300, 1]);
     assert_eq!((router.sent("e1").len(), router.sent("e2").len()), (3, 3));
     assert_eq!(router.json("show ip mfib 232.9.9.9"), serde_json::json!([]));

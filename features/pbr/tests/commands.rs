@@ -267,8 +267,13 @@ fn policies_are_written_down_and_shown() {
         shown[0]["match"],
         "src 198.51.100.0/24 dst 203.0.113.0/24 proto tcp sport 1-2 dport 80 dscp 46"
     );
-    assert!(shown[0]["state"].as_str().unwrap().contains("in use"));
-    assert!(shown[2]["state"].as_str().unwrap().contains("not attached"));
+    let used = |family: &str| serde_json::json!({ "family": family, "usable": true });
+    assert_eq!(shown[0]["attached"], serde_json::json!([used("ip4")]));
+    assert_eq!(shown[2]["attached"], serde_json::json!([]));
+    assert_eq!((&shown[0]["drop_if_unusable"], &shown[1]["drop_if_unusable"]), (&false.into(), &true.into()));
+    let state = |router: &mut Router, id: u32| router.cli(&format!("show abf policy {id}"));
+    assert!(state(&mut router, 1).contains("in use"));
+    assert!(state(&mut router, 3).contains("not attached"));
     let attached = router.json("show abf attach e0");
     let order: Vec<_> =
         attached.as_array().unwrap().iter().map(|row| row["policy"].as_u64().unwrap()).collect();
