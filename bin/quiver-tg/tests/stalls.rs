@@ -10,8 +10,8 @@ use quiver_tg::request::{Measure, Rate};
 use wire::{Bench, Fault, ONE_WAY, check_balance, check_counts, generator};
 
 const NO_LIMIT: usize = usize::MAX;
-/// Frames that a receive ring holds here.
-const RING: usize = 256;
+/// Frames that a receive ring holds here: more than a vector, which is sent at once behind a stall.
+const RING: usize = 512;
 /// The clock jumps by so much, as it does for a worker that is not run.
 const STALL_NS: u64 = 20_000_000;
 /// It does when this frame passes.
@@ -48,10 +48,10 @@ fn behind(arrives_ns: fn(u64, u64) -> u64, stalls_at: Option<u64>) -> Generator<
 
 #[test]
 fn a_ring_that_filled_while_the_worker_did_not_run_is_the_hosts_doing() {
-    // 500 frames are under way when it stands still: they find a ring of 256.
-    let mut generator = behind(|_, now_ns| now_ns + 10_000_000, Some(STALLS_AT));
+    // 1,000 frames are under way when it stands still: they find a ring of 512.
+    let mut generator = behind(|_, now_ns| now_ns + 20_000_000, Some(STALLS_AT));
     let report = measure(&mut generator, 50_000.0);
-    assert!((200..=300).contains(&report.lost), "{}", report.lost);
+    assert!((440..=540).contains(&report.lost), "{}", report.lost);
     assert_eq!((report.limit, report.limited_by_generator, report.host_stalled), (None, false, true));
     let stalls = report.host_stalls;
     assert_eq!((stalls.count, stalls.rings_filled), (1, 1), "{stalls:?}");
@@ -60,8 +60,8 @@ fn a_ring_that_filled_while_the_worker_did_not_run_is_the_hosts_doing() {
 
 #[test]
 fn a_ring_that_the_load_filled_is_the_generators() {
-    // What was sent in 10 ms comes all at once.
-    let mut generator = behind(|_, now_ns| (now_ns / 10_000_000 + 1) * 10_000_000, None);
+    // What was sent in 20 ms comes all at once.
+    let mut generator = behind(|_, now_ns| (now_ns / 20_000_000 + 1) * 20_000_000, None);
     let report = measure(&mut generator, 50_000.0);
     assert!(report.lost > 5_000, "{}", report.lost);
     assert_eq!((report.limit, report.host_stalled), (Some(Limit::Receive), false));

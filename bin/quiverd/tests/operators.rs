@@ -201,7 +201,7 @@ fn secrets_are_hidden_unless_they_are_asked_for_and_hidden_ones_are_refused() {
     let whole = first.cli("show running-config secrets");
     assert!(whole.contains("secret correct-horse") && !whole.contains('#'), "{whole}");
     let mut second = Router::whole(Settings::default(), features::register);
-    let refused = second.script("saved", &shown).err().expect("a hidden secret").to_string();
+    let refused = second.script("saved", &shown).expect_err("a hidden secret").to_string();
     assert!(refused.contains("show running-config secrets"), "{refused}");
     second.script("saved", &whole).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(second.cli("show running-config secrets"), whole);

@@ -322,7 +322,8 @@ fn the_reference_page_has_every_command_with_its_words() {
     assert!(page.contains("loopback create-interface [mac <mac>] [instance <number>]"), "{page}");
     let startup = StartupSchema::default().reference();
     assert!(
-        startup.contains("| `page-size default\\|default-hugepage\\|4K\\|2M\\|1G` | size of the memory pages |"),
+        startup
+            .contains("| `page-size default\\|default-hugepage\\|4K\\|2M\\|1G` | size of the memory pages |"),
         "{startup}"
     );
 }

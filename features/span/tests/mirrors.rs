@@ -152,7 +152,10 @@ fn interfaces_that_go_take_their_mirrors_along() {
     assert_eq!(router.json("show interface span").as_array().map(Vec::len), Some(1));
     let gone = router.id("e2");
     router.engine().delete_interface(gone).expect("deleted");
-    assert_eq!(router.json("show interface features e0")["arcs"][0], serde_json::json!({ "arc": "device-input", "features": [] }));
+    assert_eq!(
+        router.json("show interface features e0")["arcs"][0],
+        serde_json::json!({ "arc": "device-input", "features": [] })
+    );
     router.send("e0", &frame(1, 60));
     assert_eq!(router.sent("e1").len(), 2);
 }

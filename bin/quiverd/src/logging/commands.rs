@@ -116,7 +116,7 @@ fn register_shows(registry: &mut Registry) {
                     Column::left("Class"),
                     Column::left("Level"),
                     Column::left("Syslog Level").key("syslog_level"),
-                    Column::right("Rate Limit").key("rate_limit"),
+                    Column::right("Rate Limit").key("rate_limit_per_s"),
                 ]);
                 for class in classes(engine) {
                     let own = settings.of(&class);
@@ -125,11 +125,11 @@ fn register_shows(registry: &mut Registry) {
                 }
                 let usual = settings.usual;
                 Ok(Output::none()
-                    .field("Buffer size", settings.size)
-                    .field("Unthrottle time", u64::from(settings.unthrottle_s))
+                    .field("Buffer messages", settings.size)
+                    .field("Unthrottle time s", u64::from(settings.unthrottle_s))
                     .field("Default level", usual.level.word())
                     .field("Default syslog level", usual.written.word())
-                    .field("Default rate limit", u64::from(usual.rate_per_s))
+                    .field("Default rate limit per s", u64::from(usual.rate_per_s))
                     .table("classes", table))
             }),
     );

@@ -112,7 +112,7 @@ fn show_tags(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn write_names(engine: &Engine, config: &mut ConfigWriter, subs: bool) {
     let renamed = |interface: &&Interface| interface.made_name() != interface.name;
-    for interface in engine.all_interfaces().filter(renamed) {
+    for interface in by_name(engine).into_iter().filter(renamed) {
         if interface.row().is_sub_interface() == subs {
             config.command(format_args!("set interface name {} {}", interface.made_name(), interface.name));
         }

@@ -19,23 +19,36 @@ impl Engine {
         if old == name {
             return Ok(());
         }
-        let parts: Vec<(InterfaceId, String)> = self
-            .sub_interfaces(id)
-            .filter_map(|part| {
-                let rest = self.interface(part)?.name.strip_prefix(&old)?;
-                rest.starts_with('.').then(|| (part, format!("{name}{rest}")))
-            })
-            .collect();
+        let parts = self.parts_called_after(id, &old, name);
         self.check_name_for(id, name)?;
-        parts.iter().try_for_each(|(part, name)| self.check_name_for(*part, name))?;
+        parts.iter().try_for_each(|(part, made, _)| self.check_name_for(*part, made))?;
         self.put_name(id, &old, name);
-        for (part, new) in parts {
-            // Made again, it is called after its parent from the start.
+        for (part, made, follows) in parts {
             let was = self.interface(part).map(|interface| interface.name.clone()).unwrap_or_default();
-            self.put_name(part, &was, &new);
-            self.remake_name(part, None);
+            if follows {
+                self.put_name(part, &was, &made);
+            }
+            // Made again, it is called after its parent's new name from the start.
+            self.remake_name(part, (!follows).then_some(made));
         }
         Ok(())
+    }
+
+    /// Sub-interfaces made with a name that begins with `old`, their parent's: the name that they would be
+    /// made with under `new`, and whether their current name is the one they were made with.
+    fn parts_called_after(
+        &self,
+        parent: InterfaceId,
+        old: &str,
+        new: &str,
+    ) -> Vec<(InterfaceId, String, bool)> {
+        let called = |part| {
+            let interface = self.interface(part)?;
+            let rest = interface.made_name().strip_prefix(old)?;
+            let follows = interface.made_name() == interface.name;
+            rest.starts_with('.').then(|| (part, format!("{new}{rest}"), follows))
+        };
+        self.sub_interfaces(parent).filter_map(called).collect()
     }
 
     /// As for a new interface, but an interface may have again the name that it was made with.
