@@ -87,6 +87,16 @@ def test_quiverd_that_ends_while_starting_is_quoted(
         Quiver(plan_of(tmp_path).forwarder, LocalMachine(tmp_path)).start()
 
 
+def test_quiverd_that_refused_a_command_is_quoted_and_stopped(
+    fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_QUIVERD", "partly")
+    before = children()
+    with pytest.raises(ProcessError, match=r"refused commands at its start(.|\n)*ip route add"):
+        Quiver(plan_of(tmp_path).forwarder, LocalMachine(tmp_path)).start()
+    assert children() == before
+
+
 def test_quiverd_that_never_answers_is_given_up_and_stopped(
     fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,12 @@ class _Workers(_Reply):
     workers: tuple[_Worker, ...]
 
 
+class _Version(_Reply):
+    version: str = ""
+    refused_at_start: int = 0
+    """So many commands. A build that does not count them ends at the first."""
+
+
 class _Drop(_Reply):
     node: str
     reason: str
@@ -148,8 +154,13 @@ class Quiver:
                         f"quiverd did not open its API socket in {READY_TIMEOUT_S:g} s:\n{self._last_words()}"
                     ) from None
                 time.sleep(0.02)
-        version = self.cli("show version json").get("json")
-        self.version = str(version.get("version", "")) if isinstance(version, dict) else ""
+        version = _understood(_Version, "show version json", self.cli("show version json"))
+        if version.refused_at_start:
+            told = self._told("show version verbose")
+            raise ProcessError(
+                f"quiverd refused commands at its start, and is not what was asked for:\n{told}"
+            )
+        self.version = version.version
 
     def _last_words(self) -> str:
         told = self._process.last_words() if self._process else ""
