@@ -182,7 +182,7 @@ fn a_renamed_interface_keeps_all_it_has_and_is_made_again_under_its_name() {
     assert_eq!(second.cli("show running-config"), config);
     assert_eq!(second.json("show interface customer")["interfaces"][0]["tag"], "rack 7");
     second.cli("set interface name core loop0");
-    assert!(!second.cli("show running-config").contains("set interface name loop0"));
+    assert!(!second.cli("show running-config").contains("set interface name loop0 "));
     second.cli("delete loopback interface intfc loop0");
     assert!(!second.cli("show running-config").contains("customer"));
 }
