@@ -193,16 +193,17 @@ def test_a_flood_of_addresses_hurts_nobody_who_is_known(net: Network) -> None:
     reach(one.host, ip4(two))
     router = net.router
     router.ctl("set bridge-domain learn-limit 1 100")
-    pinging = one.host.start("ping", "-n", "-i", "0.005", "-c", "400", "-W", "2", ip4(two))
     sent = 0
     with three.host.raw_socket(DEVICE) as raw:
-        while pinging.is_alive:
-            mac = f"06:00:00:{sent >> 16 & 255:02x}:{sent >> 8 & 255:02x}:{sent & 255:02x}"
-            raw.send(bytes.fromhex((three.mac + mac).replace(":", "")) + b"\x88\xb5" + bytes(46))
-            sent += 1
-    assert " 0% packet loss" in pinging.text(), pinging.text()
+        # On a busy machine few frames leave while one ping runs: another one runs for the rest of them.
+        while sent <= 150:
+            pinging = one.host.start("ping", "-n", "-i", "0.005", "-c", "400", "-W", "2", ip4(two))
+            while pinging.is_alive:
+                mac = f"06:00:00:{sent >> 16 & 255:02x}:{sent >> 8 & 255:02x}:{sent & 255:02x}"
+                raw.send(bytes.fromhex((three.mac + mac).replace(":", "")) + b"\x88\xb5" + bytes(46))
+                sent += 1
+            assert " 0% packet loss" in pinging.text(), pinging.text()
     table = router.json("show l2fib")
-    assert sent > 150
     assert table["learned"] == 100
     assert table["not_learned_at_a_limit"] + router.errors()["l2-learn", "table-full"] > 0
     router.ctl("set bridge-domain learn-limit 1 1000000")

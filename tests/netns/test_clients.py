@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 import subprocess
 import sys
@@ -26,6 +27,7 @@ ROUTES = 200_000
 def router() -> Iterator[Router]:
     """A router whose sockets everybody on this machine may use."""
     with Router() as router:
+        router.folder.parent.chmod(0o711)
         router.folder.chmod(0o755)
         for path in (router.cli_socket, router.api_socket):
             path.chmod(0o666)
@@ -33,10 +35,29 @@ def router() -> Iterator[Router]:
         yield router
 
 
+#: The interpreter may lie where the stranger cannot read, so the program begins as root and gives that up.
+BECOME_STRANGER = f"""
+import os, socket, sys
+os.setgroups([])
+os.setgid({STRANGER})
+os.setuid({STRANGER})
+"""
+
+
+@pytest.fixture
+def fresh() -> str:
+    """A name that no test and no rerun has used in the router's folder."""
+    return secrets.token_hex(8)
+
+
+def stranger_words(program: str) -> list[str]:
+    """The command that runs a Python program as the stranger."""
+    return [sys.executable, "-c", BECOME_STRANGER + textwrap.dedent(program)]
+
+
 def as_stranger(router: Router, program: str) -> str:
     """What a Python program of the stranger prints; `said` in it has lines executed."""
     head = f"""
-        import socket, sys, os
         def connect():
             client = socket.socket(socket.AF_UNIX)
             client.settimeout(20)
@@ -48,12 +69,8 @@ def as_stranger(router: Router, program: str) -> str:
             client.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: client.recv(65536), b"")).decode()
     """
-    text = textwrap.dedent(head) + textwrap.dedent(program)
     done = subprocess.run(
-        [sys.executable, "-c", text],
-        user=STRANGER,
-        group=STRANGER,
-        extra_groups=[],
+        stranger_words(textwrap.dedent(head) + textwrap.dedent(program)),
         cwd="/",
         capture_output=True,
         text=True,
@@ -64,21 +81,26 @@ def as_stranger(router: Router, program: str) -> str:
     return done.stdout
 
 
-def test_another_user_neither_reads_nor_writes_outside_of_the_folder(router: Router, tmp_path: Path) -> None:
+def test_another_user_neither_reads_nor_writes_outside_of_the_folder(
+    router: Router, tmp_path: Path, fresh: str
+) -> None:
+    assert as_stranger(router, "print(os.getresuid(), os.getresgid(), os.getgroups())") == (
+        f"{(STRANGER,) * 3} {(STRANGER,) * 3} []\n"
+    )
     secret = tmp_path / "secret"
     secret.write_text("root:$6$secret\n")
-    (router.folder / "files" / "link").symlink_to(secret)
+    (router.folder / "files" / fresh).symlink_to(secret)
     for line in (
         f"exec {secret}",
         "exec ../startup.conf",
-        "exec link",
+        f"exec {fresh}",
         "exec /proc/kmsg",
         f"create pcap id 1 tx {secret}",
-        "create pcap id 1 tx link",
+        f"create pcap id 1 tx {fresh}",
         "create pcap id 1 tx /proc/sys/kernel/hostname",
         f"create pcap id 1 rx {secret}",
         f"pcap trace rx file {secret}",
-        "pcap trace rx file link",
+        f"pcap trace rx file {fresh}",
         f"create memif socket id 9 filename {tmp_path}/x.sock",
     ):
         answer = as_stranger(router, f"print(said({line!r}))")
@@ -88,30 +110,26 @@ def test_another_user_neither_reads_nor_writes_outside_of_the_folder(router: Rou
     assert {path.name for path in tmp_path.iterdir()} == {"secret"}
 
 
-def test_another_user_has_captures_and_scripts_in_the_folder(router: Router) -> None:
+def test_another_user_has_captures_and_scripts_in_the_folder(router: Router, fresh: str) -> None:
     files = router.folder / "files"
     answer = as_stranger(
         router,
         f"""
-        with open({str(files / "mine.cli")!r}, "w") as file:
+        with open({str(files / f"{fresh}.cli")!r}, "w") as file:
             file.write("echo it runs" + chr(10))
-        print(said("exec mine.cli", "pcap trace rx file mine.pcap", "pcap trace off"))
+        print(said("exec {fresh}.cli", "pcap trace rx file {fresh}.pcap", "pcap trace off"))
     """,
     )
     assert answer.splitlines()[0] == "it runs", answer
-    assert f"written to {files / 'mine.pcap'}" in answer, answer
-    assert (files / "mine.pcap").stat().st_size == 24
-    refused = as_stranger(router, 'print(said("exec mine.pcap"))')
+    assert f"written to {files / fresh}.pcap" in answer, answer
+    assert (files / f"{fresh}.pcap").stat().st_size == 24
+    refused = as_stranger(router, f'print(said("exec {fresh}.pcap"))')
     assert "ermission denied" in refused, "a capture is for the router's group"
 
 
 def test_idle_clients_of_another_user_do_not_lock_the_operator_out(router: Router) -> None:
     held = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            textwrap.dedent(f"""
-            import socket, sys
+        stranger_words(f"""
             clients = []
             for _ in range(200):
                 client = socket.socket(socket.AF_UNIX)
@@ -120,10 +138,6 @@ def test_idle_clients_of_another_user_do_not_lock_the_operator_out(router: Route
             print("full", flush=True)
             sys.stdin.read()
         """),
-        ],
-        user=STRANGER,
-        group=STRANGER,
-        extra_groups=[],
         cwd="/",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

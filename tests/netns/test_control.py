@@ -22,6 +22,8 @@ from peers.router import Router, binary
 
 #: The router refuses to start within this time, or it hangs, seconds.
 START_PATIENCE_S = 20.0
+#: The exit code of a router in whose folder another one runs.
+ANOTHER_RUNS = 3
 #: Clients that come and go at once.
 CLIENTS = 40
 
@@ -78,7 +80,8 @@ def test_a_second_router_on_the_same_sockets_is_refused_and_the_first_lives(rout
     done = run(
         str(binary("quiverd")), "--config", str(router.startup), check=False, patience_s=START_PATIENCE_S
     )
-    assert done.returncode == 1, done
+    assert done.returncode == ANOTHER_RUNS, done
+    assert str(router.folder) in done.stderr, done
     assert router.answer("show version").code == 0
 
 
@@ -101,7 +104,8 @@ def test_without_nodaemon_the_start_returns_when_the_router_serves(tmp_path: Pat
     pid = int(done.stdout.split("process ")[1].split(";")[0])
     try:
         client = [str(binary("quiverctl")), "--socket", str(tmp_path / "api.sock")]
-        assert f"Process:   {pid}" in run(*client, "show version verbose").stdout
+        shown = run(*client, "show version verbose").stdout
+        assert re.search(rf"^Process: +{pid}$", shown, re.MULTILINE), shown
     finally:
         os.kill(pid, signal.SIGTERM)
         wait_until("it ends", lambda: not Path(f"/proc/{pid}/exe").exists())
@@ -210,15 +214,34 @@ def test_exec_stops_at_the_first_error_and_names_file_and_line(router: Router, t
     router.configure("ip table del 600\nip table del 601")
 
 
-def test_a_startup_exec_file_with_an_error_stops_the_start(tmp_path: Path) -> None:
+#: A file of commands whose second line is refused.
+SETUP_WITH_AN_ERROR = "ip table add 601\nset interface state nosuch0 up\nip table add 602\n"
+
+
+def test_with_exec_strict_an_error_in_the_startup_exec_file_stops_the_start(tmp_path: Path) -> None:
     setup = tmp_path / "setup.cli"
-    setup.write_text("ip table add 1\nset interface state nosuch0 up\n")
+    setup.write_text(SETUP_WITH_AN_ERROR)
     done = start(
         tmp_path,
-        f"unix {{ nodaemon runtime-dir {tmp_path} exec {setup} }}\n",
+        f"unix {{ nodaemon runtime-dir {tmp_path} exec-strict exec {setup} }}\n",
     )
     assert done.returncode == 1
     assert f"{setup}:2: " in done.stderr, done.stderr
+    assert "nosuch0" in done.stderr, done.stderr
+    assert not (tmp_path / "cli.sock").exists()
+
+
+def test_an_error_in_the_startup_exec_file_is_told_and_the_rest_is_applied() -> None:
+    with Router(exec_text=SETUP_WITH_AN_ERROR, exec_strict=False) as router:
+        assert {601, 602} <= {row["table"] for row in router.json("show ip table")}
+        refusal = f"{router.folder}/setup.cli:2: no interface 'nosuch0'"
+        shown = router.ctl("show version verbose")
+        assert re.search("^Refused at start: +1 command", shown, re.MULTILINE), shown
+        assert refusal in shown
+        assert refusal in router.ctl("show logging")
+        terminal = router.process.text()
+        assert "1 command was refused at the start" in terminal, terminal
+        assert refusal in terminal, terminal
 
 
 def test_an_exec_file_that_executes_itself_ends_with_a_message(router: Router, tmp_path: Path) -> None:
@@ -366,7 +389,10 @@ def full_configuration(net: Network) -> str:
 def test_the_running_configuration_executed_makes_the_same_router(tmp_path: Path) -> None:
     with network() as net:
         net.router.configure(full_configuration(net))
-        first = net.router.ctl("show running-config")
+        hidden = net.router.ctl("show running-config")
+        assert "two words" not in hidden, hidden
+        assert "secret <hidden>" in hidden, hidden
+        first = net.router.ctl("show running-config secrets")
         for line in ("count 1000", "table 30", "weight 3", 'secret "two words"', "static", "rx-mode"):
             assert line in first, first
         shown = net.router.ctl("show ip fib summary"), net.router.ctl("show ip6 fib summary")
@@ -374,7 +400,7 @@ def test_the_running_configuration_executed_makes_the_same_router(tmp_path: Path
         net.router.stop()
         with Router(net.router.namespace, exec_text=first) as second:
             # Interfaces may have other numbers now, by which lines are ordered.
-            again = second.ctl("show running-config")
+            again = second.ctl("show running-config secrets")
             assert sorted(again.splitlines()) == sorted(first.splitlines())
             assert (second.ctl("show ip fib summary"), second.ctl("show ip6 fib summary")) == shown
             second.wait_for_link(net.left.interface, net.right.interface)
@@ -382,7 +408,7 @@ def test_the_running_configuration_executed_makes_the_same_router(tmp_path: Path
             saved = tmp_path / "saved.cli"
             saved.write_text(again)
             second.answer(f"exec {saved}")
-            assert second.ctl("show running-config") == again
+            assert second.ctl("show running-config secrets") == again
 
 
 def test_a_router_that_is_configured_by_its_exec_file_forwards_at_once() -> None:

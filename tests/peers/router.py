@@ -64,6 +64,7 @@ class Router:
         cpu: str | None = None,
         sections: str = "",
         exec_text: str | None = None,
+        exec_strict: bool = True,
         folder: Path | None = None,
     ) -> None:
         self.namespace = namespace
@@ -75,7 +76,7 @@ class Router:
         exec_line = ""
         if exec_text is not None:
             (self.folder / "setup.cli").write_text(exec_text)
-            exec_line = f"exec {self.folder}/setup.cli"
+            exec_line = f"{'exec-strict' if exec_strict else ''} exec {self.folder}/setup.cli"
         self.startup = self.folder / "startup.conf"
         self.startup.write_text(
             f"unix {{ nodaemon cli-listen {self.cli_socket} runtime-dir {self.folder} "
