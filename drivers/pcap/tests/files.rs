@@ -58,7 +58,9 @@ fn frames(count: usize, bytes: usize) -> Vec<Vec<u8>> {
 /// looks at sleeping queues once in 64 passes.
 fn receive(router: &mut Router) {
     router.cli("set interface state pcap0 up");
-    (0..64).for_each(|_| drop(router.step()));
+    for _ in 0..64 {
+        router.step();
+    }
     router.run();
 }
 
@@ -193,7 +195,7 @@ fn what_is_sent_without_a_file_is_counted() {
     router.cli(&format!("create pcap id 1 rx {}", rx.display()));
     router.cli("test l2patch rx pcap0 tx pcap1");
     router.cli("set interface state pcap1 up");
-    receive(router);
+    receive(&mut router);
     assert_eq!(router.count("pcap1-tx", "tx-refused"), 5);
     assert_eq!(router.totals("pcap1").tx_errors, 5);
 }
