@@ -98,7 +98,9 @@ impl Fib {
             || self.is_attached(after)
             // It hides a shorter prefix, or shows it.
             || before.is_some() != after.is_some() && prefix.len() > 0
+            // It hides what another source says of the prefix, or shows the only other one.
             || A::tables(&self.families).has_others(table, prefix)
+            || after.is_none() && A::tables(&self.families).has(table, prefix)
     }
 
     /// Import neighbours into the routes that a series has changed, or withdraw them. `lost`: interfaces

@@ -123,6 +123,11 @@ impl<A: Address> FamilyTables<A> {
         all
     }
 
+    /// Does any source have `prefix`?
+    pub fn has(&self, table: u32, prefix: Prefix<A>) -> bool {
+        self.lpm.prefixes_if_any(table).is_some_and(|prefixes| prefixes.get(prefix).is_some())
+    }
+
     /// Do several sources have `prefix`?
     pub fn has_others(&self, table: u32, prefix: Prefix<A>) -> bool {
         !self.others.is_empty() && self.others.contains_key(&(table, prefix))
