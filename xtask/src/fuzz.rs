@@ -56,13 +56,8 @@ fn targets(member: &Member, sources: &[impl AsRef<Path>]) -> Result<Vec<String>>
             continue;
         }
         let inside = file.strip_prefix(&member.folder)?;
-        let mut parts = inside.components().filter_map(|part| part.as_os_str().to_str());
-        match (parts.next(), parts.next()) {
-            (Some("tests"), Some(name)) => {
-                targets.push(format!("--test={}", name.trim_end_matches(".rs")));
-            }
-            _ => targets.push("--lib".to_owned()),
-        }
+        let target = if inside.starts_with("tests") { "--tests" } else { "--lib" };
+        targets.push(target.to_owned());
     }
     targets.sort();
     targets.dedup();

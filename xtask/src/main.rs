@@ -3,8 +3,10 @@
 mod checks;
 mod flame;
 mod fuzz;
+mod guided;
 mod metadata;
 mod reference;
+mod sanitize;
 mod tests_page;
 
 use std::process::ExitCode;
@@ -31,6 +33,18 @@ enum Task {
         /// Seconds for each crate.
         seconds: u64,
     },
+    /// Run the targets of `fuzz/` under libFuzzer, and keep the inputs that reach most of the code.
+    Guided {
+        /// Seconds for each target.
+        seconds: u64,
+        /// The targets; all unless some are named.
+        targets: Vec<String>,
+    },
+    /// Run the tests of crates with unsafe code under AddressSanitizer (nightly toolchain).
+    Sanitize {
+        /// The crates; all with unsafe code unless some are named.
+        crates: Vec<String>,
+    },
     /// Draw where a router's workers spend their time, from samples of perf.
     Flame(flame::Arguments),
 }
@@ -48,6 +62,8 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
         Task::Fuzz { seconds } => fuzz::run(seconds),
+        Task::Guided { seconds, targets } => guided::run(&targets, seconds),
+        Task::Sanitize { crates } => sanitize::run(&crates),
         Task::Flame(arguments) => flame::run(&arguments).map(|()| ExitCode::SUCCESS),
     }
 }
