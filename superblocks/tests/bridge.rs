@@ -80,12 +80,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Its packet is of one flow with those of other frames between the same stations only: a bridge keeps the order of
+/// these, and not that of flooded frames and others (IEEE 802.1Q-2022, 8.6.6).
 fn frame(sent: Sent) -> Vec<u8> {
     let mut frame = address(sent.to).to_vec();
     frame.extend(address(sent.from));
     if sent.ip4 {
         let behind = vec![0; sent.length.max(34) - 34];
-        let header = rig::ip4([10, 0, 0, 2], [20, 0, 0, 7], 64, true, &behind);
+        let header = rig::ip4([10, 0, 1, sent.from as u8], [20, 0, 0, sent.to as u8], 64, true, &behind);
         frame.extend([8, 0]);
         frame.extend(&header[..20]);
     } else {

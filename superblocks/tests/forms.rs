@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_taken, ethernet, mac, seen, totals,
+    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_taken, ethernet, in_any_order, mac, seen, totals,
     without_identifications,
 };
 
@@ -214,7 +214,8 @@ fn run_tagged(settings: Settings, vectors: &[Vec<(usize, Sent)>], more: &[&str])
         }
         router.run();
     }
-    seen(&mut router)
+    // What came in by different interfaces has no order.
+    in_any_order(seen(&mut router))
 }
 
 proptest! {

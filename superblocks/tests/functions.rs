@@ -10,8 +10,8 @@ use quiver_wire::gtpu::{self, Direction, PduSession};
 use quiver_wire::{Header, Ip4Header, UdpHeader, checksum, udp};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, mac, seen,
-    without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, in_any_order, mac,
+    seen, without_identifications,
 };
 
 const SETUP: [&str; 29] = [
@@ -299,7 +299,7 @@ fn run(settings: Settings, vectors: &[Vec<Sent>], more: &[&str]) -> (Seen, Strin
     }
     let shows = ["show sr localsids", "show sr policies", "show sr proxies"];
     let counted = shows.map(|show| router.cli(show)).concat();
-    (without_numbers(seen(&mut router)), counted)
+    (in_any_order(without_numbers(seen(&mut router))), counted)
 }
 
 proptest! {

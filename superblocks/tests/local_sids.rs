@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use quiver_testkit::{Router, Settings};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, ip6, mac, seen,
-    without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, in_any_order, ip6,
+    mac, seen, without_identifications,
 };
 
 const SETUP: [&str; 37] = [
@@ -270,7 +270,7 @@ fn run(settings: Settings, vectors: &[Vec<Sent>], more: &[&str]) -> (Seen, Strin
         router.advance(Duration::from_secs(10));
     }
     let counted = router.cli("show sr localsids");
-    (without_identifications(seen(&mut router)), counted)
+    (in_any_order(without_identifications(seen(&mut router))), counted)
 }
 
 proptest! {

@@ -7,4 +7,5 @@ mod golden;
 mod local_sids;
 mod malformed;
 mod malformed_headend;
+mod order;
 mod rig;

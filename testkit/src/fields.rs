@@ -78,6 +78,8 @@ const TCP: Header = Header {
 };
 const ICMP: Header =
     Header { name: "icmp", fields: &[("type", 1), ("code", 1), ("checksum", 2), ("rest of header", 4)] };
+/// What a neighbour solicitation or advertisement is about (RFC 4861 §4.3).
+const NEIGHBOUR: Header = Header { name: "neighbour", fields: &[("target", 16)] };
 const VXLAN: Header =
     Header { name: "vxlan", fields: &[("flags", 1), ("reserved", 3), ("vni", 3), ("reserved", 1)] };
 
@@ -90,7 +92,7 @@ pub(crate) fn field_at(frame: &[u8], at: usize) -> Option<Field> {
 }
 
 /// Fields whose values make frames frames of one flow.
-const OF_FLOW: [&str; 11] = [
+const OF_FLOW: [&str; 12] = [
     "ethernet destination",
     "ethernet source",
     "vlan tag",
@@ -102,6 +104,7 @@ const OF_FLOW: [&str; 11] = [
     "ip6 source",
     "ip6 destination",
     "vxlan vni",
+    "neighbour target",
 ];
 
 /// What tells the flow of a frame from others: addresses, tags, protocols, ports and flow labels of all headers that are
@@ -172,6 +175,7 @@ fn next(header: &Header, frame: &[u8], start: usize, end: usize) -> Option<&'sta
             6 => Some(&IP6),
             _ => None,
         },
+        "icmp" if matches!(byte(start)?, 135 | 136) => Some(&NEIGHBOUR),
         "udp" if word(start + 2)? == 4789 => Some(&VXLAN),
         "vxlan" => Some(&ETHERNET),
         _ => None,

@@ -10,7 +10,7 @@ use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, ord
 use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::node::NodeSpec;
-use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, WorkerId};
+use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet, WorkerId};
 
 /// Bytes of the largest layer 3 packet unless `mtu N` says otherwise.
 const MTU_BYTES_DEFAULT: u32 = 1500;
@@ -23,6 +23,10 @@ struct Ends {
     sent: Vec<Vec<u8>>,
     /// The device takes nothing.
     stalled: bool,
+    /// Of what waits, it gives nothing.
+    silent: bool,
+    /// Packets that the device takes of one vector; all when it is not said.
+    taken_max: Option<usize>,
 }
 
 /// A handle on both directions, shared with the queues.
@@ -42,8 +46,17 @@ impl Wire {
         self.ends().stalled = stalled;
     }
 
+    pub(crate) fn set_silent(&self, silent: bool) {
+        self.ends().silent = silent;
+    }
+
+    pub(crate) fn set_taken_max(&self, packets: Option<usize>) {
+        self.ends().taken_max = packets;
+    }
+
     pub(crate) fn waits(&self) -> bool {
-        self.ends().waiting.iter().any(|queue| !queue.is_empty())
+        let ends = self.ends();
+        !ends.silent && ends.waiting.iter().any(|queue| !queue.is_empty())
     }
 }
 
@@ -93,7 +106,7 @@ impl RxQueue for TestRx {
             let _ = bell.read(&mut [0; 256]);
         }
         let mut ends = self.wire.ends();
-        while frame.room() > 0 {
+        while frame.room() > 0 && !ends.silent {
             let Some(bytes) = ends.waiting[self.queue].pop_front() else { break };
             let Some(mut packet) = cx.buffers.packet() else {
                 cx.interface_counters(self.interface).rx_no_buffer.add(1);
@@ -116,7 +129,8 @@ impl RxQueue for TestRx {
     }
 
     fn arm(&mut self, interrupts: bool) -> bool {
-        interrupts && !self.wire.ends().waiting[self.queue].is_empty()
+        let ends = self.wire.ends();
+        interrupts && !ends.silent && !ends.waiting[self.queue].is_empty()
     }
 }
 
@@ -129,11 +143,22 @@ impl TxQueue for TestTx {
         if ends.stalled {
             return;
         }
-        for packet in frame.drain() {
-            let mut bytes = Vec::new();
-            packet.copy_to(&mut bytes);
-            ends.sent.push(bytes);
-            cx.buffers.free(packet);
+        // What the device does not take stays in the vector.
+        let taken = ends.taken_max.map_or(frame.len(), |most| most.min(frame.len()));
+        let rest: Vec<Packet> = {
+            let mut packets = frame.drain();
+            for packet in packets.by_ref().take(taken) {
+                let mut bytes = Vec::new();
+                packet.copy_to(&mut bytes);
+                ends.sent.push(bytes);
+                cx.buffers.free(packet);
+            }
+            packets.collect()
+        };
+        for packet in rest {
+            if let Err(packet) = frame.push(packet) {
+                cx.buffers.free(packet);
+            }
         }
     }
 }

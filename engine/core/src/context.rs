@@ -156,6 +156,13 @@ impl<'p> Context<'p> {
         self.outbox.put(next, packet, true, false, self.buffers, self.counters);
     }
 
+    /// `made` is a fragment of `original`: it goes where that one would have gone, also in the order of packets.
+    #[inline]
+    pub fn follow(&mut self, made: &mut Packet, original: &Packet) {
+        made.descend_from(original);
+        self.outbox.follow(made, original);
+    }
+
     /// Let one packet die beside the vector, for a reason of the running node.
     pub fn kill(&mut self, mut packet: Packet, reason: impl Reason) {
         packet.index = reason.number() as u32 | (self.node.0 as u32) << 16;

@@ -233,6 +233,22 @@ impl Frame {
         self.length = kept;
     }
 
+    /// Put the packets into another order: first the one at the first of these places, which are all places of the
+    /// vector, each once.
+    pub(crate) fn arrange(&mut self, places: impl ExactSizeIterator<Item = usize>) {
+        assert_eq!(places.len(), self.length);
+        let mut marks = Marks::default();
+        let mut arranged = [const { MaybeUninit::<Packet>::uninit() }; FRAME_PACKETS_MAX];
+        for (to, place) in arranged.iter_mut().zip(places) {
+            assert!(place < self.length && !marks.has(place));
+            marks.set(place);
+            // SAFETY: an initialised place, which is read once; all are written below.
+            to.write(unsafe { self.packets[place].assume_init_read() });
+        }
+        self.same_next = None;
+        self.packets = arranged;
+    }
+
     /// Move all packets of `other` behind ours. They must fit.
     #[inline]
     pub(crate) fn append(&mut self, other: &mut Frame) {

@@ -15,6 +15,7 @@ use crate::epoch::Epochs;
 use crate::ids::NodeId;
 use crate::memory::PageSize;
 use crate::node::NodeSpec;
+use crate::reserve::is_available;
 use crate::superblock::SuperblockSpec;
 use crate::watchdog::Stalled;
 
@@ -178,13 +179,14 @@ impl GraphBuilder {
     /// made then is many small things, which have no error of their own.
     pub(crate) fn check_memory(&self) -> Result<(), BuildError> {
         let bytes = START_BYTES + self.workers() * WORKER_BYTES;
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|error| {
-            let (mib, workers) = (bytes >> 20, self.workers());
-            BuildError::Memory(format!(
-                "no {mib} MiB of memory for {workers} workers and the control thread: {error}; raise the limit \
-                 (ulimit -v) or ask for fewer workers (cpu {{ workers N }})"
-            ))
-        })
+        if is_available(bytes) {
+            return Ok(());
+        }
+        let (mib, workers) = (bytes >> 20, self.workers());
+        Err(BuildError::Memory(format!(
+            "no {mib} MiB of memory for {workers} workers and the control thread; raise the limit \
+             (ulimit -v) or ask for fewer workers (cpu {{ workers N }})"
+        )))
     }
 
     /// Add a node.

@@ -211,6 +211,10 @@ pub struct NodeSpec {
     pub kind: NodeKind,
     /// Why packets die in it, and what it counts.
     pub reasons: &'static [ReasonText],
+    /// Is it a slow path?
+    pub(crate) is_slow_path: bool,
+    /// The next node that is a slow path for what comes from here.
+    pub(crate) detour: Option<&'static str>,
     pub(crate) make: Option<MakeNode>,
     pub(crate) describe: Option<Describe>,
     /// A [`StageMaker`](crate::stage::StageMaker), when the node is a stage that superblocks can take.
@@ -230,6 +234,8 @@ impl NodeSpec {
             help,
             kind: NodeKind::Internal,
             reasons: &[],
+            is_slow_path: false,
+            detour: None,
             make: Some(make),
             describe: None,
             maker: None,
@@ -243,6 +249,8 @@ impl NodeSpec {
             help,
             kind: NodeKind::Input,
             reasons: &[],
+            is_slow_path: false,
+            detour: None,
             make: None,
             describe: None,
             maker: None,
@@ -252,6 +260,20 @@ impl NodeSpec {
     /// Packets end here.
     pub fn sink(mut self) -> NodeSpec {
         self.kind = NodeKind::Sink;
+        self
+    }
+
+    /// It is a slow path: packets come to it while others of their flow take a shorter path, and what it sends on goes
+    /// out by the same devices. Vectors in which some packets go to it are put back into order before they are sent.
+    pub fn slow_path(mut self) -> NodeSpec {
+        self.is_slow_path = true;
+        self
+    }
+
+    /// To the node of this name it sends what it cannot finish itself, beside others of the flow that it finishes: there
+    /// they are on a slow path, as in [`slow_path`](Self::slow_path).
+    pub fn detour(mut self, next: &'static str) -> NodeSpec {
+        self.detour = Some(next);
         self
     }
 

@@ -4,14 +4,31 @@ use std::collections::VecDeque;
 
 use crate::buffer::BufferCache;
 use crate::counters::{NODES_MAX, WorkerCounters};
-use crate::frame::{Frame, Sorting};
+use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, Sorting};
 use crate::ids::NodeId;
 use crate::node::DROP;
+use crate::order::Order;
 use crate::packet::{Packet, PacketFlags};
 use crate::visits::Age;
 
 /// Vectors that a worker has. When all are under way, further packets are dropped and counted.
 pub const FRAMES_PER_WORKER: usize = 256;
+
+/// Packets that wait for a slow path before they go to devices, at most; then the first vector of them goes.
+const HELD_PACKETS_MAX: usize = 4 * FRAME_PACKETS_MAX;
+/// Vectors in which they wait, at most.
+const HELD_FRAMES_MAX: usize = FRAMES_PER_WORKER / 2;
+
+/// Where a node stands among those that a packet visits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Others stand behind it.
+    Between,
+    /// So they do, and packets of a flow overtake those that come here.
+    SlowPath,
+    /// Devices take what comes here.
+    Device,
+}
 
 /// No vector for this node is waiting to be filled.
 const CLOSED: u64 = u64::MAX;
@@ -25,6 +42,15 @@ pub(crate) struct Outbox {
     unused: Vec<Box<Frame>>,
     /// The age of the vector that is being run: of what its node sends beside it, too.
     age: Age,
+    places: Box<[Place]>,
+    detours: Box<[NodeId]>,
+    /// Places of packets, while a slow path has some.
+    order: Order,
+    /// A slow path has packets of a vector.
+    divided: bool,
+    /// Vectors for devices that wait for it.
+    held: VecDeque<(NodeId, Box<Frame>)>,
+    held_packets: usize,
 }
 
 impl Outbox {
@@ -35,7 +61,26 @@ impl Outbox {
             taken: 0,
             unused: (0..FRAMES_PER_WORKER).map(|_| Frame::new()).collect(),
             age: Age::NEW,
+            places: vec![Place::Between; NODES_MAX].into_boxed_slice(),
+            detours: vec![DROP; NODES_MAX].into_boxed_slice(),
+            order: Order::new(),
+            divided: false,
+            held: VecDeque::with_capacity(FRAMES_PER_WORKER),
+            held_packets: 0,
         }
+    }
+
+    /// Where a node stands, and which one behind it is a slow path for what comes from it.
+    pub(crate) fn set_place(&mut self, node: NodeId, place: Place, detour: Option<NodeId>) {
+        self.places[node.index()] = place;
+        self.detours[node.index()] = detour.unwrap_or(DROP);
+    }
+
+    /// Do packets that go from one node to the other take a slow path?
+    #[inline]
+    fn is_slow(&self, from: NodeId, next: NodeId) -> bool {
+        let detour = next != DROP && self.detours.get(from.index()) == Some(&next);
+        detour || self.places.get(next.index()) == Some(&Place::SlowPath)
     }
 
     /// What is put in from now on comes out of a vector of this age.
@@ -67,6 +112,68 @@ impl Outbox {
     /// The next vector to run.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(NodeId, Box<Frame>)> {
+        if self.divided { self.pop_in_order() } else { self.pop_first() }
+    }
+
+    /// As [`pop`](Self::pop), while packets of a vector have taken a slow path: vectors for devices come last, sorted.
+    #[cold]
+    #[inline(never)]
+    fn pop_in_order(&mut self) -> Option<(NodeId, Box<Frame>)> {
+        while self.held_packets < HELD_PACKETS_MAX && self.held.len() < HELD_FRAMES_MAX {
+            let Some((node, frame)) = self.pop_first() else { break };
+            if self.places[node.index()] != Place::Device {
+                return Some((node, frame));
+            }
+            self.hold(node, frame);
+        }
+        let Some((node, mut frame)) = self.held.pop_front() else {
+            self.divided = false;
+            self.order.clear();
+            return None;
+        };
+        self.held_packets -= frame.len();
+        self.order.restore(&mut frame);
+        Some((node, frame))
+    }
+
+    /// Packets for a device wait.
+    fn hold(&mut self, node: NodeId, mut frame: Box<Frame>) {
+        self.held_packets += frame.len();
+        let last = self.held.iter_mut().rev().find(|(held, _)| *held == node);
+        match last.filter(|(_, last)| last.room() >= frame.len()) {
+            Some((_, last)) => {
+                last.append(&mut frame);
+                self.recycle(frame);
+            }
+            None => self.held.push_back((node, frame)),
+        }
+    }
+
+    /// The marked packets of a vector leave it, some of them perhaps for a slow path; `from` says behind which node.
+    pub(crate) fn divide(&mut self, frame: &Frame, marks: &Marks, from: impl Fn(usize) -> NodeId) {
+        let mut marked = (0..frame.len()).filter(|place| marks.has(*place));
+        if marked.any(|place| self.is_slow(from(place), frame.next_of(place))) {
+            self.note_order(frame.packets());
+        }
+    }
+
+    /// Packets come in this order, and some of them go out of it.
+    pub(crate) fn note_order(&mut self, packets: &[Packet]) {
+        self.order.note(packets);
+        self.divided = true;
+    }
+
+    /// A packet that was made of another one goes where that one would have gone.
+    #[inline]
+    pub(crate) fn follow(&mut self, made: &Packet, original: &Packet) {
+        if self.divided {
+            self.order.follow(made, original);
+        }
+    }
+
+    /// The vector that has waited longest.
+    #[inline(always)]
+    fn pop_first(&mut self) -> Option<(NodeId, Box<Frame>)> {
         let (node, frame) = self.queue.pop_front()?;
         if self.open[node.index()] == self.taken {
             self.open[node.index()] = CLOSED;
@@ -135,6 +242,10 @@ impl Outbox {
         while let Some(mut group) = sorting.next_group() {
             let next = if group.next.index() < NODES_MAX { group.next } else { DROP };
             let dies = group.next == DROP;
+            if self.is_slow(from, next) {
+                group.note_order(&mut self.order);
+                self.divided = true;
+            }
             while !group.is_empty() {
                 let Some(open) = self.open_or_new(next, same_rx, age, next == from) else {
                     group.drain(|packet| {

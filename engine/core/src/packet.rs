@@ -120,6 +120,12 @@ impl Packet {
         Buffer(self.buffer)
     }
 
+    /// Where its first buffer begins.
+    #[inline(always)]
+    pub(crate) fn buffer_address(&self) -> usize {
+        self.buffer.as_ptr() as usize
+    }
+
     #[inline(always)]
     fn data(&self) -> *mut u8 {
         // SAFETY: `offset` stays inside the buffer: it begins at DATA_OFFSET, `push` never goes

@@ -213,6 +213,8 @@ struct Sums {
     /// Bytes in the first segments of the packets that went all the way.
     bytes: u64,
     sorted: Sorted,
+    /// The last stage has left packets to its node, others of their flows perhaps not.
+    refused: bool,
 }
 
 stages!(A 0);

@@ -22,7 +22,7 @@ use crate::handoff::Handoff;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::interface::InterfaceRows;
 use crate::node::{DROP, Node, Reason};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Place};
 use crate::packet::Packet;
 use crate::poll::Poll;
 use crate::ring::{Consumer, Producer};
@@ -58,6 +58,8 @@ pub(crate) struct Installed {
     pub(crate) node: Box<dyn Node>,
     pub(crate) sink: Option<Point>,
     pub(crate) is_sink: bool,
+    pub(crate) is_slow_path: bool,
+    pub(crate) detour: Option<NodeId>,
     /// The superblocks that begin here.
     pub(crate) chains: Chains,
 }
@@ -490,6 +492,13 @@ impl Worker {
     /// Swap a node in or out; what stood there comes back.
     pub(crate) fn swap_node(&mut self, id: NodeId, node: Option<Box<Installed>>) -> Option<Box<Installed>> {
         debug_assert!(id.index() < NODES_MAX);
+        let place = node.as_ref().map_or(Place::Between, |node| match node.is_sink {
+            true if id != DROP => Place::Device,
+            _ if node.is_slow_path => Place::SlowPath,
+            _ => Place::Between,
+        });
+        let detour = node.as_ref().and_then(|node| node.detour);
+        self.outbox.set_place(id, place, detour);
         std::mem::replace(&mut self.nodes[id.index()], node)
     }
 

@@ -199,6 +199,7 @@ pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc
         let store = crate::config::first_store(kind, &shared, &pool);
         Box::new(FullReassembly(Shelf::new(kind, store, &shared, arc, wiring)))
     })
+    .slow_path()
     .reasons::<FragmentEnd>()
     .describe(move |record, names| words::keeper(kind, record, names))
 }

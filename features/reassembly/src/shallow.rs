@@ -124,6 +124,7 @@ pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc
             Box::new(ShallowReassembly(Shelf::new(kind, store, &shared, arc, wiring)))
         },
     )
+    .slow_path()
     .reasons::<FragmentEnd>()
     .describe(move |record, names| words::keeper(kind, record, names))
 }

@@ -51,8 +51,10 @@ impl Engine {
         let sink = is_sink.then(|| {
             if id == crate::node::DROP { crate::capture::Point::Drop } else { crate::capture::Point::Tx }
         });
+        let is_slow_path = spec.is_some_and(|s| s.is_slow_path);
+        let detour = spec.and_then(|s| s.detour).and_then(|name| self.directory.ids.get(name).copied());
         let chains = Chains::new(spec.map_or(Vec::new(), |spec| self.superblocks_at(&spec.name, worker)));
-        let mut installed = Some(Box::new(Installed { node, sink, is_sink, chains }));
+        let mut installed = Some(Box::new(Installed { node, sink, is_sink, is_slow_path, detour, chains }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });

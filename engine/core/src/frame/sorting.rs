@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::{FRAME_PACKETS_MAX, Frame, Marks};
 use crate::ids::NodeId;
+use crate::order::Order;
 use crate::packet::Packet;
 
 /// The packets of a vector on their way into others, those that go to one node together.
@@ -13,6 +14,8 @@ pub(crate) struct Sorting<'f> {
     next: &'f [NodeId; FRAME_PACKETS_MAX],
     /// The packets that have not been given out.
     left: Marks,
+    /// Packets that were in the vector.
+    count: usize,
 }
 
 /// Packets of a vector that go to one node, and have not been moved there yet.
@@ -33,7 +36,7 @@ impl<'f> Sorting<'f> {
         let first = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
         let word = |word: usize| first(length.saturating_sub(word * 64));
         let left = Marks(std::array::from_fn(word));
-        Sorting { packets: &frame.packets, next: &frame.next, left }
+        Sorting { packets: &frame.packets, next: &frame.next, left, count: length }
     }
 
     /// The packets that go where the first one goes.
@@ -54,6 +57,15 @@ impl<'f> Sorting<'f> {
 }
 
 impl Group<'_, '_> {
+    /// Note the places of all packets of the vector, those that have been given out as well.
+    #[cold]
+    pub(crate) fn note_order(&self, order: &mut Order) {
+        let Sorting { packets, count, .. } = self.sorting;
+        // SAFETY: these places were initialised when the vector was taken apart, and nothing writes to them while it
+        // is lent. The buffers of packets that were given out are no longer owned here: `note` reads the handles alone.
+        order.note(unsafe { std::slice::from_raw_parts(packets.as_ptr().cast(), *count) });
+    }
+
     /// Are all of them moved?
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {

@@ -39,6 +39,7 @@ impl Exits {
     ) -> ([u32; STAGES_MAX], Option<Exit>) {
         let (same_rx, count) = (frame.is_same_rx(), frame.len());
         let Exits { marks, places } = self;
+        cx.outbox.divide(frame, marks, |index| ids[usize::from(places[index])]);
         let (mut left, mut majority) = ([0; STAGES_MAX], Majority::default());
         frame.take_marked(marks, |index, packet, next| {
             let place = usize::from(places[index]);

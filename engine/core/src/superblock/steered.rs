@@ -118,7 +118,10 @@ impl<H: Stages, S: Steer> Body for SteeredPass<'_, H, S> {
                         sums.bytes += packet.segment_length() as u64;
                         continue;
                     }
-                    Ok(()) => Exit { place: place - 1, next: ids[place] }, // for the node to judge
+                    Ok(()) => {
+                        sums.refused = true; // for the node to judge
+                        Exit { place: place - 1, next: ids[place] }
+                    }
                     Err(exit) => exit,
                 };
                 next[index] = exit.next;
@@ -146,6 +149,9 @@ impl<H: Stages, S: Steer> Superblock for Steered<H, S> {
         let (tally, variant) = (Tally::new(cx), cx.variant);
         let sums = variant.run(SteeredPass { block: self, tally, head, ways: &ways, frame: &mut *frame });
         sums.sorted.count(tally, ways[0], ways[place]);
+        if sums.refused {
+            cx.outbox.note_order(frame.packets());
+        }
         let (left, mostly_left) = self.exits.send(cx, &self.ids, frame);
         let arrived = count_arrived(count, &left, place + 1);
         self.head.arrived(cx, &ways, &arrived);

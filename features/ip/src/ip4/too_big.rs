@@ -78,6 +78,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             error: wiring.node("ip4-icmp-error"),
         })
     })
+    .slow_path()
     .reasons::<Ip4TooBig>()
     .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
 }

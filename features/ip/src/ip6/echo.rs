@@ -37,8 +37,9 @@ impl Echo {
         if !address::is_unicast(to) {
             return Err(EchoDrop::BadSource);
         }
+        let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
+        let hop_limit = own.and_then(|own| own.hop_limit).unwrap_or(super::HOP_LIMIT);
         if address::is_multicast(from) {
-            let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
             from = own.and_then(|own| own.source6(to)).ok_or(EchoDrop::NoAddress)?;
         }
         // Extension headers are not sent back.
@@ -46,7 +47,7 @@ impl Echo {
             return Err(EchoDrop::Truncated);
         }
         let length = upper.length as u16;
-        let outer = Ip6Header::new(from, to, IpProtocol::ICMP6, super::HOP_LIMIT, length);
+        let outer = Ip6Header::new(from, to, IpProtocol::ICMP6, hop_limit, length);
         (icmp.kind, icmp.code) = (kind::ECHO_REPLY, 0);
         icmp.set_checksum(0);
         write(packet, &outer, &icmp).ok_or(EchoDrop::Truncated)?;

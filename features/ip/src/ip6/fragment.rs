@@ -230,6 +230,7 @@ fn node(
             identifications: Identifications::new(worker, workers as u32, secret),
         })
     })
+    .slow_path()
     .reasons::<Ip6FragmentDrop>()
     .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
 }

@@ -125,6 +125,7 @@ impl IcmpError {
         }
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let from = own.and_then(|own| own.source6(to)).ok_or(Icmp6ErrorDrop::NoAddress)?;
+        let hop_limit = own.and_then(|own| own.hop_limit).unwrap_or(super::HOP_LIMIT);
         if !self.allowance.take(self.limits.get(true), cx.now_ns) {
             return Err(Icmp6ErrorDrop::RateLimited);
         }
@@ -134,7 +135,7 @@ impl IcmpError {
             return Err(Icmp6ErrorDrop::NoHeadroom);
         }
         packet.l2_bytes = 0;
-        let outer = Ip6Header::new(from, to, IpProtocol::ICMP6, super::HOP_LIMIT, length as u16);
+        let outer = Ip6Header::new(from, to, IpProtocol::ICMP6, hop_limit, length as u16);
         // Only its bytes matter here: the checksum field of a fresh header is zero.
         let mut icmp = *Icmp6Header::overlay(&[0; Icmp6Header::LEN]).ok_or(Icmp6ErrorDrop::Truncated)?;
         (icmp.kind, icmp.code) = (request.kind, request.code);
