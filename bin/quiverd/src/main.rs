@@ -6,6 +6,7 @@
 mod background;
 mod check;
 mod instance;
+mod memory;
 mod router;
 mod settings;
 

@@ -63,8 +63,10 @@ pub fn run(settings: Settings) -> Result<()> {
     engine.insert(Built { commit: env!("QUIVER_COMMIT"), date: env!("QUIVER_DATE") });
     engine.insert(router_number(&settings));
     watch_signals(&mut engine, &stop, log)?;
+    crate::memory::keep_reserve(&mut engine, &commands)?;
     log_links(&mut engine);
     commands.borrow_mut().keep_journal(keep);
+    commands.borrow().schema(); // made here, not in a turn of the control loop
     if let Some(core) = settings.engine.main_core
         && let Err(error) = quiver_core::cpu::pin_to_core(core)
     {
@@ -193,6 +195,7 @@ fn log_links(engine: &mut Engine) {
 fn make(settings: &Settings) -> Result<(Engine, SharedCommands)> {
     let mut registry = Registry::new(GraphBuilder::new(settings.engine.clone(), Clock::tsc())?);
     features::register(&mut registry);
+    crate::memory::register(&mut registry);
     Ok(registry.build()?)
 }
 

@@ -32,6 +32,26 @@ pub enum MemoryError {
     },
 }
 
+/// Reservations that fail on purpose, for tests of what follows then. Builds without debug assertions do not ask.
+pub mod refusal {
+    use std::cell::Cell;
+
+    thread_local! {
+        static SUCCESSES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    /// Of this thread's reservations of address space, so many succeed, then all fail; with `None` all succeed again.
+    pub fn after(successes: Option<u32>) {
+        SUCCESSES_LEFT.set(successes);
+    }
+
+    pub(super) fn is_due() -> bool {
+        let left = SUCCESSES_LEFT.get();
+        SUCCESSES_LEFT.set(left.map(|left| left.saturating_sub(1)));
+        left == Some(0)
+    }
+}
+
 /// Types for which memory full of zero bytes is a valid value, that need no destructor, and that
 /// threads may read while the single writer works on *other* slots.
 ///
@@ -75,6 +95,10 @@ impl<T: ZeroValid> Reserved<T> {
     /// Reserve `capacity` elements, aligned to a large page.
     pub fn new(what: &'static str, capacity: usize, pages: Pages) -> Result<Self, MemoryError> {
         let bytes = (capacity.max(1) * size_of::<T>()).next_multiple_of(HUGE_PAGE_BYTES);
+        if cfg!(debug_assertions) && refusal::is_due() {
+            let reason = std::io::Error::from_raw_os_error(libc::ENOMEM);
+            return Err(MemoryError::Reserve { what, bytes, reason });
+        }
         let mapped = bytes + HUGE_PAGE_BYTES;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh anonymous mapping touches nothing that exists.

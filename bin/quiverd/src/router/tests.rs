@@ -76,3 +76,19 @@ fn what_is_called_like_a_path_is_declared_as_one() {
         assert!(paths.is_empty(), "{paths:?}: declare as <:path>, and open by the client's access");
     }
 }
+
+/// What secrets are called.
+const SECRET_NAMES: [&str; 8] =
+    ["secret", "shared-secret", "key-material", "password", "passphrase", "psk", "token", "crypto-key"];
+
+#[test]
+fn what_is_called_like_a_secret_is_declared_as_one() {
+    let (_, commands) = router();
+    let commands = commands.borrow();
+    for kind in ["word", "text", "rest", "block"] {
+        let named = commands.values_of(kind).into_iter();
+        let secrets: Vec<_> = named.filter(|(_, name)| SECRET_NAMES.contains(name)).collect();
+        assert!(secrets.is_empty(), "{secrets:?}: declare as <:secret>, so that no log has it");
+    }
+    assert!(commands.values_of("secret").len() >= 2, "memif and the keys of SRv6 have secrets");
+}
