@@ -1,9 +1,11 @@
 //! The commands: `create interface af_xdp`, `delete interface af_xdp`.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
-use quiver_core::{Engine, InterfaceId};
+use std::time::{Duration, Instant};
 
-use crate::interface::{Interfaces, RING_FRAMES, XdpConfig, create_interface, delete_interface};
+use quiver_control::{Args, Command, ConfigWriter, Job, Output, Refusal, Registry, Sink, Step, Work};
+use quiver_core::Engine;
+
+use crate::interface::{Interfaces, RING_FRAMES, XdpConfig, busy_until, create_interface, delete_interface};
 
 const GROUP: &str = "AF_XDP interfaces";
 
@@ -24,7 +26,7 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("queues", "queues of the device to use, from the first")
         .word("frames", "frames in each ring, a power of two")
         .example("create interface af_xdp host-if veth1")
-        .run(create),
+        .run_or_begin(create),
     );
     registry.command(
         Command::new("delete interface af_xdp <interface>")
@@ -39,16 +41,34 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let config = XdpConfig {
         name: args.optional("name")?,
         queues: args.or("queues", 1)?,
         ring_frames: args.or("frames", RING_FRAMES)?,
         ..XdpConfig::new(args.get::<String>("linux-name")?)
     };
-    let id: InterfaceId =
-        create_interface(engine, config).map_err(|e| args.refuse("linux-name", e.to_string()))?;
-    Ok(Output::text(engine.interface_name(id)))
+    match create_interface(engine, config.clone()) {
+        Ok(id) => Ok(Work::Done(Output::text(engine.interface_name(id)))),
+        Err(error) if busy_until(engine, &error).is_some() => Ok(Work::Begun(Box::new(Retry(config)))),
+        Err(error) => Err(args.refuse("linux-name", error.to_string())),
+    }
+}
+
+/// How long a command waits before it asks Linux once more.
+const RETRY: Duration = Duration::from_millis(2);
+
+/// Linux still holds what an interface that was just deleted had: the command waits, and the control loop goes on.
+struct Retry(XdpConfig);
+
+impl Job<Engine> for Retry {
+    fn step(&mut self, engine: &mut Engine, _: &mut dyn Sink) -> Result<Step, Refusal> {
+        match create_interface(engine, self.0.clone()) {
+            Ok(id) => Ok(Step::Done(Output::text(engine.interface_name(id)))),
+            Err(error) if busy_until(engine, &error).is_some() => Ok(Step::Until(Instant::now() + RETRY)),
+            Err(error) => Err(Refusal::new(error.to_string())),
+        }
+    }
 }
 
 /// `show running-config`.

@@ -37,8 +37,6 @@ const CAPABILITIES: &str = "cap_net_raw,cap_net_admin,cap_bpf";
 
 /// For so long after a deletion Linux may still hold the queues of the closed sockets.
 const RELEASE_MAX: Duration = Duration::from_millis(500);
-/// Between two tries.
-const RELEASE_STEP: Duration = Duration::from_millis(1);
 
 /// How an interface sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -314,7 +312,8 @@ fn attach(program: &OwnedFd, index: i32, linux_name: &str) -> Result<(OwnedFd, H
     Err(LinkError::of(refusal, format!("the XDP program at {linux_name}"), CAPABILITIES).into())
 }
 
-/// Make an interface. It is down until the operator sets it up.
+/// Make an interface. It is down until the operator sets it up. Right after a deletion it may fail, because Linux holds
+/// the queues of closed sockets for a while.
 pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<InterfaceId, XdpError> {
     check(engine, &config)?;
     let (link, seen) = FollowedLink::ethernet(&config.linux_name, CAPABILITIES)?;
@@ -322,7 +321,7 @@ pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<Interf
     if config.transmit == Transmit::Live {
         prepare_live(engine, index)?;
     }
-    let parts = open_when_free(engine, &config, index)?;
+    let parts = open(&config, index)?;
     let senders: Vec<_> = parts.senders.into_iter().map(|side| Arc::new(Mutex::new(side))).collect();
     let live_index = Arc::new(AtomicI32::new(index));
     let tx = transmit_queues(engine, &config, &senders, &live_index);
@@ -365,18 +364,10 @@ pub fn delete_interface(engine: &mut Engine, id: InterfaceId) -> Result<(), XdpE
     Ok(())
 }
 
-/// Open the sockets. Linux lets go of the queues of closed ones a little later: after a deletion of
-/// ours, try again while it does.
-fn open_when_free(engine: &Engine, config: &XdpConfig, index: i32) -> Result<Parts, XdpError> {
-    let deleted = engine.get::<Interfaces>().and_then(|all| all.deleted);
-    loop {
-        match open(config, index) {
-            Err(XdpError::QueueTaken { .. } | XdpError::Occupied(_))
-                if deleted.is_some_and(|at| at.elapsed() < RELEASE_MAX) =>
-            {
-                std::thread::sleep(RELEASE_STEP);
-            }
-            result => return result,
-        }
-    }
+/// Until when it pays to try again after this error: for a while after a deletion of ours, Linux holds the queues of the
+/// closed sockets.
+pub(crate) fn busy_until(engine: &Engine, error: &XdpError) -> Option<Instant> {
+    let is_busy = matches!(error, XdpError::QueueTaken { .. } | XdpError::Occupied(_));
+    let deleted = engine.get::<Interfaces>()?.deleted?;
+    Some(deleted + RELEASE_MAX).filter(|until| is_busy && Instant::now() < *until)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use quiver_control::{Commands, Registry};
+use quiver_control::{Collected, Commands, Registry, Started};
 use quiver_core::clock::Clock;
 use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::memory::PageSize;
@@ -21,6 +21,8 @@ use quiver_linux::lab::{run, unique, why_not};
 const MTU_BYTES: usize = 9000;
 /// Frames that are under way at a time: no ring is full then.
 const FRAMES_MAX: usize = 48;
+/// How often an interface is deleted and made again.
+const ROUNDS: usize = 16;
 /// Longer than anything takes on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The source address of our frames; what the kernel says by itself has another one.
@@ -194,4 +196,29 @@ fn an_af_xdp_socket_and_a_packet_socket_pass_on_any_frames() {
     let host = lab.make(&format!("create host-interface name {device}"));
     let xdp = lab.make(&format!("create interface af_xdp host-if {other}"));
     lab.check([xdp, host]);
+}
+
+#[test]
+fn what_is_deleted_and_made_again_at_once_never_makes_the_control_thread_wait() {
+    let Some(mut lab) = Lab::new("z") else { return };
+    let (device, other) = (lab.device.clone(), unique("w"));
+    run("ip", &["link", "add", &device, "type", "veth", "peer", "name", &other]);
+    let line = format!("create interface af_xdp host-if {device}");
+    lab.make(&line);
+    let commands = lab.commands.clone();
+    let mut was_busy = false;
+    for _ in 0..ROUNDS {
+        let commands = commands.borrow();
+        commands.execute(&mut lab.engine, &format!("delete interface af_xdp {device}/0")).expect("deleted");
+        // Where Linux still holds the queue, the command goes on in steps.
+        if let Started::Running(execution) = commands.start(&mut lab.engine, &line).expect("no other socket")
+        {
+            was_busy = true;
+            execution.finish(&commands, &mut lab.engine, &mut Collected::default()).expect("free at last");
+        }
+        assert!(lab.engine.interface_id(&format!("{device}/0")).is_some());
+    }
+    if !was_busy {
+        eprintln!("Linux let go of all {ROUNDS} queues at once: no command had to wait");
+    }
 }

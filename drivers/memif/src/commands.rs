@@ -77,7 +77,7 @@ fn create_interface() -> Command<Engine> {
     Command::new(
         "create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode <:ethernet|ip>] \
          [ring-size <:u32>] [buffer-size <:u32>] [rx-queues <:u16>] [tx-queues <:u16>] [zero-copy] \
-         [secret <:text>] [hw-addr <:mac>]}",
+         [secret <:secret>] [hw-addr <:mac>]}",
     )
     .group(GROUP)
     .help("Create a memif interface, memifSOCKET/ID")

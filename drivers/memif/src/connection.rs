@@ -9,7 +9,6 @@ use quiver_core::reactor::Interest;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::config::Role;
-use crate::disposal::{self, Unchecked};
 use crate::driver::INPUT_NODE;
 use crate::handshake::{AgreedRing, Agreement, Complaint, Offer, Proposal, check_init, hello};
 use crate::interrupt::{Interrupt, Interrupts};
@@ -21,6 +20,7 @@ use crate::slots::AnySlots;
 use crate::socket::{Channel, Received};
 use crate::state::{Connected, Entry, Listening, Memif, Session, ShownRing, Socket, Stage};
 use crate::transmit::{TxRing, TxRings};
+use quiver_linux::disposal::{self, Unchecked};
 
 /// Messages taken from one connection before others have their turn.
 const MESSAGES_PER_TURN: usize = 32;

@@ -120,6 +120,10 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
         return Err(MemifError::ZeroCopyBuffers { lent, total });
     }
     let path = socket.path.clone();
+    if config.zero_copy {
+        let name = config.name();
+        tracing::warn!("{name}: with zero-copy its peer can read and change the packets of all interfaces");
+    }
     check_name(&path).map_err(|source| MemifError::BadPath { path: path.clone(), source })?;
     let listens = config.role == Role::Master && socket.listening.is_none();
     let same_path =

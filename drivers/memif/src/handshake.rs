@@ -8,13 +8,13 @@ use std::sync::Arc;
 use quiver_core::buffer::BufferPool;
 
 use crate::config::{MemifConfig, QUEUES_MAX};
-use crate::disposal::Unchecked;
 use crate::interrupt::Interrupt;
 use crate::lend::{LentSlots, POOL_REGION};
 use crate::protocol::{ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION};
 use crate::region::{Mapped, REGIONS_MAX, Region, RegionError, Regions};
 use crate::ring::{Ring, RingError, ring_bytes};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, stride_bytes};
+use quiver_linux::disposal::Unchecked;
 
 /// How this program calls itself.
 const PROGRAM: &str = concat!("Quiver ", env!("CARGO_PKG_VERSION"));

@@ -10,7 +10,6 @@ use proptest::prelude::*;
 use quiver_core::InterfaceId;
 
 use crate::config::Role;
-use crate::disposal::{Account, Unchecked};
 use crate::interrupt::Interrupt;
 use crate::protocol::{ADD_RING_S2M, AddRing, Hello, Init, MESSAGE_BYTES, Message, VERSION};
 use crate::reasons::MemifReason;
@@ -18,6 +17,7 @@ use crate::region::{Mapped, Region, Regions};
 use crate::ring::{Descriptor, NEXT, Ring, ring_bytes};
 use crate::router::{Router, frame, socket, until};
 use crate::socket::{Channel, Listener, Received};
+use quiver_linux::disposal::{Account, Unchecked};
 
 mod descriptors;
 

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 use quiver_core::poll::Bell;
 
-use crate::disposal::{Unchecked, dispose};
+use quiver_linux::disposal::{Unchecked, dispose};
 
 /// Bytes of stack of the thread.
 const STACK_BYTES: usize = 64 << 10;
@@ -341,7 +341,7 @@ pub(crate) mod tests {
     #[test]
     fn only_an_eventfd_is_taken_from_a_peer() {
         let is_taken = |fd: OwnedFd| {
-            Interrupt::from_peer(Unchecked::new(fd, &crate::disposal::Account::default())).is_some()
+            Interrupt::from_peer(Unchecked::new(fd, &quiver_linux::disposal::Account::default())).is_some()
         };
         assert!(!is_taken(std::os::unix::net::UnixStream::pair().expect("pair").0.into()));
         assert!(!is_taken(std::fs::File::open("/proc/self/oom_score_adj").expect("file").into()));

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use quiver_core::buffer::BufferPool;
 use quiver_core::memory::{PageSize, SharedMemory};
 
-use crate::disposal::{Unchecked, dispose};
 use crate::guard::Guard;
+use quiver_linux::disposal::{Unchecked, dispose};
 
 /// Regions of one connection.
 pub(crate) const REGIONS_MAX: usize = 256;
@@ -258,7 +258,7 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disposal::Account;
+    use quiver_linux::disposal::Account;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
     /// A memfd of a peer that seals nothing.

@@ -1,6 +1,6 @@
 //! `show memif`.
 
-use quiver_control::{Args, Column, Output, Refusal, Table};
+use quiver_control::{Args, Cell, Column, Output, Refusal, Table};
 use quiver_core::{Engine, InterfaceId};
 
 use crate::ring::{MASK_INTERRUPT, NEXT};
@@ -23,10 +23,22 @@ pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refus
     // Not as a table: alone, it would be all of the JSON.
     let table = interfaces(engine, Some(memif), only);
     output = output.line(table.to_text()).json("interfaces", table.to_json());
-    for (id, entry) in &memif.interfaces {
-        if let (true, Some(connected)) = (only == Some(*id) || args.has("descriptors"), &entry.connected) {
-            output = details(output, &engine.interface_name(*id), connected, args.has("descriptors"));
+    let descriptors = args.has("descriptors");
+    let mut details = Details::new();
+    for (id, entry) in memif.interfaces.iter().filter(|(id, _)| only.map_or(descriptors, |only| only == **id))
+    {
+        if let Some(connected) = &entry.connected {
+            let name = engine.interface_name(*id);
+            details.add(&name, connected, descriptors);
+            let Connected { program, peer_interface, .. } = connected;
+            output = output.line(format!("{name}: peer {program} ({peer_interface})"));
         }
+    }
+    if !details.rings.is_empty() {
+        output = output.table("regions", details.regions).table("rings", details.rings);
+    }
+    if !details.descriptors.is_empty() {
+        output = output.table("descriptors", details.descriptors);
     }
     Ok(output)
 }
@@ -72,65 +84,79 @@ fn row(table: &mut Table, name: String, entry: &Entry) {
         .cell(&status.reason);
 }
 
-fn details(output: Output, name: &str, connected: &Connected, descriptors: bool) -> Output {
-    let mut regions = Table::new([Column::right("Region"), Column::right("Bytes"), Column::left("Made by")]);
-    for (index, region) in connected.regions.list().iter().enumerate() {
-        let owner = match (region.is_pool(), region.fd()) {
-            (true, _) => "this router: its buffers",
-            (false, Some(_)) => "this router",
-            (false, None) => "the peer",
-        };
-        regions.row().cell(index).cell(region.size()).cell(owner);
-    }
-    let mut rings = Table::new([
-        Column::left("Ring"),
-        Column::right("Queue"),
-        Column::right("Size"),
-        Column::right("Head"),
-        Column::right("Tail"),
-        Column::left("Interrupts"),
-    ]);
-    for shown in &connected.rings {
-        rings
-            .row()
-            .cell(direction(shown))
-            .cell(shown.queue)
-            .cell(shown.ring.size())
-            .cell(shown.ring.head())
-            .cell(shown.ring.tail())
-            .cell(if shown.ring.flags() & MASK_INTERRUPT == 0 { "wanted" } else { "masked" });
-    }
-    let output = output
-        .line(format!("\n{name}: peer {} ({})", connected.program, connected.peer_interface))
-        .table(&format!("{name}/regions"), regions)
-        .table(&format!("{name}/rings"), rings);
-    if !descriptors {
-        return output;
-    }
-    let mut slots = Table::new([
-        Column::left("Ring"),
-        Column::right("Queue"),
-        Column::right("Slot"),
-        Column::left("Next"),
-        Column::right("Region"),
-        Column::right("Offset"),
-        Column::right("Length"),
-    ]);
-    for shown in &connected.rings {
-        for slot in 0..shown.ring.size() {
-            let descriptor = shown.ring.descriptor(slot);
-            slots
-                .row()
-                .cell(direction(shown))
-                .cell(shown.queue)
-                .cell(slot)
-                .cell(descriptor.flags & NEXT != 0)
-                .cell(descriptor.region)
-                .cell(descriptor.offset)
-                .cell(descriptor.length);
+/// Regions, rings and descriptors of the connections that are asked for, interface by interface.
+struct Details {
+    regions: Table,
+    rings: Table,
+    descriptors: Table,
+}
+
+impl Details {
+    fn new() -> Details {
+        Details {
+            regions: Table::new([
+                Column::left("Interface"),
+                Column::right("Region"),
+                Column::right("Bytes"),
+                Column::left("Made by"),
+            ]),
+            rings: Table::new([
+                Column::left("Interface"),
+                Column::left("Ring"),
+                Column::right("Queue"),
+                Column::right("Size").key("size_descriptors"),
+                Column::right("Head"),
+                Column::right("Tail"),
+                Column::left("Interrupts"),
+            ]),
+            descriptors: Table::new([
+                Column::left("Interface"),
+                Column::left("Ring"),
+                Column::right("Queue"),
+                Column::right("Slot"),
+                Column::left("Next"),
+                Column::right("Region"),
+                Column::right("Offset").key("offset_bytes"),
+                Column::right("Length").key("length_bytes"),
+            ]),
         }
     }
-    output.table(&format!("{name}/descriptors"), slots)
+
+    fn add(&mut self, name: &str, connected: &Connected, descriptors: bool) {
+        for (index, region) in connected.regions.list().iter().enumerate() {
+            let made_by = match (region.is_pool(), region.fd()) {
+                (true, _) => Cell::new("this router: its buffers", "buffers"),
+                (false, Some(_)) => Cell::new("this router", "router"),
+                (false, None) => Cell::new("the peer", "peer"),
+            };
+            self.regions.row().cell(name).cell(index).cell(region.size()).cell(made_by);
+        }
+        for shown in &connected.rings {
+            let wanted = shown.ring.flags() & MASK_INTERRUPT == 0;
+            self.rings
+                .row()
+                .cell(name)
+                .cell(direction(shown))
+                .cell(shown.queue)
+                .cell(shown.ring.size())
+                .cell(shown.ring.head())
+                .cell(shown.ring.tail())
+                .cell(if wanted { "wanted" } else { "masked" });
+            for slot in 0..if descriptors { shown.ring.size() } else { 0 } {
+                let descriptor = shown.ring.descriptor(slot);
+                self.descriptors
+                    .row()
+                    .cell(name)
+                    .cell(direction(shown))
+                    .cell(shown.queue)
+                    .cell(slot)
+                    .cell(descriptor.flags & NEXT != 0)
+                    .cell(descriptor.region)
+                    .cell(descriptor.offset)
+                    .cell(descriptor.length);
+            }
+        }
+    }
 }
 
 fn direction(shown: &ShownRing) -> &'static str {

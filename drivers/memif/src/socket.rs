@@ -5,8 +5,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::disposal::Account;
 use crate::protocol::{MESSAGE_BYTES, Message};
+use quiver_linux::disposal::Account;
 
 /// Descriptors that Linux lets travel with one message (`SCM_MAX_FD`). All are taken over, because the
 /// system would close what there is no room for on our thread, and a close can block.

@@ -10,7 +10,6 @@ use quiver_core::{InterfaceId, NodeId, WorkerId};
 use serde_json::{Value, json};
 
 use crate::config::{MemifConfig, Role};
-use crate::disposal::Account;
 use crate::handshake::{Offer, Proposal};
 use crate::interrupt::Interrupts;
 use crate::link::Link;
@@ -18,6 +17,7 @@ use crate::region::Regions;
 use crate::ring::Ring;
 use crate::socket::{Channel, Listener};
 use crate::transmit::TxRings;
+use quiver_linux::disposal::Account;
 
 /// A socket's path, and who listens there.
 pub(crate) struct Socket {

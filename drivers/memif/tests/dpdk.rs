@@ -1,7 +1,7 @@
 //! DPDK's net_memif as the peer, in both roles: `dpdk-testpmd` sends back what it receives. Skipped,
 //! with a printed reason, where it is not installed.
 
-mod router;
+use crate::router;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,6 @@
 //! Workers in threads of their own: sleeping and waking, and connections that end under load.
 
-mod router;
+use crate::router;
 
 use std::time::{Duration, Instant};
 

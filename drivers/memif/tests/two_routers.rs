@@ -1,6 +1,6 @@
 //! Two routers in one process, joined by memif.
 
-mod router;
+use crate::router;
 
 use quiver_core::device::RxMode;
 use quiver_memif::{MemifConfig, MemifReason, Mode, Role};

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, quoted,
+    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work, in_background,
+    quoted,
 };
 use quiver_core::Engine;
 
-use crate::device::{TapConfig, Taps, create_tap, delete_tap, text_of};
+use crate::device::{self, MadeTap, TapConfig, Taps, delete_tap, text_of};
 
 const GROUP: &str = "Tap interfaces";
 /// Largest number of a tap.
@@ -33,7 +34,7 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("tx-ring-size", "without effect: frames are written straight to Linux")
         .example("create tap")
         .example("create tap id 0 host-if-name uplink host-ip4-addr 192.0.2.2/24")
-        .run(create),
+        .run_or_begin(create),
     );
     registry.command(
         Command::new("delete tap <interface>")
@@ -62,7 +63,7 @@ fn host_namespace(args: &Args<'_>) -> Result<Option<String>, Refusal> {
     name.map(Some).map_err(|what| args.refuse("host-ns", what))
 }
 
-fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let prefix = |name| args.optional::<IpPrefix>(name);
     let config = TapConfig {
         id: args.optional("id")?.unwrap_or_else(|| free_id(engine)),
@@ -81,7 +82,14 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             args.refuse("host-mac-addr", "a host's address is not zero, not broadcast and not multicast")
         );
     }
-    Ok(Output::text(create_tap(engine, config).map(|id| engine.interface_name(id))?))
+    device::check(engine, &config)?;
+    in_background(
+        move || Ok(MadeTap::new(config)?),
+        |engine: &mut Engine, made| {
+            let id = device::attach(engine, made)?;
+            Ok(Output::text(engine.interface_name(id)))
+        },
+    )
 }
 
 /// The lowest number whose name no interface has.
@@ -96,7 +104,7 @@ fn show(engine: &mut Engine) -> Output {
         Column::left("Namespace"),
         Column::left("Linux state"),
         Column::left("Linux MAC"),
-        Column::right("Linux MTU"),
+        Column::right("Linux MTU").key("linux_mtu_bytes"),
         Column::right("Rx queues"),
     ])
     .when_empty("no taps");
@@ -112,7 +120,7 @@ fn show(engine: &mut Engine) -> Output {
             .cell(tap.config.host_namespace.as_deref().unwrap_or(""))
             .cell(text("linux-state"))
             .cell(text("linux-mac"))
-            .cell(fact("linux-mtu").and_then(|v| v.as_u64()).unwrap_or(0))
+            .cell(fact("linux-mtu-bytes").and_then(|v| v.as_u64()).unwrap_or(0))
             .cell(tap.config.rx_queues.max(1));
     }
     table.into()

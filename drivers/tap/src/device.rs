@@ -116,7 +116,7 @@ impl Device for TapDevice {
             ("linux-name".into(), seen.map_or("", |s| s.name.as_str()).into()),
             ("linux-state".into(), state.into()),
             ("linux-mac".into(), seen.map_or(String::new(), |s| text_of(s.mac)).into()),
-            ("linux-mtu".into(), seen.map_or(0, |s| s.mtu_bytes).into()),
+            ("linux-mtu-bytes".into(), seen.map_or(0, |s| s.mtu_bytes).into()),
             ("rx-queues".into(), self.queues.len().into()),
         ]
     }
@@ -205,16 +205,46 @@ fn mtu_of(state: &LinkState) -> u32 {
 
 /// Make `tapN`. It is down until the operator sets it up.
 pub fn create_tap(engine: &mut Engine, config: TapConfig) -> Result<InterfaceId, TapError> {
+    check(engine, &config)?;
+    attach(engine, MadeTap::new(config)?)
+}
+
+/// Is there room for it? The kernel is asked later.
+pub(crate) fn check(engine: &Engine, config: &TapConfig) -> Result<(), TapError> {
     let name = format!("tap{}", config.id);
     if config.rx_queues > QUEUES_MAX {
         return Err(TapError::Queues(config.rx_queues));
     }
-    if engine.interface_id(&name).is_some() {
-        return Err(InterfaceError::Exists(name).into());
+    match engine.interface_id(&name) {
+        Some(_) => Err(InterfaceError::Exists(name).into()),
+        None => Ok(()),
     }
-    let made = in_namespace(config.host_namespace.as_deref(), || make_host_end(&config));
-    let (end, queues) = made.map_err(TapError::Namespace)??;
-    let seen = end.link.state(end.index).ok_or_else(|| LinkError::Unknown(config.host_name()))?;
+}
+
+/// A tap device that Linux has made, and no interface yet. Dropped, it vanishes.
+pub(crate) struct MadeTap {
+    config: TapConfig,
+    end: HostEnd,
+    queues: Vec<TunQueue>,
+    seen: LinkState,
+}
+
+impl MadeTap {
+    /// Have Linux make it, which takes it milliseconds: the control thread does not wait for it.
+    pub(crate) fn new(config: TapConfig) -> Result<MadeTap, TapError> {
+        let made = in_namespace(config.host_namespace.as_deref(), || make_host_end(&config));
+        let (end, queues) = made.map_err(TapError::Namespace)??;
+        let seen = end.link.state(end.index).ok_or_else(|| LinkError::Unknown(config.host_name()))?;
+        let _ = queues[0].set_carrier(false); // until it is set up; older kernels do not know it
+        Ok(MadeTap { config, end, queues, seen })
+    }
+}
+
+/// Make the interface of a tap device.
+pub(crate) fn attach(engine: &mut Engine, made: MadeTap) -> Result<InterfaceId, TapError> {
+    let MadeTap { config, end, queues, seen } = made;
+    check(engine, &config)?;
+    let name = format!("tap{}", config.id);
     let queues: Vec<Arc<TunQueue>> = queues.into_iter().map(Arc::new).collect();
     let tx = (0..engine.worker_count())
         .map(|w| Box::new(TapTx(queues[w % queues.len()].clone())) as Box<dyn TxQueue>)
@@ -228,7 +258,6 @@ pub fn create_tap(engine: &mut Engine, config: TapConfig) -> Result<InterfaceId,
         tx,
         device: Box::new(TapDevice { queues: queues.clone(), seen: Some(seen) }),
     };
-    let _ = queues[0].set_carrier(false); // until it is set up; older kernels do not know it
     let id = engine.create_interface(spec)?;
     for queue in queues {
         let queue: Box<dyn RxQueue> = Box::new(TapRx::new(queue, id, engine.pool().data_bytes()));

@@ -13,6 +13,7 @@ use quiver_core::graph::{EngineConfig, GraphBuilder};
 use quiver_core::memory::PageSize;
 use quiver_core::node::Never;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec};
+use quiver_linux::lab::traffic::{IPERF_PORT, iperf, ping};
 use quiver_linux::lab::{Namespace, PATIENCE, why_not};
 
 /// Where frames go by the interface that they came in by: a cross-connect in the place of
@@ -145,49 +146,6 @@ impl Lab {
         assert!(balanced, "{} of {total} buffers are free", self.engine.pool().free());
         assert!(!self.a.ip("-o link").contains("eth0"));
     }
-}
-
-fn ping(from: &Namespace, address: &str, bytes: usize) {
-    let text = from.run(&format!("ping -i 0.02 -c 20 -W 60 -M do -s {bytes} {address}"));
-    assert!(text.contains(" 0% packet loss"), "{text}");
-}
-
-/// What an iperf3 client and its server said of so many bytes that were sent.
-struct Transfer {
-    sent_bytes: u64,
-    received_bytes: u64,
-}
-
-impl Transfer {
-    /// TCP brings everything.
-    fn is_whole(&self) -> bool {
-        self.sent_bytes >= TCP_BYTES && self.received_bytes > 0
-    }
-
-    /// Of UDP something arrives: a receiver that is not scheduled loses what its socket cannot hold.
-    fn has_arrived(&self) -> bool {
-        self.sent_bytes > 0 && self.received_bytes > 0
-    }
-}
-
-/// Bytes of a transfer.
-const TCP_BYTES: u64 = 16 << 20;
-const UDP_BYTES: u64 = 2 << 20;
-const IPERF_PORT: u16 = 5201;
-
-fn iperf(client: &Namespace, server: &Namespace, address: &str, options: &str) -> Transfer {
-    let daemon = server.start("iperf3 -s -1 --forceflush");
-    server.wait_for_listener(IPERF_PORT);
-    let bytes = if options.contains("-u") { UDP_BYTES } else { TCP_BYTES };
-    let text = client.run(&format!("iperf3 -c {address} -n {bytes} -J {options}"));
-    daemon.stop();
-    let json: serde_json::Value = serde_json::from_str(&text).expect("json");
-    let told = |side: &str| {
-        let end = &json["end"];
-        let sum = if end[side].is_null() { &end["sum"] } else { &end[side] };
-        sum["bytes"].as_u64().expect("bytes")
-    };
-    Transfer { sent_bytes: told("sum_sent"), received_bytes: told("sum_received") }
 }
 
 #[test]

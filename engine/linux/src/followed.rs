@@ -101,7 +101,7 @@ impl FollowedLink {
             ("linux-name".into(), name.as_str().into()),
             ("linux-index".into(), self.index.into()),
             ("linux-state".into(), state.into()),
-            ("linux-mtu".into(), self.seen.as_ref().map_or(0, |s| s.mtu_bytes).into()),
+            ("linux-mtu-bytes".into(), self.seen.as_ref().map_or(0, |s| s.mtu_bytes).into()),
             ("times-gone".into(), self.times_gone.into()),
         ]
     }

@@ -1,6 +1,8 @@
 //! For tests of drivers: network namespaces with Linux hosts in them, and what runs there. It only
 //! ever touches namespaces and processes of its own making.
 
+pub mod traffic;
+
 use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,9 @@
 //! Linux network devices as drivers see them: links and their state, network namespaces, the
-//! checksum and segmentation offloads that the kernel leaves to whoever takes its frames.
+//! checksum and segmentation offloads that the kernel leaves to whoever takes its frames. And
+//! descriptors that others send: refused, or closed where nobody waits for it.
 
 pub mod arrival;
+pub mod disposal;
 pub mod followed;
 #[cfg(feature = "lab")]
 pub mod lab;
@@ -9,6 +11,7 @@ mod layers;
 pub mod link;
 pub mod link_watch;
 pub mod namespace;
+pub mod rights;
 pub mod segment;
 pub mod virtio_net;
 

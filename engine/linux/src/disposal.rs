@@ -1,7 +1,7 @@
-//! Letting go of what a peer chose. Closing a descriptor can take as long as its maker likes: the
+//! Letting go of what a peer chose. Closing a descriptor can take as long as its maker wants: the
 //! last close of a TCP socket waits for its linger time, a file on FUSE for the answer of its server,
 //! an eventfd for the removal of every waiter, and a Unix socket does the same for what waits in it
-//! unread. So the control thread and the workers never close such a thing, nor unmap a peer's memory:
+//! unread. So no thread that others wait for closes such a thing, nor unmaps a peer's memory:
 //! a thread of its own does, which holds nothing else.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 /// Bytes of stack of a thread that only lets go.
 const STACK_BYTES: usize = 64 << 10;
-/// Things of one memif socket that are being closed at a time before it accepts nobody.
+/// Things of one account that are being closed at a time before it is full.
 const CLOSING_MAX: usize = 64;
 
 /// What could not be given to a thread yet, because the system refused one.
@@ -29,18 +29,18 @@ impl Drop for Task {
     }
 }
 
-/// How many things of one memif socket are being closed. Peers of other sockets do not notice.
+/// How many things of one listening socket are being closed. Peers of other sockets do not notice.
 #[derive(Clone, Default)]
-pub(crate) struct Account(Arc<AtomicUsize>);
+pub struct Account(Arc<AtomicUsize>);
 
 impl Account {
     /// Are so many being closed that no more peers should be let in?
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= CLOSING_MAX
     }
 
     /// Let go of `thing` on a thread of its own.
-    pub(crate) fn dispose(&self, thing: impl Send + 'static) {
+    pub fn dispose(&self, thing: impl Send + 'static) {
         self.0.fetch_add(1, Ordering::Relaxed);
         start(Task { thing: Some(Box::new(thing)), account: self.clone() });
     }
@@ -48,22 +48,24 @@ impl Account {
 
 /// A descriptor from a peer, of which nothing is known yet. It is closed elsewhere, unless it turns
 /// out to be something that can be closed here.
-pub(crate) struct Unchecked {
+pub struct Unchecked {
     fd: Option<OwnedFd>,
     account: Account,
 }
 
 impl Unchecked {
-    pub(crate) fn new(fd: OwnedFd, account: &Account) -> Unchecked {
+    /// A descriptor that just came.
+    pub fn new(fd: OwnedFd, account: &Account) -> Unchecked {
         Unchecked { fd: Some(fd), account: account.clone() }
     }
 
-    pub(crate) fn raw(&self) -> RawFd {
+    /// Its number, to look at it; -1 once it is checked.
+    pub fn raw(&self) -> RawFd {
         self.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
     /// It is known now what it is.
-    pub(crate) fn into_checked(mut self) -> Option<OwnedFd> {
+    pub fn into_checked(mut self) -> Option<OwnedFd> {
         self.fd.take()
     }
 }
@@ -77,12 +79,12 @@ impl Drop for Unchecked {
 }
 
 /// Let go of something whose release ends by itself, but may take long.
-pub(crate) fn dispose(thing: impl Send + 'static) {
+pub fn dispose(thing: impl Send + 'static) {
     Account::default().dispose(thing);
 }
 
 /// Try again what the system had no thread for.
-pub(crate) fn retry() {
+pub fn retry() {
     let left = std::mem::take(&mut *LEFT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     left.into_iter().for_each(start);
 }
@@ -92,7 +94,7 @@ fn start(task: Task) {
     let place = Arc::new(Mutex::new(Some(task)));
     let theirs = place.clone();
     let spawned =
-        std::thread::Builder::new().name("memif-close".into()).stack_size(STACK_BYTES).spawn(move || {
+        std::thread::Builder::new().name("quiver-close".into()).stack_size(STACK_BYTES).spawn(move || {
             let task = theirs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
             drop(task);
         });
