@@ -76,9 +76,11 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
         } else if line.trim().is_empty() {
             Ok(())
         } else {
-            let _ = editor.add_history_entry(&line);
+            if let Some(line) = without_secrets(&connection, &[&line]).and_then(|mut lines| lines.pop()) {
+                let _ = editor.add_history_entry(line);
+            }
             match line.trim() {
-                "history" => list(editor.history(), printer),
+                "history" => list(&connection, editor.history(), printer),
                 line => exec::command(&mut connection.borrow_mut(), line, printer),
             }
         };
@@ -103,9 +105,23 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
 }
 
 /// Print what the session and those before it said.
-fn list(history: &FileHistory, printer: &mut Printer) -> Result<(), Failure> {
-    let lines = history.iter().enumerate();
+fn list(connection: &Shared, history: &FileHistory, printer: &mut Printer) -> Result<(), Failure> {
+    let lines: Vec<&String> = history.iter().collect();
+    // The router knows which words are secrets; what it does not answer for is not listed.
+    let known = lines.chunks(LINES_AT_ONCE).filter_map(|lines| without_secrets(connection, lines));
+    let lines = known.flatten().enumerate();
     printer.text(&lines.map(|(index, line)| format!("{:5}  {line}\n", index + 1)).collect::<String>())
+}
+
+/// Lines that the router takes the secrets out of at a time.
+const LINES_AT_ONCE: usize = 256;
+
+/// The lines as they may be kept and shown, as the router says. `None`: it does not say.
+fn without_secrets<T: AsRef<str>>(connection: &Shared, lines: &[T]) -> Option<Vec<String>> {
+    let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+    let answer = connection.borrow_mut().call("history", json!({ "lines": lines }), &mut Printer::new(false));
+    let answer = answer.ok()?;
+    answer["json"].as_array()?.iter().map(|line| line.as_str().map(str::to_owned)).collect()
 }
 
 /// Print what could stand at the end of the line.

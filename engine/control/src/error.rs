@@ -18,6 +18,8 @@ struct Parts {
     remedy: String,
     source: Option<(String, u32)>,
     applied: Option<u64>,
+    /// What was wrong and what would be right, without text of the command.
+    unquoted: Option<(String, String)>,
 }
 
 /// A word of a command.
@@ -61,6 +63,28 @@ impl Refusal {
     /// Say how many commands before it were applied; adds to what was said before.
     pub fn after(mut self, applied: u64) -> Refusal {
         *self.0.applied.get_or_insert(0) += applied;
+        self
+    }
+
+    /// Say this where the text of the command must not be repeated.
+    pub(crate) fn or_unquoted(mut self, what: impl Into<String>, remedy: impl Into<String>) -> Refusal {
+        self.0.unquoted = Some((what.into(), remedy.into()));
+        self
+    }
+
+    /// Its sentences hold no text of the command.
+    pub(crate) fn quoting_nothing(self) -> Refusal {
+        let (what, remedy) = (self.0.what.clone(), self.0.remedy.clone());
+        self.or_unquoted(what, remedy)
+    }
+
+    /// The same refusal without text of the command: what was expected, and at which word.
+    pub(crate) fn unquoted(mut self) -> Refusal {
+        let general = || ("this is not a command".to_owned(), "`help` lists the commands".to_owned());
+        (self.0.what, self.0.remedy) = self.0.unquoted.take().unwrap_or_else(general);
+        if let Some(place) = &mut self.0.place {
+            place.text.clear();
+        }
         self
     }
 
@@ -225,6 +249,18 @@ mod tests {
             refusal.to_string(),
             "boot.cli:7: no interface 'e9' (word 4): interfaces are e0 and e1; 6 commands before it were applied"
         );
+    }
+
+    #[test]
+    fn without_its_quotations_a_refusal_says_where_and_what_was_expected() {
+        let refusal = Refusal::new("unknown word 'correct-horse'").at_word(2, "correct-horse");
+        let refusal =
+            refusal.remedy("did you mean correct?").or_unquoted("a word does not fit", "expected up");
+        let unquoted = refusal.in_file("x.cli", 3).unquoted();
+        assert_eq!(unquoted.to_string(), "x.cli:3: a word does not fit (word 2): expected up");
+        assert!(!unquoted.to_json().to_string().contains("horse"));
+        let general = Refusal::new("'correct-horse'").unquoted();
+        assert_eq!(general.to_string(), "this is not a command: `help` lists the commands");
     }
 
     #[test]

@@ -1,5 +1,11 @@
 //! Commands: one declaration gives a command its parser, help, completion, JSON form and page.
 
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
 use crate::answers::{self, Published};
 use crate::args::{Args, Slot};
 use crate::automaton;
@@ -10,7 +16,7 @@ use crate::job::Job;
 use crate::journal::Journal;
 use crate::matcher::Matcher;
 use crate::names::Names;
-use crate::output::Output;
+use crate::output::{Output, key_of};
 use crate::running::Contributor;
 use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
@@ -39,6 +45,9 @@ pub(crate) type Gate<S> = Box<dyn Fn(&mut S) -> Result<(), Refusal>>;
 /// Commands that change nothing, by their first word: no gate stands before them.
 const UNGATED: [&str; 10] =
     ["show", "help", "exec", "ping", "clear", "echo", "comment", "history", "quit", "exit"];
+
+/// Words of commands that make nothing.
+const FREES: [&str; 5] = ["delete", "del", "disable", "off", "flush"];
 
 /// A command under declaration; [`Commands::add`] registers it.
 pub struct Command<S> {
@@ -205,11 +214,17 @@ pub struct Commands<S> {
     pub(crate) commands: Vec<Registered<S>>,
     pub(crate) contributors: Vec<Contributor<S>>,
     pub(crate) gate: Option<Gate<S>>,
+    /// Asked before commands that may make something.
+    gate_of_additions: Option<Gate<S>>,
     /// Where clients may name files.
     pub(crate) places: Places,
     pub(crate) journal: Journal,
     /// The JSON form of the answers of shows.
     pub(crate) answers: Published,
+    /// Commands that were begun and may have changed something.
+    pub(crate) changes: Cell<u64>,
+    /// The schema of all of them, once somebody asked for it.
+    pub(crate) schema: OnceCell<Arc<Json>>,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -228,9 +243,12 @@ impl<S: Names + 'static> Commands<S> {
             commands: Vec::new(),
             contributors: Vec::new(),
             gate: None,
+            gate_of_additions: None,
             places: Places::default(),
             journal: Journal::default(),
             answers: Published::new(),
+            changes: Cell::new(0),
+            schema: OnceCell::new(),
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -324,6 +342,7 @@ impl<S: Names + 'static> Commands<S> {
                 let json = Node::Literal { word: "json", flag: true };
                 tree = tree.then(Node::Opt(Box::new(json)));
             }
+            check_keys(&tree, syntax);
             self.matcher.add(&words, automaton::compile(&tree.clone().without_leading_words()));
             let form = Form {
                 name: words.join(" "),
@@ -344,6 +363,7 @@ impl<S: Names + 'static> Commands<S> {
             many: command.many,
         });
         self.matcher.check();
+        self.schema.take();
     }
 
     /// The values of a type that commands take: the command's words, and the value's name. For tests
@@ -365,6 +385,7 @@ impl<S: Names + 'static> Commands<S> {
     /// Publish the JSON form of the answers of shows, as [`answers`](crate::answers) records it.
     pub fn publish_answers(&mut self, text: &str) {
         self.answers = answers::read(text);
+        self.schema.take();
     }
 
     /// The names of all shows.
@@ -378,6 +399,12 @@ impl<S: Names + 'static> Commands<S> {
         self.gate = Some(Box::new(gate));
     }
 
+    /// Ask `gate` before every command that may make something: those that change, but for those that delete, and that
+    /// switch off.
+    pub fn before_additions(&mut self, gate: impl Fn(&mut S) -> Result<(), Refusal> + 'static) {
+        self.gate_of_additions = Some(Box::new(gate));
+    }
+
     /// Keep what clients change, and what they are refused.
     pub fn keep_journal(&mut self, keep: impl Fn(&crate::journal::Entry<'_>) + 'static) {
         self.journal.set(Box::new(keep));
@@ -389,9 +416,15 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// May this command be done now?
-    pub(crate) fn admit(&self, state: &mut S, form: usize) -> Result<(), Refusal> {
-        match &self.gate {
-            Some(gate) if !UNGATED.contains(&self.forms[form].words[0]) => gate(state),
+    pub(crate) fn admit(&self, state: &mut S, form: usize, args: &Args<'_>) -> Result<(), Refusal> {
+        let words = &self.forms[form].words;
+        if UNGATED.contains(&words[0]) {
+            return Ok(());
+        }
+        self.gate.as_ref().map_or(Ok(()), |gate| gate(state))?;
+        let frees = words.iter().any(|word| FREES.contains(word)) || FREES.iter().any(|word| args.has(word));
+        match &self.gate_of_additions {
+            Some(gate) if !frees => gate(state),
             _ => Ok(()),
         }
     }
@@ -444,10 +477,26 @@ impl<S: Names + 'static> Commands<S> {
     }
 }
 
+/// Our own faults: two arguments of a command must differ in JSON, too.
+fn check_keys(tree: &Node, syntax: &str) {
+    let mut keys = BTreeMap::new();
+    tree.walk(&mut |node| {
+        let name = match node {
+            Node::Literal { word, flag: true } => *word,
+            Node::Value { name, .. } | Node::Repeat { name, .. } => *name,
+            _ => return,
+        };
+        let other = keys.insert(key_of(name), name).filter(|other| *other != name);
+        assert!(other.is_none(), "{name} and {other:?} are one in JSON: {syntax}");
+    });
+}
+
 /// Refuse braces that are still open.
 pub(crate) fn closed(end: End, words: usize) -> Result<(), Refusal> {
     match end {
         End::Complete => Ok(()),
-        End::Open(_) => Err(Refusal::new("a brace is not closed").at_word(words as u32 + 1, "")),
+        End::Open(_) => {
+            Err(Refusal::new("a brace is not closed").at_word(words as u32 + 1, "").quoting_nothing())
+        }
     }
 }

@@ -1,12 +1,17 @@
 //! The JSON form of commands: `{"command": "set interface state", "args": {"interface": "e0",
 //! "state": "up"}}`. It is turned into the words of a command line, so that both forms have one
 //! parser, and one idea of what is right.
+//!
+//! Arguments are spelled as answers are: the value or flag `socket-id` is the member `socket_id`.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Refusal, either, nearest, shown};
 use crate::grammar::{Commands, Form};
 use crate::names::Names;
+use crate::output::key_of;
 use crate::syntax::{Choice, Node};
 use crate::types::{Reads, ValueType};
 
@@ -45,8 +50,13 @@ impl<S: Names + 'static> Commands<S> {
         }))
     }
 
-    /// All commands as JSON: names, usage, help, and a schema of their arguments.
-    pub fn schema(&self) -> Json {
+    /// All commands as JSON: names, usage, help, and a schema of their arguments. It is made once:
+    /// a router asks for it before it serves.
+    pub fn schema(&self) -> Arc<Json> {
+        self.schema.get_or_init(|| Arc::new(self.make_schema())).clone()
+    }
+
+    fn make_schema(&self) -> Json {
         let forms = self.forms.iter().map(|form| {
             let command = &self.commands[form.command];
             json!({
@@ -93,7 +103,7 @@ impl Words {
             Some((key, _)) => {
                 let known = keys(tree);
                 let refusal = Refusal::new(format!("{name}: unknown or misplaced argument '{}'", shown(key)));
-                let near = nearest(key, known.iter().copied());
+                let near = nearest(key, known.iter().map(String::as_str));
                 Err(refusal.remedy(if near.is_empty() {
                     format!("its arguments are {}", known.join(", "))
                 } else {
@@ -114,15 +124,17 @@ impl Words {
         match node {
             Node::Literal { word, flag } => {
                 if *flag {
-                    self.used.push(word.to_string());
+                    self.used.push(key_of(word));
                 }
                 self.push(word);
                 Ok(())
             }
             Node::Value { name, choices } => {
-                let value = args.get(*name).ok_or_else(|| missing(name, choices))?;
-                self.used.push(name.to_string());
-                self.value(name, choices, value)
+                let key = key_of(name);
+                let value = args.get(&key).ok_or_else(|| missing(&key, choices))?;
+                self.value(&key, choices, value)?;
+                self.used.push(key);
+                Ok(())
             }
             Node::Seq(items) => items.iter().try_for_each(|item| self.node(item, args)),
             Node::Opt(inner) if mentioned(inner, args) > 0 => self.node(inner, args),
@@ -138,13 +150,15 @@ impl Words {
         match branches.iter().find(|branch| best > 0 && mentioned(branch, args) == best) {
             Some(branch) => self.node(branch, args),
             None => {
-                let names: Vec<&str> = branches.iter().filter_map(|b| keys(b).first().copied()).collect();
+                let names: Vec<String> = branches.iter().filter_map(|b| keys(b).into_iter().next()).collect();
                 Err(Refusal::new("an argument is missing").remedy(format!("give one of {}", either(&names))))
             }
         }
     }
 
     fn repeat(&mut self, name: &str, inner: &Node, args: &Args) -> Result<(), Refusal> {
+        let key = key_of(name);
+        let name = key.as_str();
         let given = args.get(name).ok_or_else(|| wrong(name, "a list"))?;
         self.used.push(name.to_string());
         let list = match given {
@@ -226,15 +240,15 @@ fn missing(name: &str, choices: &[Choice]) -> Refusal {
 
 /// How many of the tree's keys `args` has.
 fn mentioned(node: &Node, args: &Args) -> usize {
-    keys(node).iter().filter(|key| args.get(**key).is_some_and(|value| !is_absent(value))).count()
+    keys(node).iter().filter(|key| args.get(key.as_str()).is_some_and(|value| !is_absent(value))).count()
 }
 
 /// The keys that a tree takes at its own level: what is inside repeated groups is left out.
-fn keys(node: &Node) -> Vec<&'static str> {
+fn keys(node: &Node) -> Vec<String> {
     match node {
-        Node::Literal { word, flag: true } => vec![word],
+        Node::Literal { word, flag: true } => vec![key_of(word)],
         Node::Literal { .. } => Vec::new(),
-        Node::Value { name, .. } | Node::Repeat { name, .. } => vec![name],
+        Node::Value { name, .. } | Node::Repeat { name, .. } => vec![key_of(name)],
         Node::Opt(inner) => keys(inner),
         Node::Seq(items) | Node::Alt(items) | Node::Set(items) => items.iter().flat_map(keys).collect(),
     }
@@ -251,11 +265,11 @@ fn collect(node: &Node, required: bool, words: &[(&str, &str)], out: &mut Vec<Js
     let help = |name: &str| words.iter().find(|(word, _)| *word == name).map_or("", |(_, help)| *help);
     match node {
         Node::Literal { word, flag: true } => {
-            out.push(json!({"name": word, "type": "flag", "required": false, "help": help(word)}));
+            out.push(json!({"name": key_of(word), "type": "flag", "required": false, "help": help(word)}));
         }
         Node::Literal { .. } => {}
         Node::Value { name, choices } => {
-            let mut schema = json!({"name": name, "required": required, "help": help(name)});
+            let mut schema = json!({"name": key_of(name), "required": required, "help": help(name)});
             describe(choices, &mut schema);
             out.push(schema);
         }
@@ -266,7 +280,7 @@ fn collect(node: &Node, required: bool, words: &[(&str, &str)], out: &mut Vec<Js
         Node::Alt(items) => items.iter().for_each(|item| collect(item, false, words, out)),
         Node::Repeat { name, inner } => {
             let mut schema =
-                json!({"name": name, "required": required, "repeated": true, "help": help(name)});
+                json!({"name": key_of(name), "required": required, "repeated": true, "help": help(name)});
             match &**inner {
                 Node::Value { choices, .. } => describe(choices, &mut schema),
                 group => {

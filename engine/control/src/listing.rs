@@ -36,6 +36,20 @@ impl<S: 'static> Listing<S> {
         Listing { head: Output::none(), key, table, has_foot: false, rows: Box::new(rows) }
     }
 
+    /// A table with rows of each of `keys`, which `add` adds; of a key that is gone it adds none.
+    pub fn over<K: 'static>(
+        key: &'static str,
+        columns: impl Into<Vec<Column>>,
+        keys: Vec<K>,
+        mut add: impl FnMut(&S, &mut Table, K) + 'static,
+    ) -> Listing<S> {
+        let mut keys = keys.into_iter();
+        Listing::new(key, columns, move |state, table, most| {
+            keys.by_ref().take(most).for_each(|key| add(state, table, key));
+            Ok((keys.len() == 0).then(Output::none))
+        })
+    }
+
     /// What comes before the table.
     pub fn head(mut self, head: Output) -> Self {
         self.head = head;
@@ -66,6 +80,62 @@ impl<S: 'static> Listing<S> {
         let first = Some(self.head.table(self.key, table).on_page(page));
         let listed = Listed { key: self.key, first, table: next, is_object, rows_before, rows: self.rows };
         Ok(Work::Begun(Box::new(listed)))
+    }
+}
+
+/// Make an answer that is one whole, of many things: `add` adds each of `keys` to what was made so
+/// far, a page of them at a time, and `end` makes the answer. A table of any length is a [`Listing`].
+pub fn in_slices<S: 'static, K: 'static, A: 'static>(
+    state: &mut S,
+    keys: Vec<K>,
+    made: A,
+    add: impl FnMut(&S, &mut A, K) + 'static,
+    end: impl FnOnce(&S, A) -> Output + 'static,
+) -> Work<S> {
+    let mut slices = InSlices { keys: keys.into_iter(), rest: Some((made, end)), add };
+    match slices.slice(state) {
+        Some(output) => Work::Done(output),
+        None => Work::Begun(Box::new(slices)),
+    }
+}
+
+/// An answer that is being made.
+struct InSlices<K, A, F, E> {
+    keys: std::vec::IntoIter<K>,
+    rest: Option<(A, E)>,
+    add: F,
+}
+
+impl<K, A, F, E> InSlices<K, A, F, E> {
+    /// Make a page more of it. Returns the answer when it is whole.
+    fn slice<S>(&mut self, state: &S) -> Option<Output>
+    where
+        F: FnMut(&S, &mut A, K),
+        E: FnOnce(&S, A) -> Output,
+    {
+        if let Some((made, _)) = &mut self.rest {
+            for key in self.keys.by_ref().take(PAGE_ROWS_MAX) {
+                (self.add)(state, made, key);
+            }
+        }
+        let (made, end) = self.rest.take_if(|_| self.keys.len() == 0)?;
+        Some(end(state, made))
+    }
+}
+
+impl<S, K, A, F, E> Job<S> for InSlices<K, A, F, E>
+where
+    F: FnMut(&S, &mut A, K),
+    E: FnOnce(&S, A) -> Output,
+{
+    fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        while !sink.must_pause() {
+            sink.spend(PAGE_ROWS_MAX as u64);
+            if let Some(output) = self.slice(state) {
+                return Ok(Step::Done(output));
+            }
+        }
+        Ok(Step::Again)
     }
 }
 

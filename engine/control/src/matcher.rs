@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use crate::args::Slot;
-use crate::automaton::{Automaton, Edge, GroupStep, Mask, Take};
+use crate::automaton::{Automaton, Edge, GroupStep, Mask, State, Take};
 use crate::error::{Refusal, either, nearest, shown};
 use crate::names::Names;
 use crate::types::{Reads, ValueType};
@@ -303,7 +303,8 @@ impl Matcher {
                 let expected = either(&self.expected(walk.here));
                 Err(Refusal::new("the command ends too early")
                     .at_word(walk.at as u32 + 1, "")
-                    .remedy(format!("expected {expected}")))
+                    .remedy(format!("expected {expected}"))
+                    .quoting_nothing())
             }
         }
     }
@@ -383,8 +384,83 @@ impl Matcher {
             Refusal::new(format!("unknown word '{quoted}'"))
                 .remedy(format!("expected {}{or_end}", either(&expected)))
         };
-        refusal.at_word(walk.at as u32 + 1, text)
+        let right = match walk.here {
+            _ if expected.is_empty() => "the command ends before it".to_owned(),
+            Here::Trie(0) => "`help` lists the commands".to_owned(),
+            _ => format!("expected {}", either(&expected)),
+        };
+        refusal.at_word(walk.at as u32 + 1, text).or_unquoted("a word does not fit", right)
     }
+
+    /// How each word is taken, as far as they fit; and whether what does not fit could be a secret.
+    pub(crate) fn secrets(&self, names: &dyn Names, line: &str, words: &[Word]) -> Secrets {
+        let mut slots = Vec::new();
+        let mut walk = Walk::new(Here::Trie(0), &mut slots);
+        let mut found = Secrets { places: Vec::new(), fitting: 0, rest_may_be: false };
+        while walk.at < words.len().min(WORDS_MAX) {
+            let at = walk.at;
+            let is_secret = self.find(names, line, words, &walk).is_some_and(|found| match found.candidate {
+                Candidate::Edge { edge: Edge { take: Take::Value { value_type, .. }, .. }, .. } => {
+                    value_type.is_secret()
+                }
+                _ => false,
+            });
+            if self.advance(names, line, words, &mut walk).is_err() {
+                break;
+            }
+            found.fitting = walk.at;
+            found.places.extend((at..walk.at).filter(|_| is_secret));
+        }
+        let rest = words.get(found.fitting..).unwrap_or_default();
+        found.rest_may_be =
+            self.leads_to_secret(walk.here) || rest.iter().any(|word| self.announces_secret(word.text(line)));
+        found
+    }
+
+    /// Does a secret follow this word in some command? Then it is likely to follow it in a command with a mistake.
+    fn announces_secret(&self, text: &str) -> bool {
+        let takes_secret = |states: &[State], target: u32| {
+            states[target as usize].edges.iter().any(|edge| match &edge.take {
+                Take::Value { value_type, .. } => value_type.is_secret(),
+                Take::Literal { .. } => false,
+            })
+        };
+        self.automata.iter().any(|automaton| {
+            let edges = automaton.states.iter().flat_map(|state| &state.edges);
+            edges
+                .filter(|edge| literal_of(edge).is_some_and(|word| word.eq_ignore_ascii_case(text)))
+                .any(|edge| takes_secret(&automaton.states, edge.target))
+        })
+    }
+
+    /// Takes a command a secret that could be the one under way?
+    fn leads_to_secret(&self, here: Here) -> bool {
+        let takes = |command: u32| {
+            let states = &self.automata[command as usize].states;
+            states.iter().flat_map(|state| &state.edges).any(|edge| match &edge.take {
+                Take::Value { value_type, .. } => value_type.is_secret(),
+                Take::Literal { .. } => false,
+            })
+        };
+        match here {
+            Here::Inside { command, .. } => takes(command),
+            Here::Trie(node) => {
+                let node = &self.trie[node as usize];
+                node.commands.iter().any(|command| takes(*command))
+                    || node.children.iter().any(|(_, child)| self.leads_to_secret(Here::Trie(*child)))
+            }
+        }
+    }
+}
+
+/// Which words of a line are secrets.
+pub(crate) struct Secrets {
+    /// Their numbers, from 0.
+    pub(crate) places: Vec<usize>,
+    /// So many words fit the grammar.
+    pub(crate) fitting: usize,
+    /// Words behind those could be secrets.
+    pub(crate) rest_may_be: bool,
 }
 
 fn literal_of(edge: &Edge) -> Option<&'static str> {

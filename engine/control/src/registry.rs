@@ -94,6 +94,16 @@ impl Registry {
         self.commands.contribute(phase, name, write)
     }
 
+    /// Add a part of `show running-config` that may be long: `begin` makes what writes it, a bounded
+    /// number of commands at a call, until it returns that it has written all.
+    pub fn running_config_in_slices<W>(&mut self, phase: Phase, begin: impl Fn() -> W + 'static) -> Part<'_>
+    where
+        W: FnMut(&Engine, &mut ConfigWriter, usize) -> bool + 'static,
+    {
+        let name = self.features.last().map_or("engine", |feature| feature.name);
+        self.commands.contribute_in_slices(phase, name, begin)
+    }
+
     /// Add rows to `show memory`.
     pub fn memory(&mut self, weigh: Weigh) {
         self.memory.push(weigh);

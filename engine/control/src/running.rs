@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
+use std::rc::Rc;
 
 use quiver_core::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
@@ -14,7 +15,12 @@ use crate::grammar::Commands;
 use crate::json_form::quoted;
 use crate::names::Names;
 
-type Write<S> = Box<dyn Fn(&S, &mut ConfigWriter)>;
+/// Writes at most about so many commands, and goes on where it was at the next call. Returns whether
+/// it has written all.
+pub type Slices<S> = Box<dyn FnMut(&S, &mut ConfigWriter, usize) -> bool>;
+
+/// Begins to write a part.
+pub(crate) type BeginPart<S> = Box<dyn Fn() -> Slices<S>>;
 
 /// When a part of the configuration is written. A command may name what an earlier phase made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +96,14 @@ pub(crate) struct Contributor<S> {
     name: &'static str,
     /// Parts of the same phase that come before it.
     after: Vec<&'static str>,
-    write: Write<S>,
+    begin: BeginPart<S>,
+}
+
+impl<S> Contributor<S> {
+    /// Begin to write the part.
+    pub(crate) fn begin(&self) -> Slices<S> {
+        (self.begin)()
+    }
 }
 
 /// A part that was just registered.
@@ -122,7 +135,8 @@ pub struct ConfigWriter {
     has_hidden: Cell<bool>,
 }
 
-/// Stands for a secret where a configuration is printed for people.
+/// Stands for a secret where a configuration, a log or a list of commands is for people. No command takes it for
+/// a secret.
 pub const HIDDEN: &str = "<hidden>";
 
 impl ConfigWriter {
@@ -142,6 +156,27 @@ impl ConfigWriter {
         quoted(secret)
     }
 
+    /// Commands that were written.
+    pub fn written(&self) -> usize {
+        self.commands
+    }
+
+    /// Take the lines that were written.
+    pub(crate) fn take(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.text).lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn hiding_secrets(hides_secrets: bool) -> ConfigWriter {
+        ConfigWriter { hides_secrets, ..ConfigWriter::default() }
+    }
+
+    /// Say that secrets were hidden, if any were.
+    pub(crate) fn end(&mut self) {
+        if self.has_hidden.get() {
+            self.comment("secrets are hidden: `show running-config secrets` has them");
+        }
+    }
+
     /// Write a comment.
     pub fn comment(&mut self, comment: &str) {
         for line in comment.lines() {
@@ -158,42 +193,73 @@ impl<S: Names + 'static> Commands<S> {
         name: &'static str,
         write: impl Fn(&S, &mut ConfigWriter) + 'static,
     ) -> Part<'_> {
+        let write = Rc::new(write);
+        self.contribute_in_slices(phase, name, move || {
+            let write = write.clone();
+            move |state: &S, config: &mut ConfigWriter, _| {
+                write(state, config);
+                true
+            }
+        })
+    }
+
+    /// Add a part that may be long: `begin` makes what writes it, [slice by slice](Slices).
+    pub fn contribute_in_slices<W>(
+        &mut self,
+        phase: Phase,
+        name: &'static str,
+        begin: impl Fn() -> W + 'static,
+    ) -> Part<'_>
+    where
+        W: FnMut(&S, &mut ConfigWriter, usize) -> bool + 'static,
+    {
         let at = self.contributors.len();
-        self.contributors.push(Contributor { phase, name, after: Vec::new(), write: Box::new(write) });
+        let begin: BeginPart<S> = Box::new(move || Box::new(begin()));
+        self.contributors.push(Contributor { phase, name, after: Vec::new(), begin });
         let Contributor { name, after, .. } = &mut self.contributors[at];
         Part { name, after }
     }
 
     /// The commands that make this router what it is.
     pub fn running_config(&self, state: &S) -> String {
-        self.written(state, ConfigWriter::default(), &mut |_| 0)
+        self.written(state, false, &mut |_| 0)
     }
 
     /// The same for people: secrets are hidden, and a comment says so.
     pub fn running_config_without_secrets(&self, state: &S) -> String {
-        self.written(state, ConfigWriter { hides_secrets: true, ..ConfigWriter::default() }, &mut |_| 0)
+        self.written(state, true, &mut |_| 0)
     }
 
     /// The same, in another order that the declarations allow: of several parts that could be next, `choose`
     /// picks one. For tests: every such order makes the same router.
     pub fn running_config_in(&self, state: &S, choose: &mut dyn FnMut(usize) -> usize) -> String {
-        self.written(state, ConfigWriter::default(), choose)
+        self.written(state, false, choose)
     }
 
-    fn written(&self, state: &S, mut config: ConfigWriter, choose: &mut dyn FnMut(usize) -> usize) -> String {
-        let mut left: Vec<&Contributor<S>> = self.contributors.iter().collect();
-        left.sort_by_key(|part| part.phase);
-        while let Some(first) = left.first() {
-            let phase = left.iter().take_while(|part| part.phase == first.phase).count();
-            let ready: Vec<usize> = (0..phase).filter(|at| is_ready(&left[..phase], *at)).collect();
+    fn written(&self, state: &S, hides_secrets: bool, choose: &mut dyn FnMut(usize) -> usize) -> String {
+        let mut config = ConfigWriter::hiding_secrets(hides_secrets);
+        for part in self.parts_in_order(choose) {
+            let mut slices = self.contributors[part].begin();
+            while !slices(state, &mut config, usize::MAX) {}
+        }
+        config.end();
+        config.text
+    }
+
+    /// The parts as they are written, by their places.
+    pub(crate) fn parts_in_order(&self, choose: &mut dyn FnMut(usize) -> usize) -> Vec<usize> {
+        let mut left: Vec<(usize, &Contributor<S>)> = self.contributors.iter().enumerate().collect();
+        left.sort_by_key(|(_, part)| part.phase);
+        let mut order = Vec::with_capacity(left.len());
+        while let Some((_, first)) = left.first() {
+            let parts: Vec<&Contributor<S>> =
+                left.iter().map(|(_, part)| *part).take_while(|part| part.phase == first.phase).collect();
+            let ready: Vec<usize> = (0..parts.len()).filter(|at| is_ready(&parts, *at)).collect();
             // `check_parts` found no circle, so one is ready; without it the first would be taken.
             let next = ready.get(choose(ready.len().max(1))).copied().unwrap_or(0);
-            (left.remove(next).write)(state, &mut config);
+            order.push(left.remove(next).0);
         }
-        if config.has_hidden.get() {
-            config.comment("secrets are hidden: `show running-config secrets` has them");
-        }
-        config.text
+        order
     }
 
     /// Panics when a part names one that is not there, or parts wait for each other.
@@ -229,6 +295,44 @@ fn is_ready<S>(left: &[&Contributor<S>], at: usize) -> bool {
 
 fn names_of<S>(parts: &[&Contributor<S>]) -> Vec<&'static str> {
     parts.iter().map(|part| part.name).collect()
+}
+
+/// A part along the keys of a table: `write` writes at most so many entries behind a key, and returns
+/// the last key that it came to, or nothing when there are no more.
+pub fn along<S, K: Copy + 'static>(
+    write: impl Fn(&S, &mut ConfigWriter, Option<K>, usize) -> Option<K> + Copy + 'static,
+) -> impl Fn() -> Slices<S> {
+    move || {
+        let mut after = None;
+        Box::new(move |state, config, most| {
+            after = write(state, config, after, most);
+            after.is_none()
+        })
+    }
+}
+
+/// A part of each interface, in the order of their names.
+pub fn by_interface(
+    write: impl Fn(&Engine, &Interface, &mut ConfigWriter) + Copy + 'static,
+) -> impl Fn() -> Slices<Engine> {
+    move || {
+        let mut left: Option<std::vec::IntoIter<InterfaceId>> = None;
+        Box::new(move |engine, config, most| {
+            let left = left.get_or_insert_with(|| {
+                interfaces_by_name(engine)
+                    .iter()
+                    .map(|interface| interface.id)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+            });
+            for id in left.by_ref().take(most) {
+                if let Some(interface) = engine.interface(id) {
+                    write(engine, interface, config);
+                }
+            }
+            left.len() == 0
+        })
+    }
 }
 
 /// All interfaces in the order of their names: the order in which they are written, so that the same

@@ -4,6 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::value::{IpPrefix, Value};
 
+/// The type of values that logs and lists of commands leave out.
+const SECRET: &str = "secret";
+
 /// A type of value that a command can ask for.
 #[derive(Clone, Debug)]
 pub struct ValueType {
@@ -70,6 +73,11 @@ impl ValueType {
         ValueType { name: format!("{min}-{max}"), description, example, reads: Reads::Number { min, max } }
     }
 
+    /// Is what it reads never shown to anybody?
+    pub(crate) fn is_secret(&self) -> bool {
+        self.name == SECRET
+    }
+
     /// Does any word do?
     pub(crate) fn is_loose(&self) -> bool {
         matches!(self.reads, Reads::Text | Reads::Name(_) | Reads::Rest)
@@ -107,6 +115,7 @@ impl Default for Types {
             ValueType { description: "a whole number".into(), ..named("u64", 0, u64::MAX) },
             T::reading("word", "a word", "name1", Reads::Text),
             T::reading("text", "a text, in quotation marks if it has spaces", "\"some text\"", Reads::Text),
+            T::reading(SECRET, "a secret, in quotation marks if it has spaces", "correct-horse", Reads::Text),
             T::reading("path", "a path", "/run/some.file", Reads::Text),
             T::name_of("interface", "an interface", "e0"),
             T::name_of("node", "a node of the graph", "ip4-lookup"),

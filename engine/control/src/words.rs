@@ -123,12 +123,14 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
 fn nested(open: u32, brace: u8, word: usize) -> Result<u32, Refusal> {
     match brace {
         b'{' if open == BRACES_MAX => {
-            Err(Refusal::new(format!("braces are nested deeper than {BRACES_MAX}")).at_word(word as u32, "{"))
+            Err(Refusal::new(format!("braces are nested deeper than {BRACES_MAX}"))
+                .at_word(word as u32, "{")
+                .quoting_nothing())
         }
         b'{' => Ok(open + 1),
-        _ if open == 0 => {
-            Err(Refusal::new("a brace is closed that was never opened").at_word(word as u32, "}"))
-        }
+        _ if open == 0 => Err(Refusal::new("a brace is closed that was never opened")
+            .at_word(word as u32, "}")
+            .quoting_nothing()),
         _ => Ok(open - 1),
     }
 }
@@ -137,6 +139,7 @@ fn unclosed_quote(text: &str, start: usize, words: usize) -> Refusal {
     Refusal::new("a quotation mark is not closed")
         .at_word(words as u32, &text[start..])
         .remedy("close it with \" in the same line")
+        .quoting_nothing()
 }
 
 /// The line (counted from 1) of `text` in which byte `at` stands.
@@ -172,7 +175,7 @@ pub fn logical_line(text: &str, words: &mut Vec<Word>, last: bool) -> Option<(us
             None => return None,
         }
         if end > COMMAND_BYTES_MAX {
-            return Some((end, Err(Refusal::new("the command is longer than 1 MiB"))));
+            return Some((end, Err(Refusal::new("the command is longer than 1 MiB").quoting_nothing())));
         }
         match split_on(&text[..end], start, open, words, 0) {
             Err(refusal) => return Some((end, Err(refusal))),

@@ -1,6 +1,6 @@
 //! No input makes a parser panic, and what one form of a command says, the other says too.
 
-mod toy;
+use crate::toy;
 
 use std::panic::AssertUnwindSafe;
 
@@ -177,7 +177,7 @@ fn no_bytes_make_the_start_up_file_panic() {
 fn no_json_makes_the_api_panic() {
     let commands = AssertUnwindSafe(commands());
     let keys =
-        ["command", "args", "interface", "state", "via", "next-hop", "add", "prefix", "id", "master", "data"];
+        ["command", "args", "interface", "state", "via", "next_hop", "add", "prefix", "id", "master", "data"];
     let values = [
         "set interface state",
         "ip route",

@@ -58,6 +58,26 @@ fn a_shut_gate_refuses_changes_by_line_and_by_script_and_lets_shows_pass() {
 }
 
 #[test]
+fn where_nothing_is_to_be_made_things_can_be_deleted() {
+    let (mut commands, mut state) = (commands(), State::default());
+    let change = |state: &mut State, _: &quiver_control::Args<'_>| {
+        state.changes += 1;
+        Ok(Output::none())
+    };
+    commands.add(Command::new("delete thing <:u32>").help("delete").run(change));
+    commands.add(Command::new("set other <:u32> [del]").help("change").run(change));
+    commands.before_additions(|_| Err(Refusal::new("memory is short")));
+    for line in ["set thing 1", "set other 1"] {
+        let refusal = commands.execute(&mut state, line).unwrap_err();
+        assert!(refusal.to_string().contains("memory is short"), "{line}");
+    }
+    for line in ["delete thing 1", "set other 1 del", "show things"] {
+        commands.execute(&mut state, line).expect(line);
+    }
+    assert_eq!(state.changes, 2);
+}
+
+#[test]
 fn show_workers_tells_what_each_is_at_and_what_waits() {
     let config = EngineConfig {
         worker_cores: vec![0, 1],

@@ -1,6 +1,6 @@
 //! Commands as operators write them, through a toy router.
 
-mod toy;
+use crate::toy;
 
 use quiver_control::*;
 use serde_json::json;
@@ -182,9 +182,10 @@ fn exec_names_the_innermost_file_and_counts_over_all_of_them() {
     let text = refusal.to_string();
     assert!(text.contains("inner.cli:2: no interface 'e7'"), "{text}");
     assert!(text.ends_with("2 commands before it were applied"), "{text}");
-    std::fs::write(&outer, format!("exec {}\n", outer.display())).unwrap();
-    let text = commands.execute(&mut toy, &format!("exec {}", outer.display())).unwrap_err().to_string();
-    assert!(text.contains("deeper than 8"), "{text}");
+    let chain = |number: u32| folder.join(format!("{number}.cli"));
+    (0..10u32).for_each(|n| std::fs::write(chain(n), format!("exec {}\n", chain(n + 1).display())).unwrap());
+    let text = commands.execute(&mut toy, &format!("exec {}", chain(0).display())).unwrap_err().to_string();
+    assert!(text.contains("7.cli:1: files execute each other deeper than 8"), "{text}");
     let text = commands.execute(&mut toy, "exec /nowhere/x.cli").unwrap_err().to_string();
     assert!(text.starts_with("cannot read /nowhere/x.cli: No such file"), "{text}");
     std::fs::remove_dir_all(folder).unwrap();
@@ -272,7 +273,7 @@ fn the_json_form_is_the_same_command() {
     );
     assert_eq!(
         line(json!({"command": "ip route", "args": {"add": true, "prefix": "10.0.0.0/8", "via": [
-            {"next-hop": "192.0.2.1", "interface": "e0", "weight": 2}, {"drop": true, "label": [16, 17]}]}})),
+            {"next_hop": "192.0.2.1", "interface": "e0", "weight": 2}, {"drop": true, "label": [16, 17]}]}})),
         "ip route add 10.0.0.0/8 via 192.0.2.1 e0 weight 2 via drop out-labels 16 17"
     );
     assert_eq!(
@@ -290,6 +291,13 @@ fn the_json_form_is_the_same_command() {
             json!({"command": "set interface state", "args": {"interface": "e0", "state": "up", "stat": 1}})
         ),
         "refused: set interface state: unknown or misplaced argument 'stat': did you mean state?"
+    );
+    let memif =
+        |key: &str| json!({"command": "create interface memif", "args": {"id": 0, "master": true, key: 7}});
+    assert_eq!(line(memif("socket_id")), "create interface memif id 0 socket-id 7 master");
+    assert_eq!(
+        line(memif("socket-id")),
+        "refused: create interface memif: unknown or misplaced argument 'socket-id': did you mean socket_id?"
     );
     assert_eq!(
         line(json!({"command": "set interface state", "args": {"interface": "e0\"\nexec x", "state": "up"}})),
@@ -311,6 +319,7 @@ fn the_schema_tells_types_and_bounds() {
         args[0],
         json!({"name": "id", "required": true, "help": "", "type": "number", "min": 0, "max": 4294967295u64})
     );
+    assert!(args.iter().any(|a| a["name"] == "socket_id"), "as answers are spelled");
     assert!(args.iter().any(|a| a["name"] == "mode" && a["words"] == json!(["ethernet", "ip"])));
 }
 

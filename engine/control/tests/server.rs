@@ -1,6 +1,6 @@
 //! The server through real sockets: plain lines, JSON-RPC, and clients that misbehave.
 
-mod toy;
+use crate::toy;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -364,6 +364,59 @@ fn answers_are_filtered_in_sessions_and_in_scripts() {
     assert_eq!(router.say(format!("exec {} | include te\n", file.display()).as_bytes()), "a text\n");
     assert!(router.say(b"show run | grep x\n").contains("include, exclude, begin or count"));
     assert_eq!(router.say(b"show run\nhistory\n"), "runtime\n    1  show run\n    2  history\n");
+}
+
+#[test]
+fn lists_of_commands_are_without_secrets() {
+    let router = Running::start("history", Limits::default());
+    let said = router.say(b"create interface memif id 0 master secret correct-horse\nhistory\n");
+    assert!(said.contains("    1  create interface memif id 0 master secret <hidden>\n"), "{said}");
+    let mut api = router.api();
+    let lines = json!(["create interface memif id 1 secret \"correct horse\" master", "show run"]);
+    let listed = call(&mut api, 1, "history", json!({ "lines": lines }));
+    let expected = json!(["create interface memif id 1 secret <hidden> master", "show run"]);
+    assert_eq!(listed["result"]["json"], expected);
+    assert_eq!(call(&mut api, 2, "history", json!({"lines": [7]}))["error"]["code"], -32602);
+    assert_eq!(call(&mut api, 3, "history", json!({"lines": vec![""; 257]}))["error"]["code"], -32602);
+}
+
+/// A socket whose last close waits until its peer has read: it lingers, with data on the way.
+fn lingering() -> (TcpStream, TcpStream) {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let mut own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (peer, _) = listener.accept().unwrap();
+    rustix::net::sockopt::set_socket_linger(&own, Some(Duration::from_secs(3600))).unwrap();
+    own.set_nonblocking(true).unwrap();
+    while own.write(&[0; 1 << 16]).is_ok() {}
+    own.set_nonblocking(false).unwrap();
+    (own, peer)
+}
+
+#[test]
+fn a_descriptor_whose_close_blocks_holds_up_nobody() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+    let router = Running::start("rights", Limits::default());
+    let (own, mut peer) = lingering();
+    for path in ["cli.sock", "api.sock"] {
+        let hostile = connect(router.folder.join(path));
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let sent = [std::os::fd::AsFd::as_fd(&own)];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&sent)));
+        let bytes = [std::io::IoSlice::new(b"show run\n")];
+        match rustix::net::sendmsg(&hostile, &bytes, &mut control, SendFlags::empty()) {
+            Err(error) => assert_eq!(error, rustix::io::Errno::PERM),
+            Ok(_) => println!("this kernel lets descriptors through"),
+        }
+        drop(hostile);
+    }
+    // From here on the router has the last ones, if it has any.
+    let closes = std::thread::spawn(move || drop(own));
+    for _ in 0..5 {
+        assert_eq!(router.say(b"show run\n"), "runtime\n");
+    }
+    std::io::copy(&mut peer, &mut std::io::sink()).unwrap();
+    closes.join().unwrap();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use quiver_core::Engine;
 use quiver_core::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec, Captured};
+use quiver_core::reserve::is_available;
 use serde_json::json;
 
 use super::packets_text;
@@ -70,7 +71,7 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     }
     // A worker could not survive a refusal of memory; ask before it is too late.
     let bytes = spec.packets_max.saturating_mul(BYTES_PER_PACKET).saturating_mul(engine.worker_count());
-    if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+    if !is_available(bytes) {
         let what = format!("{} packets of each worker need {} MiB", spec.packets_max, bytes >> 20);
         return Err(args.refuse("max", what).remedy("ask for fewer"));
     }

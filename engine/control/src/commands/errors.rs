@@ -1,13 +1,14 @@
 //! `show errors`: why packets died, and what nodes counted.
 
-use quiver_core::Engine;
 use quiver_core::node::Severity;
 use quiver_core::statistics::ReasonCount;
+use quiver_core::{Engine, NodeId};
 use serde_json::{Value, json};
 
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
+use crate::listing::in_slices;
 use crate::output::{Column, Output, Table};
 use crate::registry::Registry;
 
@@ -20,7 +21,7 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show why packets died, and what nodes counted")
             .word("verbose", "also the short names, and what never happened")
-            .run(show),
+            .run_or_begin(show),
     );
     registry.command(
         Command::new("clear errors")
@@ -41,24 +42,41 @@ pub(super) fn severity_text(severity: Severity) -> &'static str {
     }
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let verbose = args.has("verbose");
-    let lines = engine.reason_counts(verbose);
     let mut columns = vec![Column::right("Count"), Column::left("Node")];
     if verbose {
         columns.push(Column::left("Name"));
     }
     columns.extend([Column::left("Reason"), Column::left("Severity")]);
-    let mut table = Table::new(columns);
-    for line in &lines {
-        let mut row = table.row().cell(line.count).cell(&line.node);
-        if verbose {
-            row = row.cell(line.reason);
+    let nodes: Vec<NodeId> = engine.all_nodes().map(|(id, _)| id).collect();
+    let add = move |engine: &Engine, (table, errors): &mut (Table, Vec<Value>), id| {
+        for line in counts_of(engine, id).filter(|line| line.count > 0 || verbose) {
+            let mut row = table.row().cell(line.count).cell(&line.node);
+            if verbose {
+                row = row.cell(line.reason);
+            }
+            row.cell(line.text).cell(severity_text(line.severity));
+            errors.push(reason_json(&line));
         }
-        row.cell(line.text).cell(severity_text(line.severity));
-    }
-    let errors: Vec<Value> = lines.iter().map(reason_json).collect();
-    Ok(Output::both(Output::from(table).to_text(), json!({ "errors": errors })))
+    };
+    let end = |_: &Engine, (table, errors): (Table, Vec<Value>)| {
+        Output::both(Output::from(table).to_text(), json!({ "errors": errors }))
+    };
+    Ok(in_slices(engine, nodes, (Table::new(columns), Vec::new()), add, end))
+}
+
+/// What a node counted, reason by reason.
+fn counts_of(engine: &Engine, id: NodeId) -> impl Iterator<Item = ReasonCount> {
+    engine.node_info(id).into_iter().flat_map(move |info| {
+        info.spec.reasons.iter().enumerate().map(move |(number, text)| ReasonCount {
+            count: engine.reason_count(id, number as u16),
+            node: info.spec.name.clone(),
+            reason: text.name,
+            text: text.text,
+            severity: text.severity,
+        })
+    })
 }
 
 fn reason_json(line: &ReasonCount) -> Value {

@@ -1,11 +1,11 @@
 //! The graph as it stands: nodes, their edges, arcs and features.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use quiver_core::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
 use quiver_core::engine::NodeInfo;
-use quiver_core::node::{DROP, NodeKind};
+use quiver_core::node::{DROP, NodeKind, Severity};
 use quiver_core::{Engine, NodeId, WorkerId};
 use serde_json::{Value, json};
 
@@ -13,7 +13,8 @@ use super::all_workers;
 use super::errors::severity_text;
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
+use crate::listing::in_slices;
 use crate::output::{Column, Output, Table};
 use crate::registry::{BuiltIn, Registry};
 
@@ -25,14 +26,14 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show the nodes of the graph, or one with its edges, reasons and work")
             .example("show node error-drop")
-            .run(show_node),
+            .run_or_begin(show_node),
     );
     registry.command(
         Command::new("show graph [dot]")
             .group(GROUP)
             .help("Show where each node can send packets")
             .word("dot", "in the language of Graphviz: quiverctl show graph dot | dot -Tsvg")
-            .run(show_graph),
+            .run_or_begin(show_graph),
     );
     registry.command(
         Command::new("show plugins")
@@ -64,41 +65,50 @@ fn show_plugins(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         .table("plugins", table))
 }
 
-/// All edges, with those that arcs and interfaces add to what nodes declare.
-fn edges(engine: &Engine) -> BTreeSet<(NodeId, NodeId)> {
-    let mut edges = BTreeSet::new();
-    for (id, node) in engine.all_nodes() {
-        edges.extend(node.edges.iter().map(|next| (id, *next)));
-        // Whoever has a reason to drop has the edge.
-        if id != DROP && node.spec.reasons.iter().any(|r| r.severity == quiver_core::node::Severity::Error) {
-            edges.insert((id, DROP));
+/// Edges by the node that they leave, and by the one that they lead to.
+#[derive(Default)]
+struct Edges {
+    next: BTreeMap<NodeId, BTreeSet<NodeId>>,
+    previous: BTreeMap<NodeId, BTreeSet<NodeId>>,
+}
+
+impl Edges {
+    fn add(&mut self, from: NodeId, to: NodeId) {
+        self.next.entry(from).or_default().insert(to);
+        self.previous.entry(to).or_default().insert(from);
+    }
+
+    /// All edges, with those that arcs and interfaces add to what nodes declare.
+    fn of(engine: &Engine) -> Edges {
+        let mut edges = Edges::default();
+        for (id, node) in engine.all_nodes() {
+            node.edges.iter().for_each(|next| edges.add(id, *next));
+            // Whoever has a reason to drop has the edge.
+            if id != DROP && node.spec.reasons.iter().any(|r| r.severity == Severity::Error) {
+                edges.add(id, DROP);
+            }
+        }
+        for interface in engine.all_interfaces() {
+            let row = interface.row();
+            let mut inputs: BTreeSet<NodeId> = interface.rx.iter().map(|p| p.input_node).collect();
+            let chain: Vec<NodeId> = features(engine, interface.id, DEVICE_INPUT);
+            edges.add_path(&mut inputs, &chain, row.input);
+            let chain: Vec<NodeId> = features(engine, interface.id, INTERFACE_OUTPUT);
+            edges.add_path(&mut BTreeSet::from([row.output]), &chain, row.tx);
+        }
+        edges
+    }
+
+    fn add_path(&mut self, from: &mut BTreeSet<NodeId>, chain: &[NodeId], last: NodeId) {
+        for &next in chain.iter().chain([&last]) {
+            from.iter().for_each(|from| self.add(*from, next));
+            *from = BTreeSet::from([next]);
         }
     }
-    for interface in engine.all_interfaces() {
-        let row = interface.row();
-        let mut inputs: BTreeSet<NodeId> = interface.rx.iter().map(|p| p.input_node).collect();
-        let chain: Vec<NodeId> = features(engine, interface.id, DEVICE_INPUT);
-        add_path(&mut edges, &mut inputs, &chain, row.input);
-        let chain: Vec<NodeId> = features(engine, interface.id, INTERFACE_OUTPUT);
-        add_path(&mut edges, &mut BTreeSet::from([row.output]), &chain, row.tx);
-    }
-    edges
 }
 
 fn features(engine: &Engine, id: quiver_core::InterfaceId, arc: ArcId) -> Vec<NodeId> {
     engine.features_of(id, arc).iter().filter_map(|name| engine.node_id(name)).collect()
-}
-
-fn add_path(
-    edges: &mut BTreeSet<(NodeId, NodeId)>,
-    from: &mut BTreeSet<NodeId>,
-    chain: &[NodeId],
-    last: NodeId,
-) {
-    for &next in chain.iter().chain([&last]) {
-        edges.extend(from.iter().map(|from| (*from, next)));
-        *from = BTreeSet::from([next]);
-    }
 }
 
 fn kind_text(kind: NodeKind) -> &'static str {
@@ -115,33 +125,41 @@ fn names<'a>(engine: &Engine, ids: impl Iterator<Item = &'a NodeId>) -> Vec<Stri
     names
 }
 
-fn next_of(engine: &Engine, edges: &BTreeSet<(NodeId, NodeId)>, id: NodeId) -> Vec<String> {
-    names(engine, edges.iter().filter(|(from, _)| *from == id).map(|(_, to)| to))
+fn next_of(engine: &Engine, edges: &Edges, id: NodeId) -> Vec<String> {
+    names(engine, edges.next.get(&id).into_iter().flatten())
 }
 
-fn previous_of(engine: &Engine, edges: &BTreeSet<(NodeId, NodeId)>, id: NodeId) -> Vec<String> {
-    names(engine, edges.iter().filter(|(_, to)| *to == id).map(|(from, _)| from))
+fn previous_of(engine: &Engine, edges: &Edges, id: NodeId) -> Vec<String> {
+    names(engine, edges.previous.get(&id).into_iter().flatten())
 }
 
-fn show_node(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let edges = edges(engine);
+/// All nodes in the order of their names.
+fn nodes_by_name(engine: &Engine) -> Vec<NodeId> {
+    let mut nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (node.spec.name.as_str(), id)).collect();
+    nodes.sort_unstable();
+    nodes.into_iter().map(|(_, id)| id).collect()
+}
+
+fn show_node(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let edges = Edges::of(engine);
     if args.has("node") {
         let id = args.node(engine, "node")?;
         let Some(info) = engine.node_info(id) else { return Err(args.refuse("node", "the node is gone")) };
-        return Ok(one_node(engine, id, info, &edges));
+        return Ok(Work::Done(one_node(engine, id, info, &edges)));
     }
-    let mut table = Table::new(["Name", "Kind", "Help"].map(Column::left));
-    let mut list = Vec::new();
-    let mut nodes: Vec<_> = engine.all_nodes().collect();
-    nodes.sort_by(|a, b| a.1.spec.name.cmp(&b.1.spec.name));
-    for (id, info) in nodes {
+    let add = move |engine: &Engine, (table, list): &mut (Table, Vec<Value>), id| {
+        let Some(info) = engine.node_info(id) else { return };
         table.row().cell(&info.spec.name).cell(kind_text(info.spec.kind)).cell(info.spec.help);
         list.push(node_json(engine, id, info, &edges));
-    }
-    Ok(Output::both(Output::from(table).to_text(), json!({ "nodes": list })))
+    };
+    let end = |_: &Engine, (table, list): (Table, Vec<Value>)| {
+        Output::both(Output::from(table).to_text(), json!({ "nodes": list }))
+    };
+    let made = (Table::new(["Name", "Kind", "Help"].map(Column::left)), Vec::new());
+    Ok(in_slices(engine, nodes_by_name(engine), made, add, end))
 }
 
-fn one_node(engine: &Engine, id: NodeId, info: &NodeInfo, edges: &BTreeSet<(NodeId, NodeId)>) -> Output {
+fn one_node(engine: &Engine, id: NodeId, info: &NodeInfo, edges: &Edges) -> Output {
     let spec = &info.spec;
     let mut text = format!("{} ({}): {}\n", spec.name, kind_text(spec.kind), spec.help);
     let _ = writeln!(text, "  from: {}", listed(&previous_of(engine, edges, id)));
@@ -176,7 +194,7 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "nowhere".to_owned() } else { names.join(", ") }
 }
 
-fn node_json(engine: &Engine, id: NodeId, info: &NodeInfo, edges: &BTreeSet<(NodeId, NodeId)>) -> Value {
+fn node_json(engine: &Engine, id: NodeId, info: &NodeInfo, edges: &Edges) -> Value {
     let reasons = info.spec.reasons.iter().enumerate().map(|(number, reason)| {
         json!({
             "reason": reason.name,
@@ -196,44 +214,48 @@ fn node_json(engine: &Engine, id: NodeId, info: &NodeInfo, edges: &BTreeSet<(Nod
     })
 }
 
-fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let edges = edges(engine);
-    let mut nodes: Vec<(NodeId, &NodeInfo)> = engine.all_nodes().collect();
-    nodes.sort_by(|a, b| a.1.spec.name.cmp(&b.1.spec.name));
-    let list: Vec<Value> = nodes
-        .iter()
-        .map(|(id, info)| {
-            json!({ "name": info.spec.name, "kind": kind_text(info.spec.kind), "next": next_of(engine, &edges, *id) })
-        })
-        .collect();
-    let text = if args.has("dot") { dot(engine, &nodes, &edges) } else { plain(engine, &nodes, &edges) };
-    Ok(Output::both(text, json!({ "nodes": list })))
+/// `show graph` as far as it is made.
+struct Drawn {
+    list: Vec<Value>,
+    table: Table,
+    /// Nodes and edges in the language of Graphviz.
+    dot: [String; 2],
 }
 
-fn plain(engine: &Engine, nodes: &[(NodeId, &NodeInfo)], edges: &BTreeSet<(NodeId, NodeId)>) -> String {
-    let mut table = Table::new(["Node", "Next"].map(Column::left));
-    for (id, info) in nodes {
-        table.row().cell(&info.spec.name).cell(next_of(engine, edges, *id).join(", "));
-    }
-    Output::from(table).to_text()
-}
-
-fn dot(engine: &Engine, nodes: &[(NodeId, &NodeInfo)], edges: &BTreeSet<(NodeId, NodeId)>) -> String {
-    let mut text =
-        "digraph quiver {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n".to_owned();
-    for (_, info) in nodes {
-        let style = match info.spec.kind {
-            NodeKind::Input => " [style=filled, fillcolor=\"#d8ecd8\"]",
-            NodeKind::Sink => " [style=filled, fillcolor=\"#f0dcd0\"]",
-            NodeKind::Internal => "",
+fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let (edges, is_dot) = (Edges::of(engine), args.has("dot"));
+    let add = move |engine: &Engine, drawn: &mut Drawn, id| {
+        let Some(info) = engine.node_info(id) else { return };
+        let next = next_of(engine, &edges, id);
+        drawn.table.row().cell(&info.spec.name).cell(next.join(", "));
+        draw(info, &next, &mut drawn.dot);
+        drawn.list.push(json!({ "name": info.spec.name, "kind": kind_text(info.spec.kind), "next": next }));
+    };
+    let end = move |_: &Engine, Drawn { list, table, dot: [nodes, edges] }: Drawn| {
+        let text = match is_dot {
+            true => format!(
+                "digraph quiver {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
+            ),
+            false => Output::from(table).to_text(),
         };
-        let _ = writeln!(text, "  {}{style};", dot_name(&info.spec.name));
+        Output::both(text, json!({ "nodes": list }))
+    };
+    let table = Table::new(["Node", "Next"].map(Column::left));
+    let drawn = Drawn { list: Vec::new(), table, dot: Default::default() };
+    Ok(in_slices(engine, nodes_by_name(engine), drawn, add, end))
+}
+
+fn draw(info: &NodeInfo, next: &[String], [nodes, edges]: &mut [String; 2]) {
+    let style = match info.spec.kind {
+        NodeKind::Input => " [style=filled, fillcolor=\"#d8ecd8\"]",
+        NodeKind::Sink => " [style=filled, fillcolor=\"#f0dcd0\"]",
+        NodeKind::Internal => "",
+    };
+    let from = dot_name(&info.spec.name);
+    let _ = writeln!(nodes, "  {from}{style};");
+    for to in next {
+        let _ = writeln!(edges, "  {from} -> {};", dot_name(to));
     }
-    for (from, to) in edges {
-        let (from, to) = (engine.node_name(*from), engine.node_name(*to));
-        let _ = writeln!(text, "  {} -> {};", dot_name(&from), dot_name(&to));
-    }
-    text + "}\n"
 }
 
 /// A name as Graphviz reads it, whatever an interface is called.

@@ -7,10 +7,11 @@ use quiver_core::interfaces::Interface;
 use serde_json::{Map, Value, json};
 
 use super::columns::centre;
-use super::{mac_text, thread_name};
+use super::{ids, mac_text, thread_name};
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
+use crate::listing::in_slices;
 use crate::output::Output;
 use crate::registry::Registry;
 
@@ -21,15 +22,16 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show devices: link, address and what the driver knows")
             .word("verbose", "also the receive queues, and the counters that are zero")
             .example("show hardware-interfaces e0 verbose")
-            .run(show),
+            .run_or_begin(show),
     );
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
-    let mut text = format!("{}{}{}Hardware\n", centre("Name", 32), centre("Idx", 5), centre("Link", 7));
-    let mut list = Vec::new();
-    for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
+    let text = format!("{}{}{}Hardware\n", centre("Name", 32), centre("Idx", 5), centre("Link", 7));
+    let is_verbose = args.has("verbose");
+    let add = move |engine: &Engine, (text, list): &mut (String, Vec<Value>), id| {
+        let Some(interface) = engine.interface(id) else { return };
         let link = if interface.link_up { "up" } else { "down" };
         let (name, kind) = (&interface.name, interface.device.kind());
         let index = centre(&interface.id.0.to_string(), 5);
@@ -41,8 +43,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         for (fact, value) in &facts {
             let _ = writeln!(text, "  {fact}: {}", plain(value));
         }
-        if args.has("verbose") {
-            write_queues(engine, interface, &mut text);
+        if is_verbose {
+            write_queues(engine, interface, text);
         }
         let facts: Map<String, Value> = facts.into_iter().map(|(fact, value)| (key(&fact), value)).collect();
         list.push(json!({
@@ -54,8 +56,9 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             "rx_queues": interface.rx.len(),
             "facts": facts,
         }));
-    }
-    Ok(Output::both(text, json!({ "interfaces": list })))
+    };
+    let end = |_: &Engine, (text, list)| Output::both(text, json!({ "interfaces": Value::Array(list) }));
+    Ok(in_slices(engine, ids(engine, only), (text, Vec::new()), add, end))
 }
 
 fn write_queues(engine: &Engine, interface: &Interface, text: &mut String) {

@@ -9,14 +9,15 @@ use quiver_core::{Engine, InterfaceId};
 use serde_json::{Map, Value, json};
 
 use super::columns::centre;
-use super::{by_name, mac_text, refuse_interface};
+use super::{ids, mac_text, refuse_interface};
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
+use crate::listing::in_slices;
 use crate::modes::{self, Modes, Own};
 use crate::output::Output;
 use crate::registry::Registry;
-use crate::running::{ConfigWriter, order};
+use crate::running::{ConfigWriter, by_interface, order};
 
 const GROUP: &str = "Interfaces";
 /// Characters in front of the counters of `show interface`.
@@ -63,7 +64,7 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show interfaces, their state, MTU and counters")
             .details("Counters that are zero are left out; with json, all are there.")
             .example("show interface e0")
-            .run(show),
+            .run_or_begin(show),
     );
     registry.command(
         Command::new("show interface features <interface>")
@@ -82,8 +83,8 @@ pub(super) fn register(registry: &mut Registry) {
                 Ok(Output::none())
             }),
     );
-    registry.running_config(order::HELD, write_held);
-    registry.running_config(order::INTERFACE_SETTINGS, write_config);
+    registry.running_config_in_slices(order::HELD, by_interface(write_held));
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, by_interface(write_config));
     registry.on_start(|engine| {
         engine.insert(AsCreated::default());
         engine.on_interface_change(|engine, id, change| {
@@ -159,24 +160,19 @@ fn set_promiscuous(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refus
 }
 
 /// What an interface that another has is by itself; said before it becomes the other's.
-fn write_held(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(modes) = engine.get::<Modes>() else { return };
-    for interface in by_name(engine) {
-        if let Some(own) = modes.own(interface.id) {
-            write_own(engine, interface, own, config);
-        }
+fn write_held(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    if let Some(own) = engine.get::<Modes>().and_then(|modes| modes.own(interface.id)) {
+        write_own(engine, interface, own, config);
     }
 }
 
-fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in by_name(engine) {
-        if engine.get::<Modes>().is_none_or(|modes| modes.own(interface.id).is_none()) {
-            let own = Own { mtu_bytes: interface.wanted_mtu_bytes(), ..Own::of(interface.row()) };
-            write_own(engine, interface, own, config);
-        }
-        if interface.admin_up {
-            config.command(format_args!("set interface state {} up", interface.name));
-        }
+fn write_config(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    if engine.get::<Modes>().is_none_or(|modes| modes.own(interface.id).is_none()) {
+        let own = Own { mtu_bytes: interface.wanted_mtu_bytes(), ..Own::of(interface.row()) };
+        write_own(engine, interface, own, config);
+    }
+    if interface.admin_up {
+        config.command(format_args!("set interface state {} up", interface.name));
     }
 }
 
@@ -205,7 +201,7 @@ fn write_own(engine: &Engine, interface: &Interface, own: Own, config: &mut Conf
     }
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
     let mut text = String::new();
     for (title, width) in [
@@ -220,12 +216,14 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
-    let mut list = Vec::new();
-    for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
-        list.push(interface_json(engine, interface));
-        write_interface(engine, interface, &mut text);
-    }
-    Ok(Output::both(text, json!({ "interfaces": list })))
+    let add = |engine: &Engine, (text, list): &mut (String, Vec<Value>), id| {
+        if let Some(interface) = engine.interface(id) {
+            list.push(interface_json(engine, interface));
+            write_interface(engine, interface, text);
+        }
+    };
+    let end = |_: &Engine, (text, list)| Output::both(text, json!({ "interfaces": Value::Array(list) }));
+    Ok(in_slices(engine, ids(engine, only), (text, Vec::new()), add, end))
 }
 
 fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {

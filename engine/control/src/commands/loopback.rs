@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::grammar::Command;
 use crate::output::Output;
 use crate::registry::Registry;
-use crate::running::{ConfigWriter, order};
+use crate::running::{ConfigWriter, along, order};
 
 const GROUP: &str = "Interfaces";
 /// The largest layer 3 packet of a loopback until it is set, bytes.
@@ -119,12 +119,25 @@ pub(super) fn register(registry: &mut Registry) {
             .example("delete loopback interface intfc loop0")
             .run(delete),
     );
-    registry.running_config(order::INTERFACES, |engine, config: &mut ConfigWriter| {
-        for (_, command) in engine.get::<Loopbacks>().iter().flat_map(|l| &l.0) {
-            config.command(format_args!("{command}"));
-        }
-    });
+    registry.running_config_in_slices(order::INTERFACES, along(write_config));
     registry.on_start(|engine| engine.insert(Loopbacks::default()));
+}
+
+/// In the order in which they were made.
+fn write_config(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    after: Option<usize>,
+    most: usize,
+) -> Option<usize> {
+    let loopbacks = &engine.get::<Loopbacks>()?.0;
+    let from = after.map_or(0, |last| last + 1);
+    let mut last = None;
+    for (at, (_, command)) in loopbacks.iter().enumerate().skip(from).take(most) {
+        config.command(format_args!("{command}"));
+        last = Some(at);
+    }
+    last
 }
 
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {

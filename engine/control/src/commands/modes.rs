@@ -2,9 +2,10 @@
 
 use quiver_core::Engine;
 
-use super::by_name;
+use super::ids_by_name;
 use crate::error::Refusal;
 use crate::grammar::Command;
+use crate::listing::Listing;
 use crate::modes::{Modes, follow_interface, leave};
 use crate::output::{Cell, Column, Output, Table};
 use crate::registry::Registry;
@@ -31,18 +32,18 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show mode [<interface>]")
             .group(GROUP)
             .help("Show which interfaces route, which are cross-connected and which are bridged")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                let mut table =
-                    Table::new([Column::left("Mode"), Column::left("Interface"), Column::left("With")]);
-                for interface in by_name(engine).into_iter().filter(|i| only.is_none_or(|id| id == i.id)) {
-                    let layer_two = engine.get::<Modes>().and_then(|modes| modes.of(interface.id));
+                let columns = [Column::left("Mode"), Column::left("Interface"), Column::left("With")];
+                let add = |engine: &Engine, table: &mut Table, id| {
+                    let Some(interface) = engine.interface(id) else { return };
+                    let layer_two = engine.get::<Modes>().and_then(|modes| modes.of(id));
                     let mode = layer_two.map_or("l3", |layer_two| layer_two.mode);
                     let with = layer_two.map_or(String::new(), |layer_two| layer_two.with.clone());
                     let mode = Cell::new(mode, mode.replace(' ', "_"));
                     table.row().cell(mode).cell(interface.name.clone()).cell(with);
-                }
-                Ok(Output::none().table("interfaces", table))
+                };
+                Listing::over("interfaces", columns, ids_by_name(engine, only), add).begin(engine)
             }),
     );
     registry.on_start(|engine| {

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use quiver_core::interfaces::{Interface, InterfaceChange};
 use quiver_core::{Engine, InterfaceId};
 
-use super::{by_name, refuse_interface};
+use super::{ids_by_name, refuse_interface};
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
 use crate::json_form::quoted;
+use crate::listing::Listing;
 use crate::output::{Column, Output, Table};
 use crate::registry::Registry;
-use crate::running::{ConfigWriter, order};
+use crate::running::{ConfigWriter, by_interface, order};
 
 const GROUP: &str = "Interfaces";
 /// Characters in a tag.
@@ -56,12 +57,18 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show interface tag [<interface>]")
             .group(GROUP)
             .help("Show the notes on interfaces")
-            .run(show_tags),
+            .run_or_begin(show_tags),
     );
-    registry.running_config(order::INTERFACE_NAMES, |engine, config| write_names(engine, config, false));
+    registry.running_config_in_slices(
+        order::INTERFACE_NAMES,
+        by_interface(|_, interface, config| write_names(interface, config, false)),
+    );
     // Sub-interfaces are made after all others are there, and called after their parents.
-    registry.running_config(order::SUB_INTERFACE_NAMES, |engine, config| write_names(engine, config, true));
-    registry.running_config(order::INTERFACE_SETTINGS, write_tags);
+    registry.running_config_in_slices(
+        order::SUB_INTERFACE_NAMES,
+        by_interface(|_, interface, config| write_names(interface, config, true)),
+    );
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, by_interface(write_tag));
     registry.on_start(|engine| {
         engine.insert(Tags::default());
         engine.on_interface_change(|engine, id, change| {
@@ -99,30 +106,25 @@ fn set_tag(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn show_tags(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show_tags(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
-    let mut table = Table::new(["Interface", "Tag"].map(Column::left));
-    for interface in by_name(engine).into_iter().filter(|i| only.is_none_or(|only| only == i.id)) {
-        if let Some(tag) = tag(engine, interface.id) {
-            table.row().cell(&interface.name).cell(tag);
+    let add = |engine: &Engine, table: &mut Table, id| {
+        if let Some(tag) = tag(engine, id) {
+            table.row().cell(engine.interface_name(id)).cell(tag);
         }
-    }
-    Ok(Output::none().table("interfaces", table))
+    };
+    let keys = ids_by_name(engine, only);
+    Listing::over("interfaces", ["Interface", "Tag"].map(Column::left), keys, add).begin(engine)
 }
 
-fn write_names(engine: &Engine, config: &mut ConfigWriter, subs: bool) {
-    let renamed = |interface: &&Interface| interface.made_name() != interface.name;
-    for interface in by_name(engine).into_iter().filter(renamed) {
-        if interface.row().is_sub_interface() == subs {
-            config.command(format_args!("set interface name {} {}", interface.made_name(), interface.name));
-        }
+fn write_names(interface: &Interface, config: &mut ConfigWriter, subs: bool) {
+    if interface.made_name() != interface.name && interface.row().is_sub_interface() == subs {
+        config.command(format_args!("set interface name {} {}", interface.made_name(), interface.name));
     }
 }
 
-fn write_tags(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in by_name(engine) {
-        if let Some(tag) = tag(engine, interface.id) {
-            config.command(format_args!("set interface tag {} {}", interface.name, quoted(tag)));
-        }
+fn write_tag(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    if let Some(tag) = tag(engine, interface.id) {
+        config.command(format_args!("set interface tag {} {}", interface.name, quoted(tag)));
     }
 }

@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 
 use quiver_core::device::RxMode;
-use quiver_core::interfaces::RxWish;
+use quiver_core::interfaces::{Interface, RxWish};
 use quiver_core::{Engine, WorkerId};
 
-use super::{all_workers, by_name, refuse_interface, thread_name, thread_number};
+use super::{all_workers, refuse_interface, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
 use crate::output::{Cell, Column, Output, Table};
 use crate::registry::Registry;
-use crate::running::{ConfigWriter, order};
+use crate::running::{ConfigWriter, by_interface, order};
 
 const GROUP: &str = "Interfaces";
 
@@ -43,7 +43,7 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show which worker serves which receive queue, and how")
             .run(show_placement),
     );
-    registry.running_config(order::INTERFACE_SETTINGS, write_config);
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, by_interface(write_config));
 }
 
 fn set_mode(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -71,17 +71,15 @@ fn wish(engine: &mut Engine, args: &Args<'_>, wish: RxWish) -> Result<Output, Re
     Ok(Output::none())
 }
 
-fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in by_name(engine) {
-        for wish in &interface.rx_wishes {
-            let queue = wish.queue.map_or_else(String::new, |queue| format!(" queue {queue}"));
-            let name = &interface.name;
-            if let Some(mode) = wish.mode {
-                config.command(format_args!("set interface rx-mode {name}{queue} {mode}"));
-            }
-            if let Some(worker) = wish.worker {
-                config.command(format_args!("set interface rx-placement {name}{queue} worker {}", worker.0));
-            }
+fn write_config(_: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    for wish in &interface.rx_wishes {
+        let queue = wish.queue.map_or_else(String::new, |queue| format!(" queue {queue}"));
+        let name = &interface.name;
+        if let Some(mode) = wish.mode {
+            config.command(format_args!("set interface rx-mode {name}{queue} {mode}"));
+        }
+        if let Some(worker) = wish.worker {
+            config.command(format_args!("set interface rx-placement {name}{queue} worker {}", worker.0));
         }
     }
 }

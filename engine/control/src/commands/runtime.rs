@@ -15,7 +15,8 @@ use super::columns::{centre, two_digits};
 use super::{all_workers, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
+use crate::listing::in_slices;
 use crate::output::Output;
 use crate::registry::Registry;
 
@@ -42,7 +43,7 @@ pub(super) fn register(registry: &mut Registry) {
             )
             .example("show runtime")
             .example("show runtime max verbose")
-            .run(show),
+            .run_or_begin(show),
     );
     registry.command(
         Command::new("clear runtime").group("Seeing inside").help("Count what nodes do from here").run(
@@ -114,58 +115,59 @@ impl Line {
 }
 
 /// One worker's part of the answer.
+#[derive(Default)]
 struct Thread {
-    worker: WorkerId,
-    core: Option<usize>,
     loops: LoopTotals,
     loops_per_s: f64,
     vectors_per_call: f64,
+    /// Packets of nodes: in, out, drop.
+    packets: [u64; 3],
     /// Packets per second: in, out, drop, punt.
     rates: [f64; 4],
     lines: Vec<Line>,
+    nodes: Vec<Value>,
+    width: usize,
 }
 
 fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }
 
-fn thread(engine: &Engine, worker: WorkerId) -> Thread {
-    let loops = engine.loop_totals(worker);
-    let elapsed_s = loops.elapsed_ns as f64 / 1e9;
-    let mut rates = [0u64; 4];
-    let mut lines = Vec::new();
-    for (id, node) in engine.all_nodes() {
+impl Thread {
+    /// Add what a node did.
+    fn add(&mut self, engine: &Engine, worker: WorkerId, id: NodeId) {
+        let Some(node) = engine.node_info(id) else { return };
         let totals = engine.node_totals(worker, id);
         match node.spec.kind {
             // What another worker handed over came in there.
-            NodeKind::Input if id != HANDOFF => rates[0] += totals.vectors,
-            NodeKind::Sink if id == DROP => rates[2] += totals.vectors,
-            NodeKind::Sink => rates[1] += totals.vectors,
+            NodeKind::Input if id != HANDOFF => self.packets[0] += totals.vectors,
+            NodeKind::Sink if id == DROP => self.packets[2] += totals.vectors,
+            NodeKind::Sink => self.packets[1] += totals.vectors,
             _ => {}
         }
         let state =
             if node.spec.kind == NodeKind::Input { input_state(engine, worker, id) } else { "active" };
-        lines.push(Line { name: node.spec.name.clone(), state, totals });
+        self.lines.push(Line { name: node.spec.name.clone(), state, totals });
     }
-    lines.sort_by(|a, b| a.name.cmp(&b.name));
-    let window = engine.get::<Window>();
-    let punts_before = window.and_then(|w| w.punts.get(worker.index()).copied()).unwrap_or(0);
-    rates[3] = punts(engine, worker).saturating_sub(punts_before);
-    // Before the window is full, it reaches back to the clear.
-    let full = window.filter(|w| w.samples.len() == WINDOW_SECONDS);
-    let then = full.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
-    let now = sample(engine, worker);
-    Thread {
-        worker,
-        core: engine.worker_core(worker),
-        loops_per_s: per_second(now.passes.saturating_sub(then.passes), now.at_ns.saturating_sub(then.at_ns)),
-        vectors_per_call: ratio(
-            now.vectors.saturating_sub(then.vectors),
-            now.calls.saturating_sub(then.calls),
-        ),
-        rates: rates.map(|packets| if elapsed_s > 0.0 { packets as f64 / elapsed_s } else { 0.0 }),
-        loops,
-        lines,
+
+    /// Add what the worker did, once all its nodes are there.
+    fn sum(&mut self, engine: &Engine, worker: WorkerId) {
+        self.loops = engine.loop_totals(worker);
+        let elapsed_s = self.loops.elapsed_ns as f64 / 1e9;
+        let window = engine.get::<Window>();
+        let punts_before = window.and_then(|w| w.punts.get(worker.index()).copied()).unwrap_or(0);
+        let punts = punts(engine, worker).saturating_sub(punts_before);
+        let [rx, tx, drop] = self.packets;
+        let rate = |packets: u64| if elapsed_s > 0.0 { packets as f64 / elapsed_s } else { 0.0 };
+        self.rates = [rx, tx, drop, punts].map(rate);
+        // Before the window is full, it reaches back to the clear.
+        let full = window.filter(|w| w.samples.len() == WINDOW_SECONDS);
+        let then = full.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
+        let now = sample(engine, worker);
+        let elapsed_ns = now.at_ns.saturating_sub(then.at_ns);
+        self.loops_per_s = per_second(now.passes.saturating_sub(then.passes), elapsed_ns);
+        self.vectors_per_call =
+            ratio(now.vectors.saturating_sub(then.vectors), now.calls.saturating_sub(then.calls));
     }
 }
 
@@ -196,35 +198,107 @@ fn input_state(engine: &Engine, worker: WorkerId, node: NodeId) -> &'static str 
     }
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+/// A step of the answer.
+enum Piece {
+    /// Ask a node of a worker.
+    Node(WorkerId, NodeId),
+    /// Write the head of a worker.
+    Head(WorkerId),
+    /// Write the line of a node, by its place.
+    Line(usize),
+    /// End the part of a worker.
+    End(WorkerId),
+}
+
+/// The answer as far as it is made.
+struct Told {
+    is_max: bool,
+    is_summary: bool,
+    is_verbose: bool,
+    thread: Thread,
+    text: String,
+    threads: Vec<Value>,
+}
+
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let what = args.or("what", "")?;
-    let mut text = String::new();
-    let mut threads = Vec::new();
+    let told = Told {
+        is_max: args.has("max"),
+        is_summary: what == "summary",
+        is_verbose: what == "verbose",
+        thread: Thread::default(),
+        text: String::new(),
+        threads: Vec::new(),
+    };
+    let mut nodes: Vec<(&str, NodeId)> =
+        engine.all_nodes().map(|(id, node)| (node.spec.name.as_str(), id)).collect();
+    nodes.sort_unstable();
+    let mut pieces = Vec::new();
     for worker in all_workers(engine) {
-        let thread = thread(engine, worker);
-        if worker.0 > 0 {
-            text += "---------------\n";
+        pieces.extend(nodes.iter().map(|(_, id)| Piece::Node(worker, *id)));
+        pieces.push(Piece::Head(worker));
+        pieces.extend((0..nodes.len()).map(Piece::Line));
+        pieces.push(Piece::End(worker));
+    }
+    let end = |_: &Engine, told: Told| Output::both(told.text, json!({ "threads": told.threads }));
+    Ok(in_slices(engine, pieces, told, Told::add, end))
+}
+
+impl Told {
+    fn add(engine: &Engine, told: &mut Told, piece: Piece) {
+        match piece {
+            Piece::Node(worker, id) => told.thread.add(engine, worker, id),
+            Piece::Head(worker) => {
+                told.thread.sum(engine, worker);
+                told.head(engine, worker);
+            }
+            Piece::Line(at) => told.line(at),
+            Piece::End(worker) => told.end(engine, worker),
         }
-        write_head(&thread, &mut text);
-        if what != "summary" {
-            let shown: Vec<&Line> =
-                thread.lines.iter().filter(|line| what == "verbose" || !line.is_idle()).collect();
-            match args.has("max") {
-                true => write_maxima(&shown, &mut text),
-                false => write_lines(&shown, what == "verbose", &mut text),
+    }
+
+    /// Is a line shown?
+    fn shows(&self, line: &Line) -> bool {
+        !self.is_summary && (self.is_verbose || !line.is_idle())
+    }
+
+    fn head(&mut self, engine: &Engine, worker: WorkerId) {
+        let shown = self.thread.lines.iter().filter(|line| self.shows(line));
+        self.thread.width = shown.map(|line| line.name.len() + 1).fold(NAME_WIDTH, usize::max);
+        if worker.0 > 0 {
+            self.text += "---------------\n";
+        }
+        write_head(&self.thread, (worker, engine.worker_core(worker)), &mut self.text);
+        match (self.is_summary, self.is_max) {
+            (true, _) => {}
+            (_, true) => write_title_of_maxima(self.thread.width, &mut self.text),
+            (_, false) => write_title(self.thread.width, self.is_verbose, &mut self.text),
+        }
+    }
+
+    fn line(&mut self, at: usize) {
+        let Some(line) = self.thread.lines.get(at) else { return };
+        if self.shows(line) {
+            match self.is_max {
+                true => write_maximum(line, self.thread.width, &mut self.text),
+                false => write_line(line, self.thread.width, self.is_verbose, &mut self.text),
             }
         }
-        if what == "verbose" {
+        self.thread.nodes.push(line_json(line));
+    }
+
+    fn end(&mut self, engine: &Engine, worker: WorkerId) {
+        let thread = std::mem::take(&mut self.thread);
+        if self.is_verbose {
             let LoopTotals { passes, sleeps, no_frame, events_lost, .. } = thread.loops;
             let _ = writeln!(
-                text,
+                self.text,
                 "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, {events_lost} events lost"
             );
-            write_long(&thread.loops, &mut text);
+            write_long(&thread.loops, &mut self.text);
         }
-        threads.push(thread_json(&thread));
+        self.threads.push(thread_json(thread, worker, engine.worker_core(worker)));
     }
-    Ok(Output::both(text, json!({ "threads": threads })))
 }
 
 /// From how many microseconds the classes are in which there is something, and how much.
@@ -247,15 +321,10 @@ fn write_long(loops: &LoopTotals, text: &mut String) {
     }
 }
 
-fn write_head(thread: &Thread, text: &mut String) {
-    let core = thread.core.map_or_else(|| "-".to_owned(), |core| core.to_string());
+fn write_head(thread: &Thread, (worker, core): (WorkerId, Option<usize>), text: &mut String) {
+    let core = core.map_or_else(|| "-".to_owned(), |core| core.to_string());
     let [rx, tx, drop, punt] = thread.rates;
-    let _ = writeln!(
-        text,
-        "Thread {} {} (lcore {core})",
-        thread_number(thread.worker),
-        thread_name(thread.worker)
-    );
+    let _ = writeln!(text, "Thread {} {} (lcore {core})", thread_number(worker), thread_name(worker));
     let _ = writeln!(
         text,
         "Time {:.1}, {WINDOW_SECONDS} sec internal node vector rate {} loops/sec {}",
@@ -266,13 +335,8 @@ fn write_head(thread: &Thread, text: &mut String) {
     let _ = writeln!(text, "  vector rates in {rx:.4e}, out {tx:.4e}, drop {drop:.4e}, punt {punt:.4e}");
 }
 
-fn width_of(lines: &[&Line]) -> usize {
-    lines.iter().map(|line| line.name.len() + 1).fold(NAME_WIDTH, usize::max)
-}
-
 /// With `verbose` also how many calls of each node were part of a superblock.
-fn write_lines(lines: &[&Line], verbose: bool, text: &mut String) {
-    let width = width_of(lines);
+fn write_title(width: usize, verbose: bool, text: &mut String) {
     let _ = writeln!(
         text,
         "{}{}{:>14}{:>16}{:>16}{:>16}{:>16}{}",
@@ -285,23 +349,23 @@ fn write_lines(lines: &[&Line], verbose: bool, text: &mut String) {
         "Vectors/Call",
         if verbose { format!("{:>16}", "In superblocks") } else { String::new() }
     );
-    for line in lines {
-        let NodeTotals { calls, vectors, fused, .. } = line.totals;
-        let _ = writeln!(
-            text,
-            "{:<width$}{}{calls:>14}{vectors:>16}{:>16}{:>16}{:>16}{}",
-            line.name,
-            centre(line.state, 14),
-            0,
-            format!("{:.2e}", line.clocks()),
-            two_digits(ratio(vectors, calls)),
-            if verbose { format!("{fused:>16}") } else { String::new() }
-        );
-    }
 }
 
-fn write_maxima(lines: &[&Line], text: &mut String) {
-    let width = width_of(lines);
+fn write_line(line: &Line, width: usize, verbose: bool, text: &mut String) {
+    let NodeTotals { calls, vectors, fused, .. } = line.totals;
+    let _ = writeln!(
+        text,
+        "{:<width$}{}{calls:>14}{vectors:>16}{:>16}{:>16}{:>16}{}",
+        line.name,
+        centre(line.state, 14),
+        0,
+        format!("{:.2e}", line.clocks()),
+        two_digits(ratio(vectors, calls)),
+        if verbose { format!("{fused:>16}") } else { String::new() }
+    );
+}
+
+fn write_title_of_maxima(width: usize, text: &mut String) {
     let _ = writeln!(
         text,
         "{}{:>17}{:>18}{:>14}{:>14}{:>18}",
@@ -312,18 +376,19 @@ fn write_maxima(lines: &[&Line], text: &mut String) {
         "Avg Clocks",
         "Avg Vectors/Call"
     );
-    for line in lines {
-        let NodeTotals { calls, vectors, max_clocks, max_vectors, .. } = line.totals;
-        let _ = writeln!(
-            text,
-            "{:<width$}{:>17}{max_vectors:>18}{:>14}{:>14}{:>18}",
-            line.name,
-            format!("{:.2e}", max_clocks as f64),
-            format!("{:.2e}", ratio(max_clocks, max_vectors.max(1))),
-            format!("{:.2e}", line.clocks()),
-            two_digits(ratio(vectors, calls))
-        );
-    }
+}
+
+fn write_maximum(line: &Line, width: usize, text: &mut String) {
+    let NodeTotals { calls, vectors, max_clocks, max_vectors, .. } = line.totals;
+    let _ = writeln!(
+        text,
+        "{:<width$}{:>17}{max_vectors:>18}{:>14}{:>14}{:>18}",
+        line.name,
+        format!("{:.2e}", max_clocks as f64),
+        format!("{:.2e}", ratio(max_clocks, max_vectors.max(1))),
+        format!("{:.2e}", line.clocks()),
+        two_digits(ratio(vectors, calls))
+    );
 }
 
 /// `null` for a ratio without a denominator.
@@ -331,32 +396,29 @@ fn ratio_json(part: u64, of: u64) -> Value {
     if of == 0 { Value::Null } else { json!(ratio(part, of)) }
 }
 
-fn thread_json(thread: &Thread) -> Value {
-    let nodes: Vec<Value> = thread
-        .lines
-        .iter()
-        .map(|line| {
-            let NodeTotals { calls, vectors, clocks, max_clocks, max_vectors, fused } = line.totals;
-            json!({
-                "name": line.name,
-                "state": line.state.replace(' ', "_"),
-                "calls": calls,
-                "vectors": vectors,
-                "calls_in_superblocks": fused,
-                "suspends": 0,
-                "clocks": clocks,
-                "clocks_per_packet": ratio_json(clocks, vectors),
-                "vectors_per_call": ratio_json(vectors, calls),
-                "max_clocks": max_clocks,
-                "max_vectors": max_vectors,
-            })
-        })
-        .collect();
+fn line_json(line: &Line) -> Value {
+    let NodeTotals { calls, vectors, clocks, max_clocks, max_vectors, fused } = line.totals;
+    json!({
+        "name": line.name,
+        "state": line.state.replace(' ', "_"),
+        "calls": calls,
+        "vectors": vectors,
+        "calls_in_superblocks": fused,
+        "suspends": 0,
+        "clocks": clocks,
+        "clocks_per_packet": ratio_json(clocks, vectors),
+        "vectors_per_call": ratio_json(vectors, calls),
+        "max_clocks": max_clocks,
+        "max_vectors": max_vectors,
+    })
+}
+
+fn thread_json(thread: Thread, worker: WorkerId, core: Option<usize>) -> Value {
     let [rx, tx, drop, punt] = thread.rates;
     json!({
-        "name": thread_name(thread.worker),
-        "id": thread_number(thread.worker),
-        "core": thread.core,
+        "name": thread_name(worker),
+        "id": thread_number(worker),
+        "core": core,
         "elapsed_s": thread.loops.elapsed_ns as f64 / 1e9,
         "loops_per_s": thread.loops_per_s,
         "internal_vectors_per_call": thread.vectors_per_call,
@@ -372,6 +434,6 @@ fn thread_json(thread: &Thread) -> Value {
         "sleeps": thread.loops.sleeps,
         "packets_without_vector": thread.loops.no_frame,
         "events_lost": thread.loops.events_lost,
-        "nodes": nodes,
+        "nodes": Value::Array(thread.nodes),
     })
 }

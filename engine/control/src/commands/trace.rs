@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::{packets_text, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
+use crate::grammar::{Command, Work};
+use crate::listing::in_slices;
 use crate::output::Output;
 use crate::registry::Registry;
 
@@ -52,7 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show the traced packets: what each node saw and decided")
             .word("max", "packets of each worker, 50 unless given")
             .example("show trace max 5")
-            .run(show),
+            .run_or_begin(show),
     );
     registry.command(
         Command::new("clear trace").group(GROUP).help("Forget the traced packets, and trace no more").run(
@@ -107,65 +108,119 @@ fn set_filter(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-/// One packet's records, in order.
-type Story<'t> = ((WorkerId, u32), Vec<&'t TraceRecord>);
-
-/// The packets of a worker that the filter lets through, and how many there are in all.
-fn stories<'t>(trace: &'t WorkerTrace, view: &View) -> (Vec<Story<'t>>, usize) {
-    let mut by_packet: BTreeMap<(WorkerId, u32), Vec<&TraceRecord>> = BTreeMap::new();
-    for record in &trace.records {
-        by_packet.entry((record.marked_by, record.packet)).or_default().push(record);
-    }
-    let all = by_packet.len();
-    let passes = |records: &Vec<&TraceRecord>| {
-        view.filter.is_none_or(|filter| records.iter().any(|r| r.node == filter.node) == filter.include)
-    };
-    (by_packet.into_iter().filter(|(_, records)| passes(records)).collect(), all)
+/// A piece of the answer, of the trace of this place.
+enum Piece {
+    Begin(usize),
+    /// A packet: by whom and under which number it was marked, and its records.
+    Packet(usize, (WorkerId, u32), Vec<usize>),
+    End {
+        at: usize,
+        /// Packets that are not shown because of the limit.
+        more: usize,
+        /// Packets that the filter does not let through.
+        hidden: usize,
+    },
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+/// The pieces of one worker's trace.
+fn pieces(at: usize, trace: &WorkerTrace, view: &View, max: usize, out: &mut Vec<Piece>) {
+    let mut by_packet: BTreeMap<(WorkerId, u32), Vec<usize>> = BTreeMap::new();
+    for (index, record) in trace.records.iter().enumerate() {
+        by_packet.entry((record.marked_by, record.packet)).or_default().push(index);
+    }
+    let all = by_packet.len();
+    let passes = |records: &Vec<usize>| {
+        view.filter.is_none_or(|filter| {
+            records.iter().any(|index| trace.records[*index].node == filter.node) == filter.include
+        })
+    };
+    by_packet.retain(|_, records| passes(records));
+    let (hidden, more) = (all - by_packet.len(), by_packet.len().saturating_sub(max));
+    out.push(Piece::Begin(at));
+    out.extend(by_packet.into_iter().take(max).map(|(mark, records)| Piece::Packet(at, mark, records)));
+    out.push(Piece::End { at, more, hidden });
+}
+
+/// The answer as far as it is made.
+struct Told {
+    traces: Vec<WorkerTrace>,
+    verbose: bool,
+    text: String,
+    threads: Vec<Value>,
+    packets: Vec<Value>,
+}
+
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let max: usize = args.or("max", SHOWN_DEFAULT)?;
     let traces = engine.traces()?;
     let view = engine_view(engine);
-    let mut text = String::new();
-    let mut threads = Vec::new();
-    for trace in &traces {
-        let (number, name) = (thread_number(trace.worker), thread_name(trace.worker));
-        let _ = writeln!(text, "------------------- Start of thread {number} {name} -------------------");
-        let (stories, all) = stories(trace, &view);
-        let packets: Vec<Value> = stories
-            .iter()
-            .take(max)
-            .map(|((marked_by, packet), records)| {
-                let from = (*marked_by != trace.worker).then(|| thread_name(*marked_by));
-                match &from {
-                    Some(from) => _ = writeln!(text, "Packet {packet} of {from}\n"),
-                    None => _ = writeln!(text, "Packet {packet}\n"),
-                }
-                write_story(engine, records, view.verbose, &mut text);
-                json!({
-                    "packet": packet,
-                    "from": from,
-                    "nodes": records.iter().map(|r| record_json(engine, r)).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
-        if packets.is_empty() {
-            text += "No packets in trace buffer\n";
+    let mut all = Vec::new();
+    for (at, trace) in traces.iter().enumerate() {
+        pieces(at, trace, &view, max, &mut all);
+    }
+    let told =
+        Told { traces, verbose: view.verbose, text: String::new(), threads: Vec::new(), packets: Vec::new() };
+    let end = |_: &Engine, told: Told| Output::both(told.text, json!({ "threads": told.threads }));
+    Ok(in_slices(engine, all, told, Told::add, end))
+}
+
+impl Told {
+    fn add(engine: &Engine, told: &mut Told, piece: Piece) {
+        match piece {
+            Piece::Begin(at) => {
+                let worker = told.traces[at].worker;
+                let (number, name) = (thread_number(worker), thread_name(worker));
+                let _ = writeln!(
+                    told.text,
+                    "------------------- Start of thread {number} {name} -------------------"
+                );
+            }
+            Piece::Packet(at, mark, records) => told.add_packet(engine, at, mark, &records),
+            Piece::End { at, more, hidden } => told.end_thread(at, more, hidden),
         }
-        if let more @ 1.. = stories.len() - packets.len() {
+    }
+
+    fn add_packet(
+        &mut self,
+        engine: &Engine,
+        at: usize,
+        (marked_by, packet): (WorkerId, u32),
+        records: &[usize],
+    ) {
+        let trace = &self.traces[at];
+        let records: Vec<&TraceRecord> = records.iter().map(|index| &trace.records[*index]).collect();
+        let from = (marked_by != trace.worker).then(|| thread_name(marked_by));
+        match &from {
+            Some(from) => _ = writeln!(self.text, "Packet {packet} of {from}\n"),
+            None => _ = writeln!(self.text, "Packet {packet}\n"),
+        }
+        write_story(engine, &records, self.verbose, &mut self.text);
+        self.packets.push(json!({
+            "packet": packet,
+            "from": from,
+            "nodes": records.iter().map(|r| record_json(engine, r)).collect::<Vec<_>>(),
+        }));
+    }
+
+    fn end_thread(&mut self, at: usize, more: usize, hidden: usize) {
+        let (text, trace) = (&mut self.text, &self.traces[at]);
+        let packets = std::mem::take(&mut self.packets);
+        if packets.is_empty() {
+            *text += "No packets in trace buffer\n";
+        }
+        if more > 0 {
             let more = packets_text(more);
             let _ = writeln!(text, "{more} more; `show trace max N` shows N of each thread");
         }
-        if let hidden @ 1.. = all - stories.len() {
+        if hidden > 0 {
             let _ = writeln!(text, "{} hidden by the trace filter", packets_text(hidden));
         }
         if trace.cut > 0 {
             let _ = writeln!(text, "{} steps found no room; trace fewer packets at a time", trace.cut);
         }
-        threads.push(json!({ "name": name, "id": number, "cut": trace.cut, "packets": packets }));
+        let (name, id) = (thread_name(trace.worker), thread_number(trace.worker));
+        self.threads.push(json!({ "name": name, "id": id, "cut": trace.cut, "packets": packets }));
     }
-    Ok(Output::both(text, json!({ "threads": threads })))
 }
 
 /// Hours, minutes, seconds and microseconds since the start.

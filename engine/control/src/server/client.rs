@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use quiver_linux::disposal::Account;
 use rustix::event::PollFlags;
 use serde_json::Value as Json;
 
@@ -179,21 +180,21 @@ impl Client {
     }
 
     /// Something happened at the socket.
-    pub(crate) fn ready(&mut self, flags: PollFlags, limits: &Limits) {
+    pub(crate) fn ready(&mut self, flags: PollFlags, limits: &Limits, closing: &Account) {
         if flags.contains(PollFlags::IN) {
-            self.read(limits);
+            self.read(limits, closing);
         } else if flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             // What it wrote before it left was read before: IN is told first.
             self.gone = self.busy.is_some() || self.input_ended || self.closing;
-            self.read(limits);
+            self.read(limits, closing);
         }
     }
 
-    fn read(&mut self, limits: &Limits) {
+    fn read(&mut self, limits: &Limits, closing: &Account) {
         let mut buffer = [0; READ_BYTES];
         while !self.gone && !self.input_ended && !self.closing && self.waiting() < self.room(limits) {
             self.has_news = true;
-            match self.stream.read(&mut buffer) {
+            match self.stream.read(&mut buffer, closing) {
                 Ok(0) => self.input_ended = true,
                 Ok(length) => match &mut self.input {
                     Input::Plain(input) => input.push(&buffer[..length]),
@@ -246,9 +247,9 @@ impl Client {
                 self.busy = Some(None);
                 return Taken::Ask(Ask::Lines(text));
             }
-            Ok(plain::Next::History(text)) => {
-                self.push(&text);
-                self.prompt();
+            Ok(plain::Next::History(lines)) => {
+                self.busy = Some(None);
+                return Taken::Ask(Ask::History(lines));
             }
             Ok(plain::Next::Quit) => self.closing = true,
             Ok(plain::Next::Interactive) => {

@@ -144,7 +144,7 @@ impl<S: Names + 'static> Desk<S> {
     /// if nobody asks; a time that is past means at once.
     pub fn turn(&mut self, commands: &Commands<S>, state: &mut S) -> Option<Instant> {
         self.bell.silence();
-        self.take_requests();
+        self.take_requests(commands, state);
         let mut turn = Turn { began: Instant::now(), units: 0 };
         for _ in 0..self.running.len() {
             if turn.is_over() {
@@ -167,7 +167,7 @@ impl<S: Names + 'static> Desk<S> {
         self.running.iter().filter(|running| !running.rests).map(|running| running.due).min()
     }
 
-    fn take_requests(&mut self) {
+    fn take_requests(&mut self, commands: &Commands<S>, state: &S) {
         while let Ok(Request { client, trust, who, flow, ask }) = self.requests.try_recv() {
             if matches!(ask, Ask::Gone) {
                 self.running.iter_mut().filter(|running| running.client == client).for_each(|running| {
@@ -176,7 +176,7 @@ impl<S: Names + 'static> Desk<S> {
                 self.running.retain(|running| !running.is_left || running.must_end());
                 continue;
             }
-            let (name, due) = (name_of(&ask), Instant::now());
+            let (name, due) = (name_of(&ask, commands, state), Instant::now());
             let work = Work::Ask(ask);
             let (told, is_left, rests) = (None, false, false);
             self.running.push_back(Running {
@@ -219,7 +219,16 @@ impl<S: Names + 'static> Desk<S> {
         self.measure(running, now.elapsed());
         let end = match end {
             Ok(Step::Done(output)) => Ok(output),
-            Err(refusal) => Err(refusal),
+            Err(refusal) => {
+                if let Work::Execution(execution) = &running.work
+                    && !execution.keeps_refusals()
+                {
+                    commands.on_behalf_of(Some(&running.who));
+                    commands.note_refused(state, &running.name, &refusal, true);
+                    commands.on_behalf_of(None);
+                }
+                Err(refusal)
+            }
             Ok(Step::Again) if running.is_left && !running.must_end() => return false,
             Ok(Step::Until(_)) if running.is_left && !running.must_end() => return false,
             Ok(Step::Again) => {
@@ -285,10 +294,16 @@ impl Turn {
     }
 }
 
-/// The first line of what a client asks for.
-fn name_of(ask: &Ask) -> String {
+/// The first line of what a client asks for, without secrets.
+fn name_of<S: Names + 'static>(ask: &Ask, commands: &Commands<S>, state: &S) -> String {
+    let masked;
     let text = match ask {
-        Ask::Lines(text) | Ask::Line(text) => text.trim_start().lines().next().unwrap_or_default(),
+        Ask::Lines(text) | Ask::Line(text) => {
+            let line = text.trim_start().lines().next().unwrap_or_default();
+            masked = commands.masked(state, line);
+            &masked
+        }
+        Ask::History(_) => "history",
         Ask::Script { from, .. } => &from.name,
         Ask::Command(form) => form["command"].as_str().unwrap_or_default(),
         Ask::Complete { .. } => "(completion)",
@@ -317,12 +332,20 @@ fn begin<S: Names + 'static>(
         Ask::Command(form) => commands.start_as(state, &commands.line_of_json(&form)?, trust),
         Ask::Complete { line, cursor } => {
             let found = commands.complete(&*state, &line, cursor);
-            Ok(Started::Done(Output::bare(json!(found))))
+            Ok(Started::Done(Output::bare(Arc::new(json!(found)))))
         }
         Ask::Help(command) => commands.help(&*state, &command).map(Started::Done),
         Ask::Schema => Ok(Started::Done(Output::bare(commands.schema()))),
+        Ask::History(lines) => Ok(Started::Done(listed(commands, state, &lines))),
         Ask::Authenticate(_) | Ask::Gone => Ok(Started::Done(Output::none())),
     }
+}
+
+/// What a session said, each command behind its number; in JSON the commands alone.
+fn listed<S: Names + 'static>(commands: &Commands<S>, state: &S, lines: &[String]) -> Output {
+    let masked: Vec<String> = lines.iter().map(|line| commands.masked(state, line)).collect();
+    let numbered = masked.iter().enumerate().map(|(index, line)| format!("{:5}  {line}\n", index + 1));
+    Output::both(numbered.collect::<String>(), json!(masked))
 }
 
 /// Sends what a command says to its client.

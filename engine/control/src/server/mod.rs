@@ -30,6 +30,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use quiver_linux::disposal::{self, Account};
+use quiver_linux::rights::refuse_descriptors;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::Value as Json;
 
@@ -56,6 +58,11 @@ pub struct MoreDoors {
     pub token: Option<Token>,
     /// Clients that are connected already.
     pub clients: Vec<UnixStream>,
+}
+
+/// Read a request of the API socket without doing what it asks for; the error is the response to send.
+pub fn check_request(line: &[u8]) -> Result<(), String> {
+    rpc::parse(line).map(drop)
 }
 
 /// Where the router listens, and how much it bears.
@@ -122,6 +129,8 @@ pub(crate) enum Ask {
     Line(String),
     /// Many lines, which are a part of a longer script perhaps.
     Script { text: String, from: Origin },
+    /// What was said, as a list without secrets.
+    History(Vec<String>),
     /// The JSON form of a command.
     Command(Json),
     /// What could stand at the cursor.
@@ -230,6 +239,7 @@ impl Server {
         }
         let mut clients = BTreeMap::new();
         for client in more.clients {
+            let _ = refuse_descriptors(&client); // an older kernel hands them over to be closed
             let stream = Stream::Unix(client);
             stream.prepare()?;
             let client = Client::new(stream, Protocol::Rpc, &config.limits).that_was_there();
@@ -244,6 +254,7 @@ impl Server {
             limits: config.limits,
             token: more.token.map(Arc::new),
             heard: 0,
+            closing: Account::default(),
             cannot_accept: false,
             next_client: clients.len() as u64,
             clients,
@@ -285,6 +296,8 @@ struct Serving {
     token: Option<Arc<Token>>,
     /// Counts what was heard of clients.
     heard: u64,
+    /// Descriptors of clients that are being closed.
+    closing: Account,
     /// The last client could not be accepted, and the log says so.
     cannot_accept: bool,
     clients: BTreeMap<u64, Client>,
@@ -317,7 +330,7 @@ impl Serving {
                 if let Some(client) = self.clients.get_mut(&id) {
                     self.heard += 1;
                     client.hear(self.heard);
-                    client.ready(flags, &self.limits);
+                    client.ready(flags, &self.limits, &self.closing);
                 }
             }
             self.accept();
@@ -338,6 +351,7 @@ impl Serving {
     }
 
     fn accept(&mut self) {
+        disposal::retry();
         let mut came = Vec::new();
         for (listener, protocol) in &self.listeners {
             for _ in 0..ACCEPTED_MAX {
@@ -369,6 +383,11 @@ impl Serving {
         let mut newcomer = Client::new(stream, protocol, &self.limits).must_say(token);
         let seats: Vec<Seat> = self.clients.iter().filter_map(|(id, client)| client.seat(*id)).collect();
         let Limits { clients_max, clients_per_user_max, .. } = self.limits;
+        if self.closing.is_full() && !newcomer.peer().always_gets_in() {
+            newcomer.refuse_and_close(&Refusal::new("clients sent descriptors that cannot be closed"));
+            newcomer.flush();
+            return;
+        }
         match entry(newcomer.peer(), &seats, clients_max, clients_per_user_max) {
             Entry::Free => {}
             Entry::InsteadOf(client) => {

@@ -27,6 +27,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::plain::HISTORY_LINES_MAX;
 use super::{Answer, Ask, Origin};
 use crate::error::Refusal;
 use crate::output::{Form, Output, Page};
@@ -191,13 +192,22 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
             Ask::Complete { line, cursor }
         }
         "help" => Ask::Help(text("command")?.unwrap_or_default()),
+        "history" => Ask::History(history(params)?),
         "commands" => Ask::Schema,
         "authenticate" => Ask::Authenticate(required("token")?),
         _ => {
-            let what = "there is no such method; there are cli, script, command, complete, help and commands";
+            let what = "there is no such method; there are cli, script, command, complete, history, help and commands";
             return Err((METHOD_NOT_FOUND, what.into()));
         }
     })
+}
+
+/// The lines that a client said; more, and longer ones, than a session keeps are refused.
+fn history(params: &Map<String, Json>) -> Result<Vec<String>, (i32, String)> {
+    let wrong = || (INVALID_PARAMS, format!("history: lines must be at most {HISTORY_LINES_MAX} texts"));
+    let lines = params.get("lines").and_then(Json::as_array).ok_or_else(wrong)?;
+    let lines = (lines.len() <= HISTORY_LINES_MAX).then_some(lines).ok_or_else(wrong)?;
+    lines.iter().map(|line| line.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
 }
 
 impl Responder {

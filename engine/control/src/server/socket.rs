@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
+use quiver_linux::rights::refuse_descriptors;
+
 use super::stream::Stream;
 use crate::error::Refusal;
 
@@ -70,6 +72,7 @@ pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, R
         Err(_) => {}
     }
     let listener = UnixListener::bind(path).map_err(|error| failed("listen at", error))?;
+    let _ = refuse_descriptors(&listener); // an older kernel hands them over to be closed
     listener.set_nonblocking(true)?;
     fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))
         .map_err(|error| failed("set the permissions of", error))?;

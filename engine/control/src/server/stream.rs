@@ -2,11 +2,18 @@
 
 use std::io;
 use std::io::{Read, Write};
+use std::mem::MaybeUninit;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use quiver_linux::disposal::Account;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
 use super::peer::Peer;
+
+/// Descriptors that the kernel takes in one message (`SCM_MAX_FD`).
+const DESCRIPTORS_MAX: usize = 253;
 
 pub(crate) enum Stream {
     Unix(UnixStream),
@@ -48,9 +55,11 @@ impl Stream {
         }
     }
 
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Read what came. Descriptors that came with it are closed by a thread that `closing` counts, and
+    /// are an error: no client has a reason to send any.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], closing: &Account) -> io::Result<usize> {
         match self {
-            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Unix(stream) => receive(stream, buffer, closing),
             Stream::Tcp(stream) => stream.read(buffer),
         }
     }
@@ -63,11 +72,58 @@ impl Stream {
     }
 }
 
+/// Since Linux 6.16 nobody can send descriptors to the control sockets. Before, they are taken over, for
+/// what is left to the kernel is closed by this thread, which may take as long as the sender wants.
+fn receive(stream: &UnixStream, buffer: &mut [u8], closing: &Account) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let slices = &mut [io::IoSliceMut::new(buffer)];
+    let received = rustix::net::recvmsg(stream, slices, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptors: Vec<OwnedFd> = control
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    if !descriptors.is_empty() {
+        closing.dispose(descriptors);
+        return Err(io::Error::other("descriptors are not taken"));
+    }
+    Ok(received.bytes)
+}
+
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+    #[test]
+    fn descriptors_that_came_are_closed_elsewhere_and_are_an_error() {
+        let (own, peer) = UnixStream::pair().unwrap();
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let both = [writer.as_fd(), writer.as_fd()];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&both)));
+        let bytes = [io::IoSlice::new(b"show run\n")];
+        rustix::net::sendmsg(&peer, &bytes, &mut control, SendFlags::empty()).unwrap();
+        drop(writer);
+        let closing = Account::default();
+        let mut stream = Stream::Unix(own);
+        assert!(stream.read(&mut [0; 64], &closing).is_err());
+        assert_eq!(reader.read(&mut [0; 1]).unwrap(), 0, "nobody holds them any more");
+        (&peer).write_all(b"x").unwrap();
+        assert_eq!(stream.read(&mut [0; 64], &closing).unwrap(), 1);
     }
 }

@@ -124,7 +124,7 @@ pub fn commands() -> Commands<Toy> {
             }),
     );
     commands.add(
-        Command::new("create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode <:ethernet|ip>] [ring-size <:64-65536>] [secret <:text>] [hw-addr <:mac>]}")
+        Command::new("create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode <:ethernet|ip>] [ring-size <:64-65536>] [secret <:secret>] [hw-addr <:mac>]}")
             .help("Create a memif interface")
             .word("ring-size", "entries per ring, a power of two")
             .example("create interface memif id 0 socket-id 1 master ring-size 1024")
