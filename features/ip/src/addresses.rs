@@ -10,13 +10,14 @@ use quiver_tables::neighbour::NeighbourState;
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
+use crate::autoconfig;
 use crate::held;
 use crate::ownership;
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 use crate::unnumbered;
 
 /// What the FIB must know of an interface; `None` when it is gone, or cannot route.
-fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
+pub(crate) fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
     let interface = engine.interface(id).filter(|interface| !interface.passes_on_only)?;
     let row = interface.row();
     let mac = MacAddress(row.mac);
@@ -26,7 +27,8 @@ fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceI
         mac: (mac != MacAddress::ZERO).then_some(mac),
         vlan_tags: row.encapsulation.bytes().to_vec(),
         mtu_bytes: row.mtu_bytes.min(u32::from(u16::MAX)) as u16,
-        family_mtu_bytes: ["ip4", "ip6"].map(|protocol| interface.protocol_mtu_bytes(protocol)),
+        family_mtu_bytes: ip
+            .family_mtu_bytes(["ip4", "ip6"].map(|protocol| interface.protocol_mtu_bytes(protocol))),
         up: row.up,
         ip4_table: ip.table4,
         ip6_table: ip.table6,
@@ -134,6 +136,11 @@ pub(crate) fn check_routes(engine: &Engine, id: InterfaceId) -> Result<(), Refus
 /// Refuse what would make an interface another's while it routes: it would receive nothing more.
 pub(crate) fn stays(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     let ip = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id));
+    if ip.is_some_and(|ip| ip.autoconfig.is_some()) {
+        let name = engine.interface_name(id);
+        return Err(Refusal::new(format!("{name} takes addresses that routers advertise"))
+            .remedy(autoconfig::remedy(&name)));
+    }
     if !ip.is_some_and(|ip| ip.has_own() || ip.enabled6 || ip.unnumbered.is_some()) {
         return Ok(());
     }
@@ -149,6 +156,9 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
     let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
         if ip.replacing.give_address(id, prefix.address, prefix.length) && ip.has(id, prefix) {
             return Ok(Ok(()));
+        }
+        if let Err(error) = autoconfig::yield_address(engine, ip, fib, id, prefix.address) {
+            return Ok(Err(error));
         }
         let mut changed = ip.interface(id).clone();
         match prefix.address {

@@ -8,6 +8,7 @@ mod ageing;
 mod arp_input;
 mod ask;
 mod asked;
+mod autoconfig;
 mod claimed;
 mod commands;
 mod confirm;
@@ -45,7 +46,7 @@ mod way;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, modes, order};
+use quiver_control::{Registry, by_interface, modes, order};
 use quiver_tables::adjacency_counts::AdjacencyCounts;
 use quiver_tables::fib::Fib;
 
@@ -97,14 +98,19 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::TABLES, commands::tables::write_config);
     registry.running_config(order::LIMITS, commands::limits::write_config);
     registry.running_config(order::INTERFACE_SETTINGS, commands::addresses::write_config);
-    registry.running_config(order::NEIGHBORS, commands::neighbours::write_config);
-    registry.running_config(order::ROUTES, commands::routes::write_config);
+    let own = by_interface(commands::addresses::write_own);
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, own);
+    let borrowed = by_interface(commands::addresses::write_borrowed);
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, borrowed);
+    registry.running_config_in_slices(order::NEIGHBORS, commands::neighbours::begin_config);
+    registry.running_config_in_slices(order::ROUTES, commands::routes::begin_config);
     registry.running_config(order::FEATURES, commands::hop_by_hop::write_config);
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);
         engine.insert(counts);
         engine.insert(IpState::new(tables, pings, limits, held, punts));
+        engine.insert(autoconfig::CALLS);
         engine.on_interface_change(addresses::follow_interface);
         modes::ask_before_hold(engine, addresses::stays);
         neighbours::start(engine);

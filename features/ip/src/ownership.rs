@@ -193,7 +193,9 @@ pub(crate) fn follow(
             ip.ownerships.plan(id, address, Phase::Announced(ANNOUNCEMENTS), now_ns);
         }
         ip.interface(id).set_tentative(address, probes);
-        use_or_not(ip, fib, id, (address, length), !(probes && config.waits))?;
+        // RFC 4862 §5.4: what was made of a prefix is not used before.
+        let waits = config.waits || ip.interface(id).is_auto(address);
+        use_or_not(ip, fib, id, (address, length), !(probes && waits))?;
     }
     Ok(())
 }
@@ -335,7 +337,8 @@ impl InterfaceIp {
         let ip4 = self.ip4.iter().map(|own| (own.address().into(), own.length()));
         let ip6 = self.ip6.iter().map(|own| (own.address().into(), own.length()));
         let link_local = self.link_local.iter().map(|own| (own.address().into(), 128));
-        ip4.chain(ip6).chain(link_local).collect()
+        let auto = self.auto_interface_addresses().map(|own| (own.address().into(), own.length()));
+        ip4.chain(ip6).chain(link_local).chain(auto).collect()
     }
 
     /// Is it kept from being used?

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
+use quiver_tables::ip::AutoSettings;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::asked::Asked;
@@ -53,12 +54,18 @@ pub(crate) struct InterfaceIp {
     pub unnumbered: Option<InterfaceId>,
     /// Does that one speak IPv6?
     pub lent6: bool,
+    /// What routers advertise for it, as far as it is used, while it takes that.
+    pub autoconfig: Option<AutoSettings>,
 }
 
 impl InterfaceIp {
     /// Does the interface speak IPv6?
     pub fn speaks_ip6(&self) -> bool {
-        !self.ip6.is_empty() || self.chosen_link_local.is_some() || self.enabled6 || self.lent6
+        !self.ip6.is_empty()
+            || self.chosen_link_local.is_some()
+            || self.enabled6
+            || self.lent6
+            || self.autoconfig.is_some()
     }
 
     /// Has it addresses that the operator gave it?
@@ -69,10 +76,14 @@ impl InterfaceIp {
     /// Its own addresses as workers see them.
     pub fn addresses(&self) -> Addresses {
         let used = |address: IpAddr| !self.withheld.contains(&address);
+        let ip6 = self.ip6.iter().copied().chain(self.auto_interface_addresses());
+        let deprecated = self.auto_addresses().filter(|auto| auto.deprecated);
         Addresses {
             ip4: self.ip4.iter().copied().filter(|own| used(own.address().into())).collect(),
-            ip6: self.ip6.iter().copied().filter(|own| used(own.address().into())).collect(),
+            ip6: ip6.filter(|own| used(own.address().into())).collect(),
             link_local: self.link_local.map(|own| own.address()).filter(|own| used((*own).into())),
+            deprecated: deprecated.map(|auto| auto.address).collect(),
+            hop_limit: self.autoconfig.as_ref().and_then(|settings| settings.hop_limit),
             tentative: self.tentative.clone(),
             nd_mirror: self.nd_mirror,
             ..Addresses::default()
@@ -180,7 +191,7 @@ impl IpState {
             return own;
         };
         let lent = lender.addresses();
-        Addresses { ip4: lent.ip4, ip6: lent.ip6, borrowed: true, ..own }
+        Addresses { ip4: lent.ip4, ip6: lent.ip6, deprecated: lent.deprecated, borrowed: true, ..own }
     }
 
     /// Who answers ARP for others has other ranges: the next `publish` looks at them.

@@ -5,6 +5,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::Fib;
 
 use crate::addresses::{check_routes, fit_link_local};
+use crate::autoconfig;
 use crate::state::{IpState, refusal, with_ip};
 
 /// Let an interface use the addresses of another.
@@ -36,6 +37,10 @@ fn check(engine: &Engine, id: InterfaceId, lender: InterfaceId) -> Result<(), Re
     if id == lender {
         return Err(Refusal::new(format!("interface {name} cannot use its own addresses"))
             .remedy("name another interface"));
+    }
+    if own.autoconfig.is_some() {
+        return Err(Refusal::new(format!("interface {name} takes addresses that routers advertise"))
+            .remedy(autoconfig::remedy(&name)));
     }
     if own.has_own() {
         return Err(Refusal::new(format!("interface {name} has addresses of its own"))

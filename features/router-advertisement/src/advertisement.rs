@@ -1,12 +1,14 @@
 //! `icmp6-router-advertisement`: another router tells of itself (RFC 4861 §6.1.2, §6.2.7).
 
+use std::net::Ipv6Addr;
+
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::icmp6;
-use quiver_wire::icmp6::nd::{self, NdOption};
+use quiver_wire::icmp6::nd::{self, NdOption, Options, option_kind};
 
-use crate::notice::{Notice, RouterSays};
+use crate::notice::{Notice, RouteSays, RouterSays};
 use crate::solicitation::{RouterDiscoveryDrop, read};
 
 /// The node's name.
@@ -17,6 +19,8 @@ pub const ADVERTISEMENTS_PER_SECOND: u64 = 50;
 pub const ADVERTISEMENTS_BURST: u64 = 50;
 /// Prefixes of one advertisement that are told.
 pub const PREFIXES_TOLD_MAX: usize = 16;
+/// Routes of one advertisement that are told.
+pub const ROUTES_TOLD_MAX: usize = 16;
 
 struct Advertisement {
     done: NodeId,
@@ -63,8 +67,27 @@ impl Advertisement {
         if left_out > 0 {
             cx.count(RouterDiscoveryDrop::PrefixesLeftOut, left_out);
         }
+        self.tell_routes(cx, packet.rx, from, options);
         cx.count(RouterDiscoveryDrop::Told, 1);
         Ok(self.done)
+    }
+}
+
+impl Advertisement {
+    /// Tell of routes behind the router (RFC 4191 §2.3).
+    fn tell_routes(&self, cx: &mut Context<'_>, rx: InterfaceId, from: Ipv6Addr, options: Options<'_>) {
+        let mut told = 0;
+        for option in options.iter() {
+            let NdOption::Other { kind: option_kind::ROUTE_INFORMATION, data } = option else { continue };
+            match RouteSays::parse(data) {
+                Some(says) if told < ROUTES_TOLD_MAX => {
+                    Notice::Route { from, says }.send(cx, rx);
+                    told += 1;
+                }
+                Some(_) => cx.count(RouterDiscoveryDrop::RoutesLeftOut, 1),
+                None => cx.count(RouterDiscoveryDrop::BadRoute, 1),
+            }
+        }
     }
 }
 

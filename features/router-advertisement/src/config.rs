@@ -65,6 +65,11 @@ impl Preference {
         }
     }
 
+    /// What flags of a route say, of which the reserved value leaves nothing (RFC 4191 §2.3).
+    pub fn of_route(flags: u8) -> Option<Preference> {
+        (flags & router_flags::PREFERENCE != 0x10).then(|| Preference::of(flags))
+    }
+
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ mod advertisement;
 mod commands;
 mod config;
 mod heard;
+mod host;
 mod message;
 mod notice;
 mod sender;
@@ -25,6 +26,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.claim("icmp6-type", kind::ROUTER_ADVERTISEMENT.into(), advertisement::NAME);
     commands::register(registry);
     shows::register(registry);
+    host::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.on_start(sender::start);
 }

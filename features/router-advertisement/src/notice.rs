@@ -23,6 +23,33 @@ pub struct RouterSays {
     pub mtu_bytes: u32,
 }
 
+/// What a router says of a route behind it (RFC 4191 §2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteSays {
+    /// Where the route leads; bits behind the length mean nothing.
+    pub prefix: Ipv6Addr,
+    /// Length of the prefix in bits, as sent: it may exceed 128.
+    pub length: u8,
+    /// The preference, two bits.
+    pub flags: u8,
+    /// How long it holds, seconds; all ones: for ever.
+    pub lifetime_s: u32,
+}
+
+impl RouteSays {
+    /// What stands behind type and length of a route information option. Bits that are not sent are 0.
+    pub fn parse(data: &[u8]) -> Option<RouteSays> {
+        let ([length, flags, a, b, c, d], sent) = data.split_first_chunk::<6>()?;
+        let mut octets = [0; 16];
+        octets.get_mut(..sent.len())?.copy_from_slice(sent);
+        if usize::from(*length) > 8 * sent.len() {
+            return None;
+        }
+        let (prefix, lifetime_s) = (Ipv6Addr::from(octets), u32::from_be_bytes([*a, *b, *c, *d]));
+        Some(RouteSays { prefix, length: *length, flags: *flags, lifetime_s })
+    }
+}
+
 /// What a node tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -44,6 +71,13 @@ pub enum Notice {
         from: Ipv6Addr,
         /// What it says.
         says: PrefixInformation,
+    },
+    /// A router tells of a route behind it.
+    Route {
+        /// The router.
+        from: Ipv6Addr,
+        /// What it says.
+        says: RouteSays,
     },
 }
 
@@ -69,6 +103,13 @@ impl Notice {
                 [says.valid_s, says.preferred_s].iter().for_each(|word| out.put(&word.to_be_bytes()));
                 out.put(&says.prefix.octets());
                 2
+            }
+            Notice::Route { from, says } => {
+                out.put(&from.octets());
+                out.put(&[says.length, says.flags]);
+                out.put(&says.lifetime_s.to_be_bytes());
+                out.put(&says.prefix.octets());
+                3
             }
         };
         (kind, out)
@@ -99,6 +140,12 @@ impl Notice {
                     RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
                 Some(Notice::Router { from, says })
             }
+            3 => {
+                let [length, flags] = bytes.take()?;
+                let lifetime_s = bytes.word()?;
+                let prefix = Ipv6Addr::from_octets(bytes.take()?);
+                Some(Notice::Route { from, says: RouteSays { prefix, length, flags, lifetime_s } })
+            }
             _ => {
                 let [length, flags] = bytes.take()?;
                 let (valid_s, preferred_s) = (bytes.word()?, bytes.word()?);
@@ -113,6 +160,21 @@ impl Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_route_has_as_many_bytes_as_its_length_asks_for() {
+        let data = [48, 0x08, 0, 0, 0, 9, 0x20, 1, 0x0d, 0xb8, 0, 7, 0, 0];
+        let expected =
+            RouteSays { prefix: "2001:db8:7::".parse().unwrap(), length: 48, flags: 0x08, lifetime_s: 9 };
+        assert_eq!(RouteSays::parse(&data), Some(expected));
+        assert!(RouteSays::parse(&data[..6]).is_none(), "48 bits in none");
+        assert!(RouteSays::parse(&[0, 0, 0, 0, 0, 9]).is_some_and(|says| says.length == 0));
+        for (length, bytes) in [(65, 14), (129, 22), (0, 5), (0, 30)] {
+            let mut data = vec![0; bytes];
+            data[0] = length;
+            assert_eq!(RouteSays::parse(&data), None, "{length} bits in {bytes} bytes");
+        }
+    }
 
     #[test]
     fn what_is_told_is_what_is_read() {
@@ -132,7 +194,9 @@ mod tests {
             preferred_s: 4,
             prefix: Ipv6Addr::LOCALHOST,
         };
+        let route = RouteSays { prefix: Ipv6Addr::LOCALHOST, length: 65, flags: 0x18, lifetime_s: 5 };
         for notice in [
+            Notice::Route { from, says: route },
             Notice::Solicitation { from },
             Notice::Router { from, says: router },
             Notice::Prefix { from, says: prefix },

@@ -19,7 +19,7 @@ use crate::heard::{ROUTER_PREFIXES_MAX, contradictions, contradicts_prefix};
 use crate::message::{Gone, Own, packet, prefixes};
 use crate::notice::{Notice, RouterSays};
 use crate::state::{ANSWERS_WAITING_MAX, Advertiser, Phase, RaState};
-use crate::{advertisement, solicitation};
+use crate::{advertisement, host, solicitation};
 
 /// The longest that an answer waits (RFC 4861 §10, MAX_RA_DELAY_TIME).
 pub const ANSWER_DELAY_NS_MAX: u64 = 500_000_000;
@@ -260,11 +260,15 @@ fn send_to_one(engine: &mut Engine, id: InterfaceId, advertiser: &mut Advertiser
 
 fn hear(engine: &mut Engine, event: &Event) {
     let on = event.interface;
-    match Notice::read(event) {
+    let notice = Notice::read(event);
+    if let Some(notice) = &notice {
+        host::hear(engine, on, notice);
+    }
+    match notice {
         Some(Notice::Solicitation { from }) => work(engine, |engine, state| asked(engine, state, on, from)),
         Some(Notice::Router { from, says }) => hear_router(engine, on, from, says),
         Some(Notice::Prefix { from, says }) => hear_prefix(engine, on, from, says),
-        None => {}
+        Some(Notice::Route { .. }) | None => {}
     }
 }
 

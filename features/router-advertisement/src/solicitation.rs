@@ -33,6 +33,11 @@ quiver_core::reasons! {
         /// Told.
         Told = info "told", "messages told to the control thread";
         /// More than a router needs.
+        /// RFC 4191 §2.3.
+        BadRoute = info "bad-route", "routes of advertisements that were not looked at: longer than their option";
+        /// More than a router needs.
+        RoutesLeftOut = info "routes-left-out", "routes of advertisements that were not looked at: too many in one message";
+        /// More than a router needs.
         PrefixesLeftOut = info "prefixes-left-out", "prefixes of advertisements that were not looked at: too many in one message";
     }
 }

@@ -15,6 +15,10 @@ pub struct Addresses {
     pub ip6: Vec<Ip6InterfaceAddress>,
     /// The link-local address, when the interface speaks IPv6.
     pub link_local: Option<Ipv6Addr>,
+    /// IPv6 addresses whose preferred lifetime is over (RFC 4862 §5.5.4); they stand in `ip6` too.
+    pub deprecated: Vec<Ipv6Addr>,
+    /// Hop limit of packets that the router makes, where the link has one (RFC 4861 §6.3.4).
+    pub hop_limit: Option<u8>,
     /// Those that others are being asked for (RFC 4862 §5.4). They may stand among the others, and be used,
     /// or not yet.
     pub tentative: Vec<IpAddr>,
@@ -64,9 +68,9 @@ fn label(of: Ipv6Addr) -> u8 {
     }
 }
 
-/// Is one source better than another to speak to `to` (RFC 6724 §5, rules 1, 2, 6 and 8)? Each with the
+/// Is one source better than another to speak to `to` (RFC 6724 §5, rules 1, 2, 3, 6 and 8)? Each with the
 /// length of its prefix.
-fn is_better(to: Ipv6Addr, one: (Ipv6Addr, u8), other: (Ipv6Addr, u8)) -> bool {
+fn is_better(to: Ipv6Addr, deprecated: &[Ipv6Addr], one: (Ipv6Addr, u8), other: (Ipv6Addr, u8)) -> bool {
     if (one.0 == to) != (other.0 == to) {
         return one.0 == to;
     }
@@ -74,6 +78,10 @@ fn is_better(to: Ipv6Addr, one: (Ipv6Addr, u8), other: (Ipv6Addr, u8)) -> bool {
     if a != b {
         // The smaller one, as long as it reaches.
         return if a < b { a >= scope(to) } else { b < scope(to) };
+    }
+    let (mine, theirs) = (deprecated.contains(&one.0), deprecated.contains(&other.0));
+    if mine != theirs {
+        return theirs;
     }
     let labelled = |own: Ipv6Addr| label(own) == label(to);
     if labelled(one.0) != labelled(other.0) {
@@ -125,7 +133,7 @@ impl Addresses {
     }
 
     /// With which address to speak to `to`, by the rules of RFC 6724 §5 that tell a router's addresses
-    /// apart: the same address, the scope, the label, the longest prefix, and then the order in which they
+    /// apart: the same address, the scope, the preferred lifetime, the label, the longest prefix, and then the order in which they
     /// were given. What is spoken beyond the link with nothing but a link-local address is spoken with an
     /// address of another interface of the table, if there is one.
     pub fn source6(&self, to: Ipv6Addr) -> Option<Ipv6Addr> {
@@ -133,7 +141,7 @@ impl Addresses {
         let elsewhere = self.elsewhere6.filter(|_| scope(to) > SCOPE_LINK).map(|own| (own, 128));
         let own = self.ip6.iter().map(|own| (own.address(), own.length()));
         let best = |best: (Ipv6Addr, u8), other: (Ipv6Addr, u8)| {
-            if is_better(to, other, best) { other } else { best }
+            if is_better(to, &self.deprecated, other, best) { other } else { best }
         };
         own.chain(elsewhere).chain(link_local).reduce(best).map(|(address, _)| address)
     }
@@ -229,6 +237,21 @@ mod tests {
         ] {
             assert_eq!(own.source6(at(to)), Some(at(from)), "to {to}");
         }
+    }
+
+    #[test]
+    fn a_deprecated_address_is_the_source_where_no_other_reaches() {
+        let at = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+        let own = Addresses {
+            ip6: ["2001:db8:1::1/64", "2001:db8:2::1/64"].map(|text| text.parse().unwrap()).to_vec(),
+            link_local: Some(at("fe80::1")),
+            deprecated: vec![at("2001:db8:1::1")],
+            ..Addresses::default()
+        };
+        assert_eq!(own.source6(at("2001:db8:1::9")), Some(at("2001:db8:2::1")));
+        assert_eq!(own.source6(at("2001:db8:1::1")), Some(at("2001:db8:1::1")), "itself");
+        let alone = Addresses { ip6: own.ip6[..1].to_vec(), ..own };
+        assert_eq!(alone.source6(at("2001:db8:9::9")), Some(at("2001:db8:1::1")), "before a smaller scope");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! among the paths of a route. `quiver-ip` keeps it, and shares it as [`IpTables`].
 
 mod addresses;
+mod autoconfig;
 mod choice;
 mod family;
 mod interfaces;
@@ -12,6 +13,7 @@ mod neighbour_counts;
 pub const GROUP_ACCEPTED: u32 = u32::MAX;
 
 pub use addresses::Addresses;
+pub use autoconfig::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
 pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
 pub use interfaces::{IpInterfaces, IpTables, NOT_ENABLED};
