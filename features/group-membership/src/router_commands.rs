@@ -1,6 +1,6 @@
 //! `igmp enable`, `igmp proxy-dev` and the same of MLD: links on which this router asks, and for which it is a proxy.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib, FibError};
 use quiver_wire::igmp;
@@ -165,7 +165,7 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
             )
             .word("vrf-id", "the table of the proxy, whose multicast routes it makes")
             .example(format!("{word} proxy-dev add vrf-id 0 e0").leak())
-            .run(move |engine: &mut Engine, args| change_upstream(engine, args, family, word)),
+            .run(move |engine: &mut Engine, args| change_proxy(engine, args, (family, word), with_upstream)),
     );
     registry.command(
         Command::new(format!("{word} proxy-dev itf add|del vrf-id <table:u32> <interface>").leak())
@@ -176,12 +176,24 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
             )
             .word("vrf-id", "the table of the proxy")
             .example(format!("{word} proxy-dev itf add vrf-id 0 e1").leak())
-            .run(move |engine: &mut Engine, args| change_downstream(engine, args, family, word)),
+            .run(move |engine: &mut Engine, args| {
+                change_proxy(engine, args, (family, word), with_downstream)
+            }),
     );
 }
 
-/// The proxy that is named, as it is; the interface that is named.
-fn named(engine: &Engine, args: &Args<'_>, family: Family) -> Result<(u32, InterfaceId, Proxy), Refusal> {
+/// The proxy and the interface that a command names.
+struct Named {
+    table: u32,
+    id: InterfaceId,
+    name: String,
+    /// The proxy as it is.
+    proxy: Proxy,
+    /// Does this router send queries on the interface?
+    queries: bool,
+}
+
+fn named(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Named, Refusal> {
     let (id, table): (InterfaceId, u32) = (args.interface(engine, "interface")?, args.get("table")?);
     let fib =
         engine.get::<Fib>().ok_or_else(|| Refusal::new("routes are being changed").remedy("try again"))?;
@@ -190,7 +202,22 @@ fn named(engine: &Engine, args: &Args<'_>, family: Family) -> Result<(u32, Inter
     }
     let state = engine.get::<Membership>();
     let proxy = state.and_then(|state| state.proxies.map.get(&(family, table)).cloned()).unwrap_or_default();
-    Ok((table, id, proxy))
+    let queries = state.is_some_and(|state| state.routers.map.contains_key(&(id, family)));
+    Ok(Named { table, id, name: engine.interface_name(id), proxy, queries })
+}
+
+/// Change the proxy that a command names, of either family: what `change` makes of it replaces it.
+fn change_proxy(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    (family, word): (Family, &str),
+    change: fn(&Engine, &Args<'_>, &str, Named) -> Result<Proxy, Refusal>,
+) -> Result<Output, Refusal> {
+    let named = named(engine, args, family)?;
+    let key = (family, named.table);
+    let proxy = change(engine, args, word, named)?;
+    put(engine, key, proxy);
+    Ok(Output::none())
 }
 
 /// Let a proxy be this.
@@ -205,23 +232,16 @@ fn put(engine: &mut Engine, key: (Family, u32), proxy: Proxy) {
     });
 }
 
-fn change_upstream(
-    engine: &mut Engine,
-    args: &Args<'_>,
-    family: Family,
-    word: &str,
-) -> Result<Output, Refusal> {
-    let (table, id, mut proxy) = named(engine, args, family)?;
-    let name = engine.interface_name(id);
+/// The proxy with another upstream, or none.
+fn with_upstream(engine: &Engine, args: &Args<'_>, word: &str, named: Named) -> Result<Proxy, Refusal> {
+    let Named { table, id, name, mut proxy, queries } = named;
     if args.has("del") {
         if proxy.upstream != Some(id) {
-            return Err(
-                args.refuse("interface", format!("{name} is not the upstream of table {table}'s proxy"))
-            );
+            let what = format!("{name} is not the upstream of table {table}'s proxy");
+            return Err(args.refuse("interface", what));
         }
         proxy.upstream = None;
-        put(engine, (family, table), proxy);
-        return Ok(Output::none());
+        return Ok(proxy);
     }
     if let Some(other) = proxy.upstream.filter(|other| *other != id) {
         let other = engine.interface_name(other);
@@ -229,52 +249,41 @@ fn change_upstream(
             args.refuse("interface", format!("the proxy of table {table} has {other} as its upstream"));
         return Err(refusal.remedy(format!("`{word} proxy-dev del vrf-id {table} {other}` first")));
     }
-    let asks = engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&(id, family)));
-    if asks || proxy.downstream.contains(&id) {
-        let refusal = args.refuse(
-            "interface",
-            format!("{name} is a link on which this router asks; upstream it is a host"),
-        );
+    if queries || proxy.downstream.contains(&id) {
+        let what = format!("{name} is a link on which this router asks; upstream it is a host");
+        let refusal = args.refuse("interface", what);
         return Err(refusal.remedy(format!("`{word} disable router {name}` first")));
     }
     proxy.upstream = Some(id);
-    put(engine, (family, table), proxy);
-    Ok(Output::none())
+    Ok(proxy)
 }
 
-fn change_downstream(
-    engine: &mut Engine,
-    args: &Args<'_>,
-    family: Family,
-    word: &str,
-) -> Result<Output, Refusal> {
-    let (table, id, mut proxy) = named(engine, args, family)?;
-    let name = engine.interface_name(id);
+/// The proxy with a link more, or less.
+fn with_downstream(engine: &Engine, args: &Args<'_>, word: &str, named: Named) -> Result<Proxy, Refusal> {
+    let Named { table, id, name, mut proxy, queries } = named;
     if args.has("del") {
         if !proxy.downstream.remove(&id) {
             return Err(args.refuse("interface", format!("{name} is no link of the proxy of table {table}")));
         }
-        put(engine, (family, table), proxy);
-        return Ok(Output::none());
+        return Ok(proxy);
     }
     if proxy.upstream == Some(id) {
         return Err(args.refuse("interface", format!("{name} is the upstream of the proxy of table {table}")));
     }
-    let asks = engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&(id, family)));
-    if !asks {
+    if !queries {
         return Err(no_router(engine, id, word));
     }
     proxy.downstream.insert(id);
-    put(engine, (family, table), proxy);
-    Ok(Output::none())
+    Ok(proxy)
 }
 
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     let Some(state) = engine.get::<Membership>() else { return };
     for (family, word, _) in FAMILIES {
-        for ((id, _), router) in state.routers.map.iter().filter(|((_, of), _)| *of == family) {
-            let name = engine.interface_name(*id);
+        let routers = state.routers.map.iter().filter(|((_, of), _)| *of == family);
+        for (id, router) in by_interface_name(engine, routers.map(|((id, _), router)| (*id, router))) {
+            let name = engine.interface_name(id);
             out.command(format_args!("{word} enable router {name}"));
             let Timers { version, robustness, query_interval_s, response_ms, last_member_ms } = router.timers;
             if router.timers != Timers::default() {
@@ -290,8 +299,8 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
                 let name = engine.interface_name(upstream);
                 out.command(format_args!("{word} proxy-dev add vrf-id {table} {name}"));
             }
-            for id in &proxy.downstream {
-                let name = engine.interface_name(*id);
+            for (id, ()) in by_interface_name(engine, proxy.downstream.iter().map(|id| (*id, ()))) {
+                let name = engine.interface_name(id);
                 out.command(format_args!("{word} proxy-dev itf add vrf-id {table} {name}"));
             }
         }

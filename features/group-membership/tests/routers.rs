@@ -210,3 +210,13 @@ fn clients_hear_of_who_listens() {
     let expected = [["h1", "239.1.1.1", "exclude"], ["h1", "239.1.1.1", "include"]];
     assert_eq!(told.iter().map(said).collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn links_are_written_in_the_order_of_their_names() {
+    let mut router = router();
+    ["up", "h2", "h1"].iter().for_each(|name| drop(router.cli(&format!("igmp enable router {name}"))));
+    let config = router.cli("show running-config");
+    let names: Vec<&str> =
+        config.lines().filter_map(|line| line.strip_prefix("igmp enable router ")).collect();
+    assert_eq!(names, ["h1", "h2", "up"], "whatever numbers the interfaces have");
+}

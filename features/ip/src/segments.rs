@@ -60,9 +60,9 @@ pub fn fragment(
     fragment.rx = packet.rx;
     fragment.index = packet.index;
     fragment.hash = packet.hash;
-    fragment.descend_from(packet);
     if packet.has(PacketFlags::OWN) {
         fragment.set(PacketFlags::OWN);
     }
+    cx.follow(&mut fragment, packet);
     Some(fragment)
 }

@@ -131,9 +131,11 @@ impl IpState {
         let is_up = fib.interface(id).is_some_and(|info| info.up);
         let seen = self.own_or_lent(interface);
         let own = if seen.borrowed { interface.addresses().ip6 } else { seen.ip6.clone() };
+        let preferred = own.iter().find(|own| !seen.deprecated.contains(&own.address()));
+        let source = preferred.or(own.first());
         Entry {
             lender: interface.unnumbered,
-            source6: own.first().filter(|_| is_up).map(|own| (interface.table6, own.address())),
+            source6: source.filter(|_| is_up).map(|own| (interface.table6, own.address())),
             seeks6: (seen.ip6.is_empty() && seen.link_local.is_some()).then_some(interface.table6),
         }
     }

@@ -1,7 +1,7 @@
 //! Attached routes: hosts that are reached by them, and what they say; and addresses that a route makes
 //! the router's own.
 
-mod stand;
+use crate::stand;
 
 use std::net::IpAddr;
 use std::time::Duration;

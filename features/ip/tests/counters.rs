@@ -1,6 +1,6 @@
 //! Counters by adjacency, and of ARP and neighbour discovery by interface.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! ICMP errors: how many the router sends, and what it makes of those about its own packets.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Neighbours are learned, asked again, given up, and found again; and there is an end to all of it.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The router's addresses: asked for, announced, defended, given up.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The router answers for others, where the way to them leads elsewhere.
 
-mod stand;
+use crate::stand;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

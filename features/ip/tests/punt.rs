@@ -1,6 +1,6 @@
 //! Packets for the host: redirected to a next hop, and limited in number.
 
-mod stand;
+use crate::stand;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -70,4 +70,17 @@ fn packets_for_the_host_are_redirected_as_they_came_and_policed() {
         router.send("e0", &punted(six, 64));
         assert_eq!(router.count(nodes, "policed"), 5);
     }
+}
+
+#[test]
+fn redirects_are_written_in_the_order_of_the_interfaces_names() {
+    let mut router = router();
+    router.interface("a");
+    for rx in ["e1", "a", "all", "e0"] {
+        router.cli(&format!("ip punt redirect add rx {rx} via 10.0.1.9 e1"));
+    }
+    let config = router.cli("show running-config");
+    let redirects = config.lines().filter_map(|line| line.strip_prefix("ip punt redirect add rx "));
+    let on: Vec<&str> = redirects.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(on, ["all", "a", "e0", "e1"], "whatever numbers the interfaces have");
 }

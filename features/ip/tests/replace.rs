@@ -1,6 +1,6 @@
 //! Routes, addresses and configured neighbours are replaced by mark and sweep.
 
-mod stand;
+use crate::stand;
 
 use stand::{host, ping, router};
 

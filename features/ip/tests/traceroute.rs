@@ -1,6 +1,6 @@
 //! `traceroute`: routers on the way are named, hop by hop, in both families.
 
-mod stand;
+use crate::stand;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;

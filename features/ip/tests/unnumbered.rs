@@ -3,7 +3,7 @@
 use quiver_testkit::Router;
 use quiver_wire::{MacAddress, arp};
 
-mod stand;
+use crate::stand;
 use stand::{arp_frame, host_mac, ping};
 
 /// `loop0` has the addresses, e0 is an ordinary interface, e1 uses those of `loop0`.

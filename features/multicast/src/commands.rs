@@ -204,9 +204,16 @@ pub(crate) fn words(key: &RouteKey) -> String {
 }
 
 /// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
-    let (Some(mfib), Some(fib)) = (engine.get::<Mfib>(), engine.get::<Fib>()) else { return };
-    for (key, route) in mfib.iter() {
+pub(crate) fn write_config(
+    engine: &Engine,
+    out: &mut ConfigWriter,
+    after: Option<RouteKey>,
+    most: usize,
+) -> Option<RouteKey> {
+    let (mfib, fib) = (engine.get::<Mfib>()?, engine.get::<Fib>()?);
+    let mut last = None;
+    for (key, route) in mfib.after(after).take(most) {
+        last = Some(*key);
         let mut line = "ip mroute add ".to_owned();
         // Writing to a String cannot fail.
         if let Some(id) = fib.table_id(key.family, key.table).filter(|id| *id != 0) {
@@ -233,4 +240,5 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
         line.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word));
         out.command(format_args!("{line}"));
     }
+    last
 }

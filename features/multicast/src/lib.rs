@@ -10,7 +10,7 @@ mod shows;
 mod signal;
 mod state;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, along, order};
 use quiver_tables::mfib::Mfib;
 
 /// Register nodes and commands.
@@ -26,7 +26,7 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     shows::register(registry);
-    registry.running_config(order::ROUTES, commands::write_config);
+    registry.running_config_in_slices(order::ROUTES, along(commands::write_config));
     registry.memory(shows::memory);
     registry.on_start(move |engine| state::start(engine, mfib));
 }

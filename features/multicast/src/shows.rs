@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Cell, Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib};
-use quiver_tables::mfib::{Mfib, RouteKey};
+use quiver_tables::mfib::{Mfib, Route, RouteKey, RouteTotals};
 
 use crate::commands::GROUP;
 use crate::state::Signals;
@@ -17,7 +17,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show IPv4 multicast routes, and what came by them")
             .details("With a group: the routes that packets to it could take.")
             .example("show ip mfib 232.1.1.1")
-            .run(|engine: &mut Engine, args| shown(engine, args, Family::Ip4)),
+            .run_or_begin(|engine: &mut Engine, args| shown(engine, args, Family::Ip4)),
     );
     registry.command(
         Command::new("show ip6 mfib {[table <:u32>] [<group:ip6>]}")
@@ -25,13 +25,13 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show IPv6 multicast routes, and what came by them")
             .details("With a group: the routes that packets to it could take.")
             .example("show ip6 mfib table 0")
-            .run(|engine: &mut Engine, args| shown(engine, args, Family::Ip6)),
+            .run_or_begin(|engine: &mut Engine, args| shown(engine, args, Family::Ip6)),
     );
     registry.command(
         Command::new("show mfib signals")
             .group(GROUP)
             .help("Show for which sources and groups there was no multicast route, or which came from elsewhere")
-            .run(|engine: &mut Engine, _| Ok(signals(engine))),
+            .run_or_begin(|engine: &mut Engine, _| signals(engine)),
     );
 }
 
@@ -46,12 +46,9 @@ fn covers(key: &RouteKey, group: IpAddr) -> bool {
     }
 }
 
-fn shown(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Refusal> {
+fn shown(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Engine>, Refusal> {
     let (group, only): (Option<IpAddr>, Option<u32>) = (args.optional("group")?, args.optional("table")?);
-    let (Some(mfib), Some(fib)) = (engine.get::<Mfib>(), engine.get::<Fib>()) else {
-        return Ok(Output::none());
-    };
-    let mut table = Table::new([
+    let columns = [
         Column::right("Table"),
         Column::left("Source"),
         Column::left("Group"),
@@ -61,75 +58,100 @@ fn shown(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Output, Ref
         Column::right("Packets"),
         Column::right("Bytes"),
         Column::right("RPF failures").key("rpf_failures"),
-    ])
-    .when_empty("No multicast route");
-    for (key, route, learned, totals) in mfib.iter_all().filter(|(key, ..)| key.family == family) {
-        let id = fib.table_id(family, key.table);
-        if only.is_some_and(|only| Some(only) != id) || group.is_some_and(|group| !covers(key, group)) {
-            continue;
+    ];
+    let mut last = None;
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let (Some(mfib), Some(fib)) = (engine.get::<Mfib>(), engine.get::<Fib>()) else {
+            return Ok(Some(Output::none()));
+        };
+        let mut looked_at = 0;
+        for (key, route, learned, totals) in mfib.all_after(last).take(most) {
+            (looked_at, last) = (looked_at + 1, Some(*key));
+            let id = fib.table_id(family, key.table);
+            let is_wanted = key.family == family
+                && only.is_none_or(|only| Some(only) == id)
+                && group.is_none_or(|group| covers(key, group));
+            if is_wanted {
+                add_route((engine, fib), table, id, key, (&route, learned, totals));
+            }
         }
-        let flags = [
-            (route.signal, "Signal"),
-            (route.drop, "Drop"),
-            (route.accept_all, "Accept-all"),
-            (learned, "Learned"),
-        ];
-        let flags: Vec<_> = flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
-        let accept: Vec<_> = route.accept.iter().map(|id| engine.interface_name(*id)).collect();
-        let forward = route.forward.iter().map(|(id, threshold)| {
-            let name = engine.interface_name(*id);
-            let up = fib.interface(*id).is_some_and(|info| info.up);
-            let above = if *threshold > 0 { format!(" above {threshold}") } else { String::new() };
-            format!("{name}{above}{}", if up { "" } else { " (down)" })
-        });
-        let forward: Vec<_> = forward.chain(route.local.then(|| "local".to_owned())).collect();
-        let width = if family == Family::Ip4 { 32 } else { 128 };
-        let groups =
-            if key.length == width { key.group.to_string() } else { format!("{}/{}", key.group, key.length) };
-        table
-            .row()
-            .cell(id)
-            .cell(key.source.map_or_else(|| Cell::new("*", "*"), Cell::from))
-            .cell(groups)
-            .cell(flags.join(" "))
-            .cell(Cell::new(accept.join(", "), accept.clone()))
-            .cell(Cell::new(forward.join(", "), forward.clone()))
-            .cell(totals.packets)
-            .cell(totals.bytes)
-            .cell(totals.rejected);
-    }
-    Ok(Output::none().table("routes", table))
+        Ok((looked_at < most).then(Output::none))
+    };
+    Listing::new("routes", columns, rows).when_empty("No multicast route").begin(engine)
 }
 
-fn signals(engine: &Engine) -> Output {
-    let Some(signals) = engine.get::<Signals>() else { return Output::none() };
-    let mut table = Table::new([
+fn add_route(
+    (engine, fib): (&Engine, &Fib),
+    table: &mut Table,
+    id: Option<u32>,
+    key: &RouteKey,
+    (route, learned, totals): (&Route, bool, RouteTotals),
+) {
+    let flags = [
+        (route.signal, "Signal"),
+        (route.drop, "Drop"),
+        (route.accept_all, "Accept-all"),
+        (learned, "Learned"),
+    ];
+    let flags: Vec<_> = flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
+    let accept: Vec<_> = route.accept.iter().map(|id| engine.interface_name(*id)).collect();
+    let forward = route.forward.iter().map(|(id, threshold)| {
+        let name = engine.interface_name(*id);
+        let up = fib.interface(*id).is_some_and(|info| info.up);
+        let above = if *threshold > 0 { format!(" above {threshold}") } else { String::new() };
+        format!("{name}{above}{}", if up { "" } else { " (down)" })
+    });
+    let forward: Vec<_> = forward.chain(route.local.then(|| "local".to_owned())).collect();
+    let width = if key.family == Family::Ip4 { 32 } else { 128 };
+    let groups =
+        if key.length == width { key.group.to_string() } else { format!("{}/{}", key.group, key.length) };
+    table
+        .row()
+        .cell(id)
+        .cell(key.source.map_or_else(|| Cell::new("*", "*"), Cell::from))
+        .cell(groups)
+        .cell(flags.join(" "))
+        .cell(Cell::new(accept.join(", "), accept.clone()))
+        .cell(Cell::new(forward.join(", "), forward.clone()))
+        .cell(totals.packets)
+        .cell(totals.bytes)
+        .cell(totals.rejected);
+}
+
+fn signals(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+    let Some(signals) = engine.get::<Signals>() else { return Ok(Work::Done(Output::none())) };
+    let columns = [
         Column::right("Age").key("age_s"),
         Column::left("Source"),
         Column::left("Group"),
         Column::left("Interface"),
         Column::left("Why"),
         Column::right("Count"),
-    ])
-    .when_empty("No signal");
-    let mut heard: Vec<_> = signals.heard.iter().collect();
-    heard.sort_by_key(|(_, heard)| std::cmp::Reverse(heard.at_ns));
-    for (signal, heard) in heard {
-        let age = engine.now_ns().saturating_sub(heard.at_ns) as f64 / 1e9;
-        table
-            .row()
-            .cell(Cell::real(age, 1))
-            .cell(signal.source)
-            .cell(signal.group)
-            .cell(engine.interface_name(signal.rx))
-            .cell(signal.why.word())
-            .cell(heard.count);
-    }
-    let output = Output::none().table("signals", table);
-    match signals.forgotten {
-        0 => output,
-        count => output.line(format!("{count} older ones made room for these")),
-    }
+    ];
+    let mut heard: Vec<_> = signals.heard.iter().map(|(signal, heard)| (heard.at_ns, *signal)).collect();
+    heard.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
+    let mut keys = heard.into_iter().map(|(_, signal)| signal);
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let Some(signals) = engine.get::<Signals>() else { return Ok(Some(Output::none())) };
+        for signal in keys.by_ref().take(most) {
+            let Some(heard) = signals.heard.get(&signal) else { continue };
+            let age = engine.now_ns().saturating_sub(heard.at_ns) as f64 / 1e9;
+            table
+                .row()
+                .cell(Cell::real(age, 1))
+                .cell(signal.source)
+                .cell(signal.group)
+                .cell(engine.interface_name(signal.rx))
+                .cell(signal.why.word())
+                .cell(heard.count);
+        }
+        let foot = || match signals.forgotten {
+            0 => Output::none(),
+            count => Output::none().line(format!("{count} older ones made room for these")),
+        };
+        Ok((keys.len() == 0).then(foot))
+    };
+    Listing::new("signals", columns, rows).when_empty("No signal").begin(engine)
 }
 
 /// The rows of `show memory`.

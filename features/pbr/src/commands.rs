@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use quiver_control::{
-    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
+    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
+    Table, Work,
 };
 use quiver_core::Engine;
+use quiver_core::interfaces::Interface;
 use quiver_tables::fib::{Family, Fib, Path};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::IpProtocol;
@@ -87,18 +89,18 @@ pub(crate) fn register(registry: &mut Registry) {
                  bytes from the IP header on; not those that it passed over because none of its paths could be \
                  used.",
             )
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only: Option<u32> = args.optional("policy")?;
-                Ok(shown(engine, only))
+                shown(engine, only)
             }),
     );
     registry.command(
         Command::new("show abf attach [<interface>]")
             .group(GROUP)
             .help("Show where policies are attached, in the order in which they are asked")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(attachments(engine, only))
+                attachments(engine, only)
             }),
     );
 }
@@ -217,8 +219,8 @@ fn family_word(family: Family) -> &'static str {
     }
 }
 
-fn shown(engine: &Engine, only: Option<u32>) -> Output {
-    let mut table = Table::new([
+fn shown(engine: &mut Engine, only: Option<u32>) -> Result<Work<Engine>, Refusal> {
+    let columns = [
         Column::right("Policy"),
         Column::left("Match"),
         Column::left("Paths"),
@@ -226,63 +228,72 @@ fn shown(engine: &Engine, only: Option<u32>) -> Output {
         Column::left("Drop if unusable"),
         Column::right("Packets"),
         Column::right("Bytes"),
-    ]);
-    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else {
-        return Output::none();
-    };
-    for (id, policy) in policies.policies().filter(|(id, _)| only.is_none_or(|only| only == *id)) {
-        let path_words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
-        let states = [Family::Ip4, Family::Ip6].into_iter().filter_map(|family| {
-            let states = fib.path_states(policies.group(id, family)?);
-            let used = states.iter().any(|(_, state)| *state == quiver_tables::fib::PathState::Used);
-            Some((family_word(family), used))
-        });
-        let states: Vec<(&str, bool)> = states.collect();
-        let mut words: Vec<String> = states.iter().map(|(family, used)| state_words(family, *used)).collect();
-        if states.is_empty() {
-            words.push("not attached".to_owned());
-        }
-        let families = states.iter().map(|(family, used)| json!({ "family": family, "usable": used }));
-        let state = Cell::new(words.join(", "), families.collect::<Vec<_>>());
-        let [packets, bytes] = policies.counted(id);
-        table
-            .row()
-            .cell(id)
-            .cell(match_words(&policy.matched))
-            .cell(Cell::new(path_words.join(" "), path_words.clone()))
-            .cell(state)
-            .cell(policy.drops)
-            .cell(packets)
-            .cell(bytes);
+    ];
+    let all = engine.get::<Policies>().into_iter().flat_map(Policies::policies).map(|(id, _)| id);
+    let ids: Vec<u32> = all.filter(|id| only.is_none_or(|only| only == *id)).collect();
+    Listing::over("policies", columns, ids, add_policy).begin(engine)
+}
+
+fn add_policy(engine: &Engine, table: &mut Table, id: u32) {
+    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else { return };
+    let Some(policy) = policies.policy(id) else { return };
+    let path_words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
+    let states = [Family::Ip4, Family::Ip6].into_iter().filter_map(|family| {
+        let states = fib.path_states(policies.group(id, family)?);
+        let used = states.iter().any(|(_, state)| *state == quiver_tables::fib::PathState::Used);
+        Some((family_word(family), used))
+    });
+    let states: Vec<(&str, bool)> = states.collect();
+    let mut words: Vec<String> = states.iter().map(|(family, used)| state_words(family, *used)).collect();
+    if states.is_empty() {
+        words.push("not attached".to_owned());
     }
-    Output::none().table("policies", table)
+    let families = states.iter().map(|(family, used)| json!({ "family": family, "usable": used }));
+    let state = Cell::new(words.join(", "), families.collect::<Vec<_>>());
+    let [packets, bytes] = policies.counted(id);
+    table
+        .row()
+        .cell(id)
+        .cell(match_words(&policy.matched))
+        .cell(Cell::new(path_words.join(" "), path_words.clone()))
+        .cell(state)
+        .cell(policy.drops)
+        .cell(packets)
+        .cell(bytes);
 }
 
 fn state_words(family: &str, used: bool) -> String {
     format!("{family}: {}", if used { "in use" } else { "no path can be used" })
 }
 
-fn attachments(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
-    let mut table = Table::new([
+fn attachments(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> Result<Work<Engine>, Refusal> {
+    let columns = [
         Column::left("Interface"),
         Column::left("Family"),
         Column::right("Priority"),
         Column::right("Policy"),
-    ]);
-    let Some(policies) = engine.get::<Policies>() else { return Output::none() };
-    for (family, on, priority, policy) in
-        policies.attachments().filter(|a| only.is_none_or(|only| only == a.1))
-    {
+    ];
+    let all = engine.get::<Policies>().into_iter().flat_map(Policies::attachments);
+    let wanted = all.filter(|(_, on, ..)| only.is_none_or(|only| only == *on)).collect();
+    let add = |engine: &Engine, table: &mut Table, attachment| {
+        let (family, on, priority, policy): (Family, quiver_core::InterfaceId, u32, u32) = attachment;
         let row = table.row().cell(engine.interface_name(on)).cell(family_word(family));
         row.cell(priority).cell(policy);
-    }
-    Output::none().table("attachments", table)
+    };
+    Listing::over("attachments", columns, wanted, add).begin(engine)
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else { return };
-    for (id, policy) in policies.policies() {
+/// The policies in `show running-config`.
+pub(crate) fn write_policies(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    after: Option<u32>,
+    most: usize,
+) -> Option<u32> {
+    let (policies, fib) = (engine.get::<Policies>()?, engine.get::<Fib>()?);
+    let mut last = None;
+    for (id, policy) in policies.policies_after(after).take(most) {
+        last = Some(id);
         let matched = match match_words(&policy.matched) {
             words if words.is_empty() => words,
             words => format!(" match {words}"),
@@ -294,9 +305,14 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         }
         config.command(format_args!("abf policy add id {id}{matched}{drops}{via}"));
     }
-    let all = policies.attachments().map(|(family, on, priority, policy)| (on, (family, priority, policy)));
-    for (on, (family, priority, policy)) in quiver_control::by_interface_name(engine, all) {
-        let (family, name) = (family_word(family), engine.interface_name(on));
+    last
+}
+
+/// Where they are attached, in `show running-config`: by interface.
+pub(crate) fn write_attached(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let Some(policies) = engine.get::<Policies>() else { return };
+    for (family, priority, policy) in policies.attached_to(interface.id) {
+        let (family, name) = (family_word(family), &interface.name);
         config.command(format_args!("abf attach {family} policy {policy} priority {priority} {name}"));
     }
 }

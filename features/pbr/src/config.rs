@@ -1,6 +1,7 @@
 //! Policies and where they are attached, on the control thread.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -84,6 +85,20 @@ impl Policies {
     /// All policies, by number.
     pub fn policies(&self) -> impl Iterator<Item = (u32, &Policy)> {
         self.policies.iter().map(|(id, known)| (*id, &known.policy))
+    }
+
+    /// Those behind one, or from the first: a long list can pause.
+    pub fn policies_after(&self, last: Option<u32>) -> impl Iterator<Item = (u32, &Policy)> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        self.policies.range((from, Bound::Unbounded)).map(|(id, known)| (*id, &known.policy))
+    }
+
+    /// What is attached to an interface: family, priority, policy.
+    pub fn attached_to(&self, on: InterfaceId) -> impl Iterator<Item = (Family, u32, u32)> {
+        [Family::Ip4, Family::Ip6].into_iter().flat_map(move |family| {
+            let policies = self.attached.get(&(family, on)).into_iter().flatten();
+            policies.map(move |(priority, policy)| (family, *priority, *policy))
+        })
     }
 
     /// Packets that a policy has decided about, and their bytes.

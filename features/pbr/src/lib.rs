@@ -10,7 +10,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, along, by_interface, order};
 use quiver_core::arc::FeatureSpec;
 use quiver_tables::ip::{Ip4, Ip6};
 
@@ -29,7 +29,8 @@ pub fn register(registry: &mut Registry) {
         registry.graph.feature(FeatureSpec { arc, node, before: &[], after: &[] });
     }
     commands::register(registry);
-    registry.running_config(order::FEATURES, commands::write_config);
+    registry.running_config_in_slices(order::FEATURES, along(commands::write_policies));
+    registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_attached));
     registry.on_start(move |engine| {
         engine.insert(Policies::new(attached, workers));
         engine.on_interface_change(config::follow_interface);

@@ -1,7 +1,7 @@
 //! However a packet is cut, in whatever order and how often its fragments come, it is put together as a naive
 //! model does it; and hostile fragments neither panic nor leak buffers.
 
-mod stand;
+use crate::stand;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Classes of defects that other routers had, each a test here or named in `tests/netns/DEFECTS.md`. Whatever
 //! comes: a counted reason, nothing else changed, all buffers back.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Commands, shows, traces and memory of reassembly.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

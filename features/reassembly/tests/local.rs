@@ -1,6 +1,6 @@
 //! Fragments for the router itself: it answers whole packets, whatever way they came in.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

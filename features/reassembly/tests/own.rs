@@ -1,6 +1,6 @@
 //! What the router itself sends is cut where its way out is narrow, and put together again by who gets it.
 
-mod stand;
+use crate::stand;
 
 use quiver_testkit::Router;
 use quiver_wire::IpProtocol;

@@ -1,6 +1,6 @@
 //! Fragments on their way through the router, with reassembly switched on where they come in.
 
-mod stand;
+use crate::stand;
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! The commands of mirrors.
 
-use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 
-use crate::config::{self, Spans};
+use crate::config::{self, Copied, Spans};
 use crate::table::Direction;
 
 const GROUP: &str = "Interfaces";
@@ -27,20 +27,15 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show interface span")
             .group(GROUP)
             .help("Show which interfaces are mirrored to which")
-            .run(|engine: &mut Engine, _| {
-                let mut table = Table::new([
-                    Column::left("Source"),
-                    Column::left("Destination"),
-                    Column::left("Directions"),
-                ]);
-                for (from, to, directions) in engine.get::<Spans>().into_iter().flat_map(Spans::all) {
-                    table
-                        .row()
-                        .cell(engine.interface_name(from))
-                        .cell(engine.interface_name(to))
-                        .cell(directions);
-                }
-                Ok(Output::none().table("mirrors", table))
+            .run_or_begin(|engine: &mut Engine, _| {
+                let columns = ["Source", "Destination", "Directions"].map(Column::left);
+                let mirrors = engine.get::<Spans>().into_iter().flat_map(Spans::all).collect();
+                let add = |engine: &Engine, table: &mut Table, mirror: Copied| {
+                    let (from, to, directions) = mirror;
+                    let row = table.row().cell(engine.interface_name(from));
+                    row.cell(engine.interface_name(to)).cell(directions);
+                };
+                Listing::over("mirrors", columns, mirrors, add).begin(engine)
             }),
     );
 }

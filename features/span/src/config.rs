@@ -19,6 +19,9 @@ pub struct Spans {
     published: Arc<Published>,
 }
 
+/// Whose copies go where, and of which directions: `rx`, `tx` or `both`.
+pub(crate) type Copied = (InterfaceId, InterfaceId, &'static str);
+
 impl Spans {
     pub(crate) fn new(epochs: &Arc<Epochs>) -> Spans {
         let published = Arc::new(Published::new(epochs, Mirrors::default()));
@@ -30,7 +33,7 @@ impl Spans {
     }
 
     /// Each mirror: what is mirrored, by which directions, to where.
-    pub fn all(&self) -> impl Iterator<Item = (InterfaceId, InterfaceId, &'static str)> {
+    pub fn all(&self) -> impl Iterator<Item = Copied> {
         self.mirrors.iter().flat_map(|(from, mirror)| {
             let only_tx = mirror.tx.iter().filter(|to| !mirror.rx.contains(to));
             let rx = mirror.rx.iter().map(|to| (*to, if mirror.tx.contains(to) { "both" } else { "rx" }));
@@ -135,12 +138,21 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
 }
 
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let all = engine.get::<Spans>().into_iter().flat_map(Spans::all);
-    let name = |id| engine.interface_name(id);
-    let mut mirrors: Vec<_> = all.map(|(from, to, directions)| (name(from), name(to), directions)).collect();
-    mirrors.sort();
-    for (from, to, directions) in mirrors {
-        config.command(format_args!("set interface span {from} destination {to} {directions}"));
+/// The part of `show running-config`: mirrors by the names of their interfaces.
+pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> bool {
+    let mut left: Option<std::vec::IntoIter<(String, String, &str)>> = None;
+    move |engine, config, most| {
+        let left = left.get_or_insert_with(|| {
+            let all = engine.get::<Spans>().into_iter().flat_map(Spans::all);
+            let name = |id| engine.interface_name(id);
+            let mut mirrors: Vec<_> =
+                all.map(|(from, to, directions)| (name(from), name(to), directions)).collect();
+            mirrors.sort();
+            mirrors.into_iter()
+        });
+        for (from, to, directions) in left.by_ref().take(most) {
+            config.command(format_args!("set interface span {from} destination {to} {directions}"));
+        }
+        left.len() == 0
     }
 }

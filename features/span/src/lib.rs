@@ -22,7 +22,7 @@ pub fn register(registry: &mut Registry) {
     let (before, after) = (&["bond-input", "l2-patch"], &[quiver_core::arc::ALL]);
     registry.graph.feature(FeatureSpec { arc: "device-input", node: "span-input", before, after: &[] });
     registry.graph.feature(FeatureSpec { arc: "interface-output", node: "span-output", before: &[], after });
-    registry.running_config(order::FEATURES, config::write_config);
+    registry.running_config_in_slices(order::FEATURES, config::begin_config);
     registry.on_start(move |engine| {
         engine.insert(spans);
         engine.on_interface_change(config::follow_interface);

@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
+    Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry, Table, Work,
 };
 use quiver_core::Engine;
 use quiver_tables::prefix::IpPrefix;
@@ -55,7 +55,7 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
                  why. Bytes count from the IPv6 header on, as the packets came. With an address: the SID that \
                  packets to it would meet.",
             )
-            .run(show),
+            .run_or_begin(show),
     );
     registry.command(
         Command::new("clear sr localsid-counters")
@@ -74,7 +74,7 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
 }
 
 /// Which SIDs are asked for: those that hold the address, or this one.
-fn wanted(args: &Args<'_>) -> Result<impl Fn(Place) -> bool, Refusal> {
+fn wanted(args: &Args<'_>) -> Result<impl Fn(Place) -> bool + use<>, Refusal> {
     let address = args.optional::<Ipv6Addr>("sid")?;
     let locator = args.optional::<Written>("locator")?;
     Ok(move |place: Place| {
@@ -88,9 +88,12 @@ fn full(place: Place) -> String {
     format!("{}/{}", Ipv6Addr::from_bits(place.prefix.first()), place.prefix.len())
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let wanted = wanted(args)?;
-    let mut table = Table::new([
+    let one = args.optional::<Ipv6Addr>("sid")?;
+    let none =
+        one.map(|sid| args.refuse("sid", format!("no local SID is {sid}")).remedy("`show sr localsids`"));
+    let columns = [
         Column::left("SID").key("sid"),
         Column::right("Table"),
         Column::left("Behavior"),
@@ -98,32 +101,47 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("Bytes"),
         Column::right("Bad packets"),
         Column::right("Bad bytes"),
-    ])
-    .when_empty("no local SIDs");
-    let Some(sids) = engine.get::<LocalSids>() else {
-        return Err(Refusal::new("the local SIDs are being changed"));
+    ];
+    let (mut last, mut found) = (None, false);
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let sids =
+            engine.get::<LocalSids>().ok_or_else(|| Refusal::new("the local SIDs are being changed"))?;
+        let shown = Shown { engine };
+        let mut looked_at = 0;
+        for (place, sid) in sids.after(last).take(most) {
+            (looked_at, last) = (looked_at + 1, Some(place));
+            if !wanted(place) {
+                continue;
+            }
+            found = true;
+            let [packets, bytes, bad_packets, bad_bytes] = sids.counted(sid);
+            let row = table.row().cell(place.sid()).cell(place.table_id(engine));
+            let row = row.cell(sid.behavior.words(&shown)).cell(packets).cell(bytes);
+            row.cell(bad_packets).cell(bad_bytes);
+        }
+        match &none {
+            _ if looked_at == most => Ok(None),
+            Some(none) if !found => Err(none.clone()),
+            _ => Ok(Some(Output::none())),
+        }
     };
-    let shown = Shown { engine };
-    for (place, sid) in sids.iter().filter(|(place, _)| wanted(*place)) {
-        let [packets, bytes, bad_packets, bad_bytes] = sids.counted(sid);
-        let row = table.row().cell(place.sid()).cell(place.table_id(engine));
-        let row = row.cell(sid.behavior.words(&shown)).cell(packets).cell(bytes);
-        row.cell(bad_packets).cell(bad_bytes);
-    }
-    if table.is_empty()
-        && let Some(address) = args.optional::<Ipv6Addr>("sid")?
-    {
-        return Err(args.refuse("sid", format!("no local SID is {address}")).remedy("`show sr localsids`"));
-    }
-    Ok(Output::none().table("localsids", table))
+    Listing::new("localsids", columns, rows).when_empty("no local SIDs").begin(engine)
 }
 
 /// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(sids) = engine.get::<LocalSids>() else { return };
+pub(crate) fn write_config(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    after: Option<Place>,
+    most: usize,
+) -> Option<Place> {
+    let sids = engine.get::<LocalSids>()?;
     let shown = Shown { engine };
-    for (place, LocalSid { behavior, .. }) in sids.iter() {
+    let mut last = None;
+    for (place, LocalSid { behavior, .. }) in sids.after(after).take(most) {
+        last = Some(place);
         let (place, behavior) = (place.words(engine), behavior.words(&shown));
         config.command(format_args!("sr localsid address {place} behavior {behavior}"));
     }
+    last
 }

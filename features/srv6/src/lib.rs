@@ -11,7 +11,7 @@ mod local_sids;
 mod mobile;
 mod proxy;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, along, order};
 
 pub use crate::csid::{Compressed, CompressedCross, NextCsid, ReplaceCsid};
 pub use crate::endpoint::{
@@ -35,7 +35,7 @@ pub fn register(registry: &mut Registry) {
     kinds.extend(mobile::register(registry, local_sids.lines()));
     commands::register(registry, kinds);
     // The source of outer headers may be a SID: those are made first.
-    registry.running_config(order::ROUTES, commands::write_config);
+    registry.running_config_in_slices(order::ROUTES, along(commands::write_config));
     headend::register(registry, local_sids.lines());
     l2_tunnel::register(registry);
     registry.memory(local_sids::memory);

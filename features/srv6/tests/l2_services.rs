@@ -1,6 +1,6 @@
 //! A layer 2 service of several routers: what goes into one comes out of the others.
 
-mod edges;
+use crate::edges;
 
 use quiver_testkit::Router;
 

@@ -1,6 +1,6 @@
 //! Layer 2 tunnels as operators type them.
 
-mod edges;
+use crate::edges;
 
 use quiver_testkit::Router;
 

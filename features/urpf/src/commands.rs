@@ -1,14 +1,15 @@
 //! Commands.
 
 use quiver_control::{
-    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
+    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table, Work,
+    in_slices,
 };
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib, FibError};
 use quiver_tables::prefix::IpPrefix;
 
 use crate::config::{self, Urpf};
-use crate::tables::{Check, Direction, Mode};
+use crate::tables::{Check, Direction, Mode, Place};
 
 const GROUP: &str = "Layer 3";
 
@@ -42,7 +43,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show urpf [<interface>]")
             .group(GROUP)
             .help("Show which interfaces check the sources of packets, and which sources are exempt")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 Ok(shown(engine, only))
             }),
@@ -114,53 +115,80 @@ fn direction_word(direction: Direction) -> &'static str {
     }
 }
 
-fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
-    let mut checks = Table::new([
-        Column::left("Interface"),
-        Column::left("Family"),
-        Column::left("Direction"),
-        Column::left("Mode"),
-        Column::left("Table"),
-        Column::left("Default route"),
-    ]);
-    let mut exempt = Table::new([Column::left("Exempt"), Column::right("Table")]);
-    let (Some(urpf), Some(fib)) = (engine.get::<Urpf>(), engine.get::<Fib>()) else { return Output::none() };
-    for ((interface, family, direction), check) in
-        urpf.checks().filter(|((on, ..), _)| only.is_none_or(|o| o == *on))
-    {
-        checks
-            .row()
-            .cell(engine.interface_name(*interface))
-            .cell(family_word(*family))
-            .cell(direction_word(*direction))
-            .cell(mode_word(check.mode))
-            .cell(check.table.and_then(|index| fib.table_id(*family, index)))
-            .cell(if check.default_route { "counts" } else { "does not count" });
-    }
-    for (family, index, prefix) in urpf.exempt().filter(|_| only.is_none()) {
-        exempt.row().cell(Cell::display(prefix)).cell(fib.table_id(*family, *index));
-    }
-    let output = Output::none().table("checks", checks);
-    if exempt.is_empty() { output } else { output.table("exempt", exempt) }
+/// A row of `show urpf`.
+enum Shown {
+    Check(Place, Check),
+    Exempt((Family, u32, IpPrefix)),
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let (Some(urpf), Some(fib)) = (engine.get::<Urpf>(), engine.get::<Fib>()) else { return };
-    for (family, index, prefix) in urpf.exempt() {
-        let table = match fib.table_id(*family, *index) {
-            Some(id) if id != 0 => format!("table {id} "),
-            _ => String::new(),
-        };
-        config.command(format_args!("set urpf-accept {table}add {prefix}"));
+fn shown(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> Work<Engine> {
+    let columns = ["Interface", "Family", "Direction", "Mode", "Table", "Default route"].map(Column::left);
+    let exempt = Table::new([Column::left("Exempt"), Column::right("Table")]);
+    let Some(urpf) = engine.get::<Urpf>() else { return Work::Done(Output::none()) };
+    let checks = urpf.checks().filter(|((on, ..), _)| only.is_none_or(|o| o == *on));
+    let checks = checks.map(|(place, check)| Shown::Check(*place, *check));
+    let rows =
+        checks.chain(urpf.exempt().filter(|_| only.is_none()).map(|row| Shown::Exempt(*row))).collect();
+    let end = |_: &Engine, (checks, exempt): (Table, Table)| {
+        let output = Output::none().table("checks", checks);
+        if exempt.is_empty() { output } else { output.table("exempt", exempt) }
+    };
+    in_slices(engine, rows, (Table::new(columns), exempt), add_shown, end)
+}
+
+fn add_shown(engine: &Engine, (checks, exempt): &mut (Table, Table), row: Shown) {
+    let Some(fib) = engine.get::<Fib>() else { return };
+    match row {
+        Shown::Check((interface, family, direction), check) => {
+            checks
+                .row()
+                .cell(engine.interface_name(interface))
+                .cell(family_word(family))
+                .cell(direction_word(direction))
+                .cell(mode_word(check.mode))
+                .cell(check.table.and_then(|index| fib.table_id(family, index)))
+                .cell(if check.default_route { "counts" } else { "does not count" });
+        }
+        Shown::Exempt((family, index, prefix)) => {
+            exempt.row().cell(Cell::display(prefix)).cell(fib.table_id(family, index));
+        }
     }
-    let checks = urpf.checks().map(|((on, family, direction), check)| (*on, (family, direction, check)));
-    for (interface, (family, direction, check)) in quiver_control::by_interface_name(engine, checks) {
-        let (family_word, direction) = (family_word(*family), direction_word(*direction));
-        let table = check.table.and_then(|index| fib.table_id(*family, index));
-        let table = table.map_or(String::new(), |id| format!(" table {id}"));
-        let default = if check.default_route { "" } else { " no-default" };
-        let (mode, name) = (mode_word(check.mode), engine.interface_name(interface));
-        config.command(format_args!("set urpf {family_word} {direction} {mode} {name}{table}{default}"));
+}
+
+/// The part of `show running-config`: exempt prefixes, then interfaces by name.
+pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> bool {
+    let mut left: Option<std::vec::IntoIter<Shown>> = None;
+    move |engine, config, most| {
+        let Some(urpf) = engine.get::<Urpf>() else { return true };
+        let left = left.get_or_insert_with(|| {
+            let exempt = urpf.exempt().map(|row| Shown::Exempt(*row));
+            let checks = urpf.checks().map(|(place, check)| (place.0, (*place, *check)));
+            let checks = quiver_control::by_interface_name(engine, checks).into_iter();
+            let checks = checks.map(|(_, (place, check))| Shown::Check(place, check));
+            exempt.chain(checks).collect::<Vec<_>>().into_iter()
+        });
+        left.by_ref().take(most).for_each(|row| write_row(engine, config, &row));
+        left.len() == 0
+    }
+}
+
+fn write_row(engine: &Engine, config: &mut ConfigWriter, row: &Shown) {
+    let Some(fib) = engine.get::<Fib>() else { return };
+    match row {
+        Shown::Exempt((family, index, prefix)) => {
+            let table = match fib.table_id(*family, *index) {
+                Some(id) if id != 0 => format!("table {id} "),
+                _ => String::new(),
+            };
+            config.command(format_args!("set urpf-accept {table}add {prefix}"));
+        }
+        Shown::Check((on, family, direction), check) => {
+            let (family_word, direction) = (family_word(*family), direction_word(*direction));
+            let table = check.table.and_then(|index| fib.table_id(*family, index));
+            let table = table.map_or(String::new(), |id| format!(" table {id}"));
+            let default = if check.default_route { "" } else { " no-default" };
+            let (mode, name) = (mode_word(check.mode), engine.interface_name(*on));
+            config.command(format_args!("set urpf {family_word} {direction} {mode} {name}{table}{default}"));
+        }
     }
 }

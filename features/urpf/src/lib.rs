@@ -36,7 +36,7 @@ pub fn register(registry: &mut Registry) {
         registry.graph.feature(FeatureSpec { arc, node, before: behind, after: &[] });
     }
     commands::register(registry);
-    registry.running_config(order::FEATURES, commands::write_config);
+    registry.running_config_in_slices(order::FEATURES, commands::begin_config);
     registry.on_start(move |engine| {
         engine.insert(Urpf::new(checks));
         engine.on_interface_change(config::follow_interface);

@@ -1,9 +1,8 @@
 //! Whatever routes there are, sources are judged as a naive reading of the table says (RFC 3704).
 
-use std::net::Ipv4Addr;
-
 use proptest::prelude::*;
 use quiver_testkit::Router;
+use quiver_testkit::sources::{self, Prefix, contains, prefix_of};
 
 /// Where a route leads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,15 +14,11 @@ enum To {
     Unreachable,
 }
 
-/// A prefix inside 198.51.100.0/24: last byte and length; 0 is the default route.
-type Prefix = (u8, u8);
-
+/// Any route to a prefix of the hosts, or the default route.
 fn route() -> impl Strategy<Value = (Prefix, To)> {
     let prefix = prop_oneof![
         1 => Just((0u8, 0u8)),
-        8 => (any::<u8>(), 24u8..=32).prop_map(|(byte, length)| {
-            (byte & (0xffu64 << (32 - length)) as u8, length)
-        }),
+        8 => (any::<u8>(), 24u8..=32).prop_map(|(byte, length)| prefix_of(byte, length)),
     ];
     let to = prop_oneof![
         6 => any::<[bool; 3]>().prop_map(|out| if out == [false; 3] { To::Drop } else { To::Out(out) }),
@@ -32,18 +27,6 @@ fn route() -> impl Strategy<Value = (Prefix, To)> {
         1 => Just(To::Local),
     ];
     (prefix, to)
-}
-
-fn contains((byte, length): Prefix, source: u8) -> bool {
-    length <= 24 || u32::from(byte ^ source) >> (32 - length) == 0
-}
-
-fn frame(source: u8) -> Vec<u8> {
-    let mut header = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 198, 51, 100, source, 10, 0, 1, 2];
-    let all: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
-    let sum = !((all & 0xffff) + (all >> 16)) as u16;
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
-    [&[2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]].concat()
 }
 
 proptest! {
@@ -55,11 +38,7 @@ proptest! {
         sources in prop::collection::vec(any::<u8>(), 1..30),
     ) {
         let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_urpf::register]);
-        for number in 0..3 {
-            router.interface(&format!("e{number}"));
-            router.cli(&format!("set interface ip address e{number} 10.0.{number}.1/24"));
-            router.cli(&format!("ip neighbor e{number} 10.0.{number}.2 02:00:00:00:00:0{number}"));
-        }
+        sources::ports(&mut router, 3);
         let mut table: Vec<(Prefix, To)> = Vec::new();
         for (prefix, to) in routes {
             if table.iter().any(|(known, _)| *known == prefix) {
@@ -76,7 +55,7 @@ proptest! {
             };
             let words = match prefix {
                 (_, 0) => "0.0.0.0/0".to_owned(),
-                (byte, length) => format!("{}/{length}", Ipv4Addr::new(198, 51, 100, byte)),
+                (byte, length) => format!("{}/{length}", sources::host(byte)),
             };
             router.cli(&format!("ip route add {words}{via}"));
             table.push((prefix, to));
@@ -90,10 +69,8 @@ proptest! {
                     Some(To::Out(out)) => mode == "loose" || out[0],
                     _ => false,
                 };
-                router.send("e0", &frame(*source));
-                let passed = !router.sent("e1").is_empty();
+                let passed = sources::passes(&mut router, *source);
                 prop_assert_eq!(passed, expected, "{} from {}: {:?}", mode, source, best);
-                router.sent("e0");
             }
         }
     }

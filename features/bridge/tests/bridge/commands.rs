@@ -2,7 +2,7 @@
 
 use quiver_testkit::Router;
 
-use crate::{FEATURES, bridge, frame, known_at, mac, sent, speak};
+use super::{FEATURES, bridge, frame, known_at, mac, sent, speak};
 
 #[test]
 fn the_running_configuration_makes_the_same_router() {

@@ -2,7 +2,7 @@
 
 use quiver_testkit::Settings;
 
-use crate::{BROADCAST, bridge_with, frame, mac, sent};
+use super::{BROADCAST, bridge_with, frame, mac, sent};
 
 #[test]
 fn a_domain_of_three_hundred_ports_is_flooded_whole() {

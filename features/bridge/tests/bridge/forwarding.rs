@@ -1,6 +1,6 @@
 //! Where frames to one station go, and which frames go nowhere.
 
-use crate::{BROADCAST, bridge, frame, mac, sent, speak};
+use super::{BROADCAST, bridge, frame, mac, sent, speak};
 
 #[test]
 fn a_frame_to_an_unknown_mac_is_flooded_except_to_its_port() {

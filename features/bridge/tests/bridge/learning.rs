@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quiver_testkit::Settings;
 
-use crate::{BROADCAST, bridge, bridge_with, frame, known_at, mac, sent, speak};
+use super::{BROADCAST, bridge, bridge_with, frame, known_at, mac, sent, speak};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

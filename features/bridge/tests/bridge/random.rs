@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use quiver_testkit::{Router, Settings};
 
-use crate::{BROADCAST, FEATURES, mac};
+use super::{BROADCAST, FEATURES, mac};
 
 /// Ports: three interfaces, and a VLAN of a fourth whose tag is taken off.
 const PORTS: [&str; 4] = ["e0", "e1", "e2", "e3.100"];

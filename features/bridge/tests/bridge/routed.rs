@@ -3,7 +3,7 @@
 use quiver_testkit::Router;
 use quiver_wire::{EtherType, EthernetHeader, Header, Ip4Header, IpProtocol, MacAddress};
 
-use crate::{BROADCAST, FEATURES, bridge, frame, known_at, mac, sent, speak};
+use super::{BROADCAST, FEATURES, bridge, frame, known_at, mac, sent, speak};
 
 const BVI: [u8; 6] = [0xde, 0xad, 0, 0, 0, 0];
 

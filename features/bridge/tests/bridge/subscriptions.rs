@@ -6,7 +6,7 @@ use quiver_control::{Collected, Started, Step};
 use quiver_testkit::Router;
 use serde_json::Value as Json;
 
-use crate::{BROADCAST, bridge, frame, mac};
+use super::{BROADCAST, bridge, frame, mac};
 
 /// Begin `line`, do `work`, and hear what was told of it.
 fn heard(router: &mut Router, line: &str, work: impl FnOnce(&mut Router)) -> Vec<Json> {

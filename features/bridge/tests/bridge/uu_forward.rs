@@ -2,7 +2,7 @@
 
 use quiver_testkit::Router;
 
-use crate::{BROADCAST, bridge, frame, mac, sent, speak};
+use super::{BROADCAST, bridge, frame, mac, sent, speak};
 
 /// e0 to e2 in domain 1, e3 the port for what is not known there.
 fn with_uu_forward() -> Router {

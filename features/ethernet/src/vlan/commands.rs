@@ -1,8 +1,6 @@
 //! The commands of sub-interfaces and tag rewrites.
 
-use std::collections::BTreeMap;
-
-use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::vlan::VlanId;
 use serde_json::json;
@@ -50,7 +48,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show vlan")
             .group(GROUP)
             .help("Show which frames each sub-interface takes, and which tags are rewritten")
-            .run(|engine: &mut Engine, _| Ok(show(engine))),
+            .run_or_begin(|engine: &mut Engine, _| show(engine)),
     );
     registry.command(
         Command::new("show interface l2 tag-rewrite [<interface>]")
@@ -192,21 +190,15 @@ fn set_rewrite(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> 
     Ok(Output::none())
 }
 
-fn show(engine: &Engine) -> Output {
-    let mut table = Table::new([
-        Column::left("Interface"),
-        Column::left("Parent"),
-        Column::left("Takes"),
-        Column::left("Input"),
-        Column::left("Tag rewrite"),
-    ]);
-    let none = (BTreeMap::new(), BTreeMap::new());
-    let subs = engine.get::<SubInterfaces>().map_or(&none.0, SubInterfaces::all);
-    let rewrites = engine.get::<Rewrites>().map_or(&none.1, Rewrites::all);
-    for interface in engine.all_interfaces() {
-        let (sub, rewrite) = (subs.get(&interface.id), rewrites.get(&interface.id));
+fn show(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+    let columns = ["Interface", "Parent", "Takes", "Input", "Tag rewrite"].map(Column::left);
+    let ids: Vec<InterfaceId> = engine.all_interfaces().map(|interface| interface.id).collect();
+    let add = |engine: &Engine, table: &mut Table, id: InterfaceId| {
+        let Some(interface) = engine.interface(id) else { return };
+        let sub = engine.get::<SubInterfaces>().and_then(|subs| subs.all().get(&id));
+        let rewrite = engine.get::<Rewrites>().and_then(|rewrites| rewrites.all().get(&id));
         if sub.is_none() && rewrite.is_none() {
-            continue;
+            return;
         }
         table
             .row()
@@ -215,8 +207,8 @@ fn show(engine: &Engine) -> Output {
             .cell(sub.map_or("what no sub-interface takes".to_owned(), |sub| sub.matching.to_string()))
             .cell(engine.node_name(interface.row().input))
             .cell(rewrite.map_or(String::new(), Rewrite::to_string));
-    }
-    Output::none().table("interfaces", table)
+    };
+    Listing::over("interfaces", columns, ids, add).begin(engine)
 }
 
 fn show_rewrites(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {

@@ -11,7 +11,7 @@ mod sub_interfaces;
 mod table;
 mod tag_rewrite;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, along, order};
 use quiver_core::arc::FeatureSpec;
 
 pub use input::VlanInput;
@@ -41,7 +41,7 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         graph.feature(FeatureSpec { arc, node, before: &[], after });
     }
-    registry.running_config(order::SUB_INTERFACES, sub_interfaces::write_config);
+    registry.running_config_in_slices(order::SUB_INTERFACES, along(sub_interfaces::write_config));
     registry.running_config(order::FEATURES, rewrites::write_config);
     registry.on_start(move |engine| {
         engine.insert(sub_interfaces);

@@ -1,6 +1,7 @@
 //! Sub-interfaces as the control thread knows them: made, deleted, and written down.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::{ConfigWriter, Refusal, modes};
@@ -125,10 +126,19 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
 }
 
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(subs) = engine.get::<SubInterfaces>() else { return };
-    for sub in subs.all.values() {
+pub(crate) fn write_config(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    after: Option<InterfaceId>,
+    most: usize,
+) -> Option<InterfaceId> {
+    let subs = engine.get::<SubInterfaces>()?;
+    let behind = subs.all.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+    let mut last = None;
+    for (id, sub) in behind.take(most) {
+        last = Some(*id);
         let (parent, number) = (engine.interface_name(sub.parent), sub.number);
         config.command(format_args!("create sub-interfaces {parent} {number} {}", sub.matching));
     }
+    last
 }

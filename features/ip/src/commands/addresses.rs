@@ -2,10 +2,13 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work, in_slices,
+};
+use quiver_core::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::state::IpState;
 use crate::{addresses, unnumbered};
@@ -69,7 +72,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .also("show interface addr [<interface>]")
             .group(GROUP)
             .help("Show the addresses of interfaces, and the tables they are looked up in")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 Ok(shown(engine, only))
             }),
@@ -146,85 +149,97 @@ fn remove_all(engine: &mut Engine, args: &Args<'_>, interface: InterfaceId) -> R
     Ok(Output::none())
 }
 
-fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
-    let mut table = Table::new([
+fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
+    let table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
         Column::right("IP4 table").key("ip4_table"),
         Column::right("IP6 table").key("ip6_table"),
         Column::left("Addresses"),
     ]);
-    let mut list = Vec::new();
-    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return Output::none() };
-    for interface in engine.all_interfaces().filter(|i| only.is_none_or(|only| only == i.id)) {
-        let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
-        let said = |address: IpAddr| super::ownership::remark(ip, interface.id, address);
-        let ip4 = own.ip4.iter().map(|own| format!("{own}{}", said(own.address().into())));
-        let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
-        let link_local = own.link_local.map(|own| own.address());
-        let link_local = link_local.map(|own| format!("{own} (link-local){}", said(own.into())));
-        let uses = own.unnumbered.map(|lender| format!("unnumbered, uses {}", engine.interface_name(lender)));
-        let all: Vec<String> = uses.into_iter().chain(ip4).chain(ip6).chain(link_local).collect();
-        table
-            .row()
-            .cell(&interface.name)
-            .cell(if interface.row().up { "up" } else { "down" })
-            .cell(fib.table_id(Family::Ip4, own.table4))
-            .cell(fib.table_id(Family::Ip6, own.table6))
-            .cell(all.join(", "));
-        let plain: Vec<String> =
-            own.ip4.iter().map(ToString::to_string).chain(own.ip6.iter().map(ToString::to_string)).collect();
-        list.push(json!({
-            "interface": interface.name,
-            "state": if interface.row().up { "up" } else { "down" },
-            "ip4_table": fib.table_id(Family::Ip4, own.table4),
-            "ip6_table": fib.table_id(Family::Ip6, own.table6),
-            "addresses": plain,
-            "link_local": own.link_local.map(|own| own.address()),
-            "unnumbered": own.unnumbered.map(|lender| engine.interface_name(lender)),
-        }));
-    }
-    Output::both(Output::none().table("interfaces", table).to_text(), list.into())
+    let all = || engine.all_interfaces().map(|interface| interface.id).collect();
+    let ids: Vec<InterfaceId> = only.map_or_else(all, |id| vec![id]);
+    let end = |_: &Engine, (table, list): (Table, Vec<Value>)| {
+        Output::both(Output::none().table("interfaces", table).to_text(), list.into())
+    };
+    in_slices(engine, ids, (table, Vec::new()), add_shown, end)
 }
 
-/// The part of `show running-config`.
+fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: InterfaceId) {
+    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
+    let Some(interface) = engine.interface(id) else { return };
+    let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
+    let said = |address: IpAddr| super::ownership::remark(ip, interface.id, address);
+    let ip4 = own.ip4.iter().map(|own| format!("{own}{}", said(own.address().into())));
+    let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
+    let auto = own.auto_interface_addresses();
+    let auto = auto.map(|own| format!("{own} (autoconfigured){}", said(own.address().into())));
+    let link_local = own.link_local.map(|own| own.address());
+    let link_local = link_local.map(|own| format!("{own} (link-local){}", said(own.into())));
+    let uses = own.unnumbered.map(|lender| format!("unnumbered, uses {}", engine.interface_name(lender)));
+    let all: Vec<String> = uses.into_iter().chain(ip4).chain(ip6).chain(auto).chain(link_local).collect();
+    table
+        .row()
+        .cell(&interface.name)
+        .cell(if interface.row().up { "up" } else { "down" })
+        .cell(fib.table_id(Family::Ip4, own.table4))
+        .cell(fib.table_id(Family::Ip6, own.table6))
+        .cell(all.join(", "));
+    let plain: Vec<String> =
+        own.ip4.iter().map(ToString::to_string).chain(own.ip6.iter().map(ToString::to_string)).collect();
+    list.push(json!({
+        "interface": interface.name,
+        "state": if interface.row().up { "up" } else { "down" },
+        "ip4_table": fib.table_id(Family::Ip4, own.table4),
+        "ip6_table": fib.table_id(Family::Ip6, own.table6),
+        "addresses": plain,
+        "autoconfigured": own.auto_interface_addresses().map(|own| own.to_string()).collect::<Vec<_>>(),
+        "link_local": own.link_local.map(|own| own.address()),
+        "unnumbered": own.unnumbered.map(|lender| engine.interface_name(lender)),
+    }));
+}
+
+/// What stands before the addresses in `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     super::icmp::write_config(fib, ip, config);
     super::ownership::write_config(engine, ip, config);
     super::proxies::write_config(engine, ip, config);
     super::punt::write_config(engine, ip, config);
-    for interface in quiver_control::interfaces_by_name(engine) {
-        let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { continue };
-        if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {
-            config.command(format_args!("set interface ip table {name} {id}"));
-        }
-        if let Some(id) = fib.table_id(Family::Ip6, own.table6).filter(|id| *id != 0) {
-            config.command(format_args!("set interface ip6 table {name} {id}"));
-        }
-        if own.enabled6 {
-            config.command(format_args!("enable ip6 interface {name}"));
-        }
-        for address in &own.ip4 {
-            config.command(format_args!("set interface ip address {name} {address}"));
-        }
-        let link_local = own.chosen_link_local.iter().filter(|_| own.unnumbered.is_none());
-        for address in link_local.chain(&own.ip6) {
-            config.command(format_args!("set interface ip address {name} {address}"));
-        }
-        if fib.directed_broadcast(interface.id) {
-            config.command(format_args!("set interface ip directed-broadcast {name} enable"));
-        }
+}
+
+/// Tables and addresses of an interface.
+pub(crate) fn write_own(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
+    let (Some(own), name) = (ip.interfaces.get(&interface.id), &interface.name) else { return };
+    if let Some(id) = fib.table_id(Family::Ip4, own.table4).filter(|id| *id != 0) {
+        config.command(format_args!("set interface ip table {name} {id}"));
     }
-    // Behind the tables of all: both must be in the same.
-    for interface in quiver_control::interfaces_by_name(engine) {
-        let Some(own) = ip.interfaces.get(&interface.id) else { continue };
-        if let Some(lender) = own.unnumbered {
-            let (name, lender) = (&interface.name, engine.interface_name(lender));
-            config.command(format_args!("set interface unnumbered {name} use {lender}"));
-            if let Some(own) = own.chosen_link_local {
-                config.command(format_args!("set ip6 link-local address {name} {}", own.address()));
-            }
-        }
+    if let Some(id) = fib.table_id(Family::Ip6, own.table6).filter(|id| *id != 0) {
+        config.command(format_args!("set interface ip6 table {name} {id}"));
+    }
+    if own.enabled6 {
+        config.command(format_args!("enable ip6 interface {name}"));
+    }
+    for address in &own.ip4 {
+        config.command(format_args!("set interface ip address {name} {address}"));
+    }
+    let link_local = own.chosen_link_local.iter().filter(|_| own.unnumbered.is_none());
+    for address in link_local.chain(&own.ip6) {
+        config.command(format_args!("set interface ip address {name} {address}"));
+    }
+    if fib.directed_broadcast(interface.id) {
+        config.command(format_args!("set interface ip directed-broadcast {name} enable"));
+    }
+}
+
+/// Whose addresses an interface borrows: behind the tables of all, for both must be in the same.
+pub(crate) fn write_borrowed(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface.id));
+    let Some((own, lender)) = own.and_then(|own| Some((own, own.unnumbered?))) else { return };
+    let (name, lender) = (&interface.name, engine.interface_name(lender));
+    config.command(format_args!("set interface unnumbered {name} use {lender}"));
+    if let Some(own) = own.chosen_link_local {
+        config.command(format_args!("set ip6 link-local address {name} {}", own.address()));
     }
 }

@@ -241,5 +241,6 @@ pub(super) fn source_word(source: Source) -> &'static str {
         Source::Static => "static",
         Source::Dynamic => "dynamic",
         Source::Neighbour => "neighbor",
+        Source::Advertised => "advertised",
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use quiver_control::{Cell, Column, Command, Output, Registry, Table};
+use quiver_control::{Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
 use quiver_tables::GroupId;
 use quiver_tables::adjacency_counts::AdjacencyCounts;
-use quiver_tables::fib::Fib;
+use quiver_tables::fib::{AdjacencyView, Fib, GroupView};
 
 use super::fib::{hop_json, hop_words};
 use super::{GROUP, fib};
@@ -22,32 +22,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show load-balance")
             .group(GROUP)
             .help("Show the next-hop groups that routes share, and how they share traffic")
-            .run(|engine: &mut Engine, _| {
-                let fib = fib(engine)?;
-                let mut table = Table::new([
-                    Column::right("Index"),
-                    Column::left("Family"),
-                    Column::right("Routes"),
-                    Column::right("Buckets"),
-                    Column::left("Hops"),
-                ]);
-                for group in fib.group_views() {
-                    let hops = group.hops.iter();
-                    let as_json: Vec<_> =
-                        group.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
-                    let hops: Vec<_> = hops
-                        .map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop)))
-                        .collect();
-                    table
-                        .row()
-                        .cell(index(group.group))
-                        .cell(Cell::display(group.family))
-                        .cell(group.routes)
-                        .cell(fib.groups().word(group.group).buckets())
-                        .cell(Cell::new(hops.join(", "), as_json));
-                }
-                Ok(Output::none().table("load_balance", table))
-            }),
+            .run_or_begin(|engine: &mut Engine, _| groups(engine)),
     );
     registry.command(
         Command::new("adjacency counters enable|disable")
@@ -70,35 +45,81 @@ pub(crate) fn register(registry: &mut Registry) {
             .also("show adjacency")
             .group(GROUP)
             .help("Show the adjacencies: what stands in front of packets to a neighbour")
-            .run(|engine: &mut Engine, _| {
-                let fib = fib(engine)?;
-                let mut table = Table::new([
-                    Column::right("Index"),
-                    Column::left("Interface"),
-                    Column::left("Next hop"),
-                    Column::left("Family"),
-                    Column::left("Node"),
-                    Column::right("MTU").key("mtu_bytes"),
-                    Column::left("Rewrite"),
-                    Column::right("Packets"),
-                    Column::right("Bytes"),
-                ]);
-                for view in fib.adjacency_views() {
-                    let rewrite: String =
-                        view.adjacency.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
-                    table
-                        .row()
-                        .cell(view.hop.index)
-                        .cell(engine.interface_name(view.key.interface))
-                        .cell(view.key.next_hop)
-                        .cell(Cell::display(view.key.payload))
-                        .cell(engine.node_name(view.hop.next))
-                        .cell(view.adjacency.mtu_bytes)
-                        .cell(rewrite)
-                        .cell(view.counted.map(|[packets, _]| packets))
-                        .cell(view.counted.map(|[_, bytes]| bytes));
-                }
-                Ok(Output::none().table("adjacencies", table))
-            }),
+            .run_or_begin(|engine: &mut Engine, _| adjacencies(engine)),
     );
+}
+
+fn groups(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+    let columns = [
+        Column::right("Index"),
+        Column::left("Family"),
+        Column::right("Routes"),
+        Column::right("Buckets"),
+        Column::left("Hops"),
+    ];
+    let mut next = GroupId(0);
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let fib = fib(engine)?;
+        let before = table.len();
+        for group in fib.group_views_from(next).take(most) {
+            next = GroupId(group.group.0 + 1);
+            add_group(engine, fib, table, &group);
+        }
+        Ok((table.len() - before < most).then(Output::none))
+    };
+    Listing::new("load_balance", columns, rows).begin(engine)
+}
+
+fn add_group(engine: &Engine, fib: &Fib, table: &mut Table, group: &GroupView<'_>) {
+    let hops = group.hops.iter();
+    let as_json: Vec<_> = hops.clone().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
+    let words: Vec<_> =
+        hops.map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop))).collect();
+    table
+        .row()
+        .cell(index(group.group))
+        .cell(Cell::display(group.family))
+        .cell(group.routes)
+        .cell(fib.groups().word(group.group).buckets())
+        .cell(Cell::new(words.join(", "), as_json));
+}
+
+fn adjacencies(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+    let columns = [
+        Column::right("Index"),
+        Column::left("Interface"),
+        Column::left("Next hop"),
+        Column::left("Family"),
+        Column::left("Node"),
+        Column::right("MTU").key("mtu_bytes"),
+        Column::left("Rewrite"),
+        Column::right("Packets"),
+        Column::right("Bytes"),
+    ];
+    let mut last = None;
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let fib = fib(engine)?;
+        let before = table.len();
+        for view in fib.adjacency_views_after(last).take(most) {
+            last = Some(view.key);
+            add_adjacency(engine, table, &view);
+        }
+        Ok((table.len() - before < most).then(Output::none))
+    };
+    Listing::new("adjacencies", columns, rows).begin(engine)
+}
+
+fn add_adjacency(engine: &Engine, table: &mut Table, view: &AdjacencyView<'_>) {
+    let rewrite: String = view.adjacency.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
+    table
+        .row()
+        .cell(view.hop.index)
+        .cell(engine.interface_name(view.key.interface))
+        .cell(view.key.next_hop)
+        .cell(Cell::display(view.key.payload))
+        .cell(engine.node_name(view.hop.next))
+        .cell(view.adjacency.mtu_bytes)
+        .cell(rewrite)
+        .cell(view.counted.map(|[packets, _]| packets))
+        .cell(view.counted.map(|[_, bytes]| bytes));
 }

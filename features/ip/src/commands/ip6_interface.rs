@@ -96,10 +96,10 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
         let said = |address: Ipv6Addr| remark(ip, *id, IpAddr::V6(address));
         let link_local = own.link_local.map(|own| own.address());
         let link_local = link_local.map(|own| Cell::new(format!("{own}{}", said(own)), own.to_string()));
-        let addresses: Vec<String> =
-            own.ip6.iter().map(|own| format!("{own}{}", said(own.address()))).collect();
-        let plain: Vec<String> = own.ip6.iter().map(ToString::to_string).collect();
-        let all = own.ip6.iter().chain(&own.link_local).map(|own| own.address());
+        let ip6: Vec<_> = own.ip6.iter().copied().chain(own.auto_interface_addresses()).collect();
+        let addresses: Vec<String> = ip6.iter().map(|own| format!("{own}{}", said(own.address()))).collect();
+        let plain: Vec<String> = ip6.iter().map(ToString::to_string).collect();
+        let all = ip6.iter().chain(&own.link_local).map(|own| own.address());
         let mut groups: Vec<Ipv6Addr> = all.map(address::solicited_node).collect();
         groups.extend([address::ALL_NODES, address::ALL_ROUTERS]);
         groups.sort_unstable();

@@ -200,15 +200,39 @@ fn foot(engine: &Engine, six: bool) -> Result<Output, Refusal> {
     Ok(output)
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(fib) = engine.get::<Fib>() else { return };
-    neighbour_config::write_config(fib, config);
-    let all = fib.neighbours().iter().filter(|(_, _, neighbour)| neighbour.state == NeighbourState::Static);
-    let mut fixed: Vec<_> = all.map(|(on, address, neighbour)| (on, (address, neighbour.mac))).collect();
-    fixed.sort_by_key(|(_, (address, _))| *address);
-    for (on, (address, mac)) in quiver_control::by_interface_name(engine, fixed) {
-        let interface = engine.interface_name(on);
-        config.command(format_args!("ip neighbor {interface} {address} {mac} static"));
+/// The part of `show running-config`: static neighbours by the names of their interfaces.
+pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> bool {
+    let mut left: Option<std::vec::IntoIter<InterfaceId>> = None;
+    let mut last = None;
+    move |engine, config, most| {
+        let Some(fib) = engine.get::<Fib>() else { return true };
+        let left = left.get_or_insert_with(|| {
+            neighbour_config::write_config(fib, config);
+            let interfaces = quiver_control::interfaces_by_name(engine).into_iter();
+            interfaces.map(|interface| interface.id).collect::<Vec<_>>().into_iter()
+        });
+        let mut looked_at = 0;
+        while let Some(on) = left.as_slice().first().copied() {
+            let before = last;
+            let from = before.unwrap_or((on, IpAddr::from([0; 4])));
+            let own = fib.neighbours().from_key(from).take_while(|(id, ..)| *id == on);
+            let interface = engine.interface_name(on);
+            for (_, address, neighbour) in own.filter(|(_, address, _)| before != Some((on, *address))) {
+                if looked_at == most {
+                    return false;
+                }
+                (looked_at, last) = (looked_at + 1, Some((on, address)));
+                if neighbour.state == NeighbourState::Static {
+                    config
+                        .command(format_args!("ip neighbor {interface} {address} {} static", neighbour.mac));
+                }
+            }
+            last = None;
+            left.next();
+            if looked_at == most {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
 
 use super::GROUP;
@@ -49,9 +49,9 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show ip dad [<interface>]")
             .group(GROUP)
             .help("Show how sure it is that the router's addresses are its own, and who claimed them")
-            .run(|engine: &mut Engine, args| {
+            .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                shown(engine, only)
             }),
     );
     registry.command(
@@ -91,18 +91,21 @@ fn check(engine: &mut Engine, id: InterfaceId, only: Option<IpAddr>) -> Result<(
     }
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
-    let mut table = Table::new([
+fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>, Refusal> {
+    let columns = [
         Column::left("Interface"),
         Column::left("Address"),
         Column::left("State"),
         Column::left("In use").key("in_use"),
         Column::right("Conflicts"),
         Column::left("Claimed by"),
-    ]);
-    let Some(ip) = engine.get::<IpState>() else { return Output::none() };
-    let wanted = |on: InterfaceId| only.is_none_or(|only| only == on);
-    for (on, address, ownership) in ip.ownerships.iter().filter(|(on, ..)| wanted(*on)) {
+    ];
+    let Some(ip) = engine.get::<IpState>() else { return Ok(Work::Done(Output::none())) };
+    let wanted = ip.ownerships.iter().filter(|(on, ..)| only.is_none_or(|only| only == *on));
+    let keys: Vec<(InterfaceId, IpAddr)> = wanted.map(|(on, address, _)| (on, address)).collect();
+    let add = |engine: &Engine, table: &mut Table, (on, address): (InterfaceId, IpAddr)| {
+        let Some(ip) = engine.get::<IpState>() else { return };
+        let Some(ownership) = ip.ownerships.get(on, address) else { return };
         let withheld = ip.interfaces.get(&on).is_some_and(|own| own.is_withheld(address));
         table
             .row()
@@ -112,8 +115,8 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
             .cell(!withheld)
             .cell(ownership.conflicts)
             .cell(ownership.claimed_by.map(Cell::display).unwrap_or_else(|| Cell::from(None::<&str>)));
-    }
-    Output::none().table("addresses", table)
+    };
+    Listing::over("addresses", columns, keys, add).begin(engine)
 }
 
 /// What `show interface address` adds to an address that is not used.

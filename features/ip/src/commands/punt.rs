@@ -112,8 +112,15 @@ fn shown(engine: &Engine, family: Family) -> Output {
 /// The part of `show running-config`.
 pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWriter) {
     let word = |family: Family| if family == Family::Ip4 { "ip" } else { "ip6" };
-    for (family, rx, redirect) in ip.punts.redirects() {
-        let on = rx.map_or("all".to_owned(), |rx| engine.interface_name(rx).to_string());
+    let redirects = ip.punts.redirects().map(|(family, rx, redirect)| {
+        // Those of all interfaces stand before those of one.
+        let on = rx.map(|rx| engine.interface_name(rx).to_string());
+        ((family, on), redirect)
+    });
+    let mut redirects: Vec<_> = redirects.collect();
+    redirects.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for ((family, on), redirect) in redirects {
+        let on = on.as_deref().unwrap_or("all");
         let (next_hop, out) = (redirect.next_hop, engine.interface_name(redirect.out));
         config.command(format_args!("{} punt redirect add rx {on} via {next_hop} {out}", word(family)));
     }

@@ -7,6 +7,7 @@ use quiver_control::{
     Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work,
 };
 use quiver_core::{Engine, InterfaceId};
+use quiver_tables::GroupId;
 use quiver_tables::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 
@@ -274,29 +275,79 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
 }
 
 /// The part of `show running-config`: consecutive prefixes with the same paths are one command.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(fib) = engine.get::<Fib>() else { return };
-    for family in [Family::Ip4, Family::Ip6] {
-        for (id, index) in fib.tables(family) {
-            let mut run: Option<(RouteView<'_>, IpPrefix, u64)> = None;
-            for route in fib.routes_from(family, index, Source::Static) {
-                match &mut run {
-                    Some((first, last, count))
-                        if first.group == route.group && next(*last) == Some(route.prefix) =>
-                    {
-                        (*last, *count) = (route.prefix, *count + 1);
+pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> bool {
+    let mut writing = Writing::default();
+    move |engine, config, most| writing.slice(engine, config, most)
+}
+
+/// Routes that are being written, family by family and table by table.
+#[derive(Default)]
+struct Writing {
+    /// Tables of both families: which one, its number and its place.
+    tables: Option<Vec<(Family, u32, u32)>>,
+    at: usize,
+    after: Option<IpPrefix>,
+    run: Option<Run>,
+}
+
+/// Consecutive prefixes of a table with the same paths.
+struct Run {
+    first: IpPrefix,
+    last: IpPrefix,
+    count: u64,
+    group: GroupId,
+}
+
+impl Writing {
+    /// Look at so many routes more. Returns whether those were all.
+    fn slice(&mut self, engine: &Engine, config: &mut ConfigWriter, most: usize) -> bool {
+        let Some(fib) = engine.get::<Fib>() else { return true };
+        let tables = self.tables.get_or_insert_with(|| {
+            let of = |family| fib.tables(family).into_iter().map(move |(id, index)| (family, id, index));
+            of(Family::Ip4).chain(of(Family::Ip6)).collect()
+        });
+        let mut left = most;
+        while let Some((family, id, index)) = tables.get(self.at).copied() {
+            let is_there = fib.table_index(family, id) == Some(index);
+            let mut looked_at = 0;
+            for best in fib.routes(family, index, self.after).take(if is_there { left } else { 0 }) {
+                looked_at += 1;
+                self.after = Some(best.prefix);
+                let Some(route) = fib.of_source(index, best, Source::Static) else { continue };
+                match &mut self.run {
+                    Some(run) if run.group == route.group && next(run.last) == Some(route.prefix) => {
+                        (run.last, run.count) = (route.prefix, run.count + 1);
                     }
-                    _ => {
-                        if let Some((first, _, count)) = run.replace((route, route.prefix, 1)) {
-                            write_route(engine, fib, config, id, &first, count);
-                        }
+                    run => {
+                        let (prefix, group) = (route.prefix, route.group);
+                        let new = Run { first: prefix, last: prefix, count: 1, group };
+                        write_run(engine, fib, config, (id, index), run.replace(new));
                     }
                 }
             }
-            if let Some((first, _, count)) = run {
-                write_route(engine, fib, config, id, &first, count);
+            left -= looked_at;
+            if left == 0 {
+                return false;
             }
+            write_run(engine, fib, config, (id, index), self.run.take());
+            (self.at, self.after) = (self.at + 1, None);
         }
+        true
+    }
+}
+
+fn write_run(
+    engine: &Engine,
+    fib: &Fib,
+    config: &mut ConfigWriter,
+    (id, index): (u32, u32),
+    run: Option<Run>,
+) {
+    let Some(run) = run else { return };
+    let first = fib.route(index, run.first).into_iter().find(|route| route.source == Source::Static);
+    // One that was deleted meanwhile is left out, and those behind it with it.
+    if let Some(first) = first {
+        write_route(engine, fib, config, id, &first, run.count);
     }
 }
 

@@ -221,6 +221,7 @@ pub(super) fn encaps_spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
         policy: Encaps::<Ip6>::new(wiring, &rows, &lines),
         ends: Ends::new(wiring),
     })
+    .detour("ip6-rewrite")
     .describe(words::describe)
 }
 
@@ -231,5 +232,6 @@ pub(super) fn insert_spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<Key
         "Binding SIDs: an SRH with the policy's segments before the packet's own",
         move |wiring| Binding { policy: Insert::new(wiring, &rows, &lines, &keys), ends: Ends::new(wiring) },
     )
+    .detour("ip6-rewrite")
     .describe(words::describe)
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, Work, in_slices,
+};
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, Fib, FibError};
 use quiver_wire::ip6::address;
@@ -97,7 +99,7 @@ pub(super) fn register(registry: &mut Registry) {
                  list's path is that which a router on the way has told in an ICMPv6 error: for the whole packet, in \
                  bytes, for 10 minutes.",
             )
-            .run(show),
+            .run_or_begin(show),
     );
     registry.command(
         Command::new("clear sr pmtu")
@@ -203,49 +205,77 @@ fn table_id(engine: &Engine, table: u32) -> u32 {
     engine.get::<Fib>().and_then(|fib| fib.table_id(Family::Ip6, table)).unwrap_or(table)
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only: Option<Ipv6Addr> = args.optional("bsid")?;
-    let Some(policies) = engine.get::<Policies>() else {
-        return Err(Refusal::new("the SR policies are being changed"));
-    };
+    let policies =
+        engine.get::<Policies>().ok_or_else(|| Refusal::new("the SR policies are being changed"))?;
     let gateways = mobile::shown(engine);
     let is_gateway = |bsid: &Ipv6Addr| gateways.iter().any(|(gateway, ..)| gateway == bsid);
     if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none() && !is_gateway(bsid)) {
         return Err(no_policy(bsid));
     }
-    let mut table = Table::new([
-        Column::left("BSID"),
-        Column::right("Table"),
-        Column::left("Behavior"),
-        Column::left("Source"),
-        Column::right("Packets"),
-        Column::right("Bytes"),
-    ])
-    .when_empty("no SR policies");
-    let mut lists = Table::new([
-        Column::left("Policy"),
-        Column::right("List"),
-        Column::left("Segments"),
-        Column::right("Weight"),
-        Column::right("Path MTU").key("path_mtu_bytes"),
-        Column::right("Forgotten in").key("path_mtu_left_s"),
-        Column::right("Packets"),
-        Column::right("Bytes"),
-    ])
-    .when_empty("no segment lists");
-    let mut sources = std::collections::BTreeSet::new();
-    for (bsid, policy) in policies.iter().filter(|(bsid, _)| only.is_none_or(|only| only == *bsid)) {
+    let keys = match only {
+        Some(bsid) => vec![bsid],
+        None => policies.iter().map(|(bsid, _)| bsid).collect(),
+    };
+    let end = move |engine: &Engine, mut made: Made| {
+        for (bsid, id, words, [packets, bytes]) in
+            gateways.into_iter().filter(|(bsid, ..)| only.is_none_or(|only| only == *bsid))
+        {
+            let row = made.table.row().cell(bsid.to_string()).cell(id).cell(words).cell(None::<String>);
+            row.cell(packets).cell(bytes);
+        }
+        let shown = Output::none().table("policies", made.table).table("lists", made.lists);
+        made.sources.into_iter().fold(shown, |shown, source| with_warning(engine, source, shown))
+    };
+    Ok(in_slices(engine, keys, Made::new(), Made::add, end))
+}
+
+/// `show sr policies` as far as it is made.
+struct Made {
+    table: Table,
+    lists: Table,
+    sources: std::collections::BTreeSet<Ipv6Addr>,
+}
+
+impl Made {
+    fn new() -> Made {
+        let table = Table::new([
+            Column::left("BSID"),
+            Column::right("Table"),
+            Column::left("Behavior"),
+            Column::left("Source"),
+            Column::right("Packets"),
+            Column::right("Bytes"),
+        ]);
+        let lists = Table::new([
+            Column::left("Policy"),
+            Column::right("List"),
+            Column::left("Segments"),
+            Column::right("Weight"),
+            Column::right("Path MTU").key("path_mtu_bytes"),
+            Column::right("Forgotten in").key("path_mtu_left_s"),
+            Column::right("Packets"),
+            Column::right("Bytes"),
+        ]);
+        let (table, lists) = (table.when_empty("no SR policies"), lists.when_empty("no segment lists"));
+        Made { table, lists, sources: std::collections::BTreeSet::new() }
+    }
+
+    fn add(engine: &Engine, made: &mut Made, bsid: Ipv6Addr) {
+        let Some(policies) = engine.get::<Policies>() else { return };
+        let Some(policy) = policies.get(bsid) else { return };
         let [packets, bytes] = policies.counted_all(policy);
-        let row = table.row().cell(bsid.to_string()).cell(table_id(engine, policy.table));
+        let row = made.table.row().cell(bsid.to_string()).cell(table_id(engine, policy.table));
         let encapsulates = matches!(policy.behavior, Behavior::Encaps(_));
         let source = encapsulates.then(|| policies.source_of(policy));
-        sources.extend(source);
+        made.sources.extend(source);
         let row = row.cell(behavior_words(policy)).cell(source.map(|source| source.to_string()));
         row.cell(packets).cell(bytes);
         for (number, list) in &policy.lists {
             let [packets, bytes] = policies.counted(list);
             let segments: Vec<String> = list.path.iter().map(Ipv6Addr::to_string).collect();
-            let row = lists.row().cell(bsid.to_string()).cell(*number);
+            let row = made.lists.row().cell(bsid.to_string()).cell(*number);
             let row = row.cell(Cell::new(path_words(list), segments));
             let known = policies.path_mtu(list);
             let left = known.map(|path| path.until_ns.saturating_sub(engine.now_ns()) / 1_000_000_000);
@@ -253,20 +283,6 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             row.cell(packets).cell(bytes);
         }
     }
-    for (bsid, id, words, [packets, bytes]) in
-        gateways.into_iter().filter(|(bsid, ..)| only.is_none_or(|only| only == *bsid))
-    {
-        table
-            .row()
-            .cell(bsid.to_string())
-            .cell(id)
-            .cell(words)
-            .cell(None::<String>)
-            .cell(packets)
-            .cell(bytes);
-    }
-    let shown = Output::none().table("policies", table).table("lists", lists);
-    Ok(sources.into_iter().fold(shown, |shown, source| with_warning(engine, source, shown)))
 }
 
 /// ` next A next B weight 3`.
@@ -282,9 +298,15 @@ fn list_words(list: &List) -> String {
 }
 
 /// The part of `show running-config`.
-pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(policies) = engine.get::<Policies>() else { return };
-    for (bsid, policy) in policies.iter() {
+pub(super) fn write_config(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    after: Option<Ipv6Addr>,
+    most: usize,
+) -> Option<Ipv6Addr> {
+    let mut last = None;
+    for (bsid, policy) in engine.get::<Policies>()?.after(after).take(most) {
+        last = Some(bsid);
         let mut lists = policy.lists.values();
         let Some(first) = lists.next() else { continue };
         let table = match table_id(engine, policy.table) {
@@ -297,4 +319,5 @@ pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             config.command(format_args!("sr policy mod bsid {bsid} add sl{}", list_words(list)));
         }
     }
+    last
 }

@@ -145,5 +145,6 @@ pub(super) fn spec<F: Inner>(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec
     NodeSpec::stage("Puts an outer IPv6 header with a policy's segments in front", move |wiring| {
         Encaps::<F>::new(wiring, &rows, &lines)
     })
+    .detour("ip6-rewrite")
     .describe(words::describe)
 }

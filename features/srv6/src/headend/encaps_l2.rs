@@ -180,5 +180,6 @@ pub(super) fn spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
         "Puts an outer IPv6 header with a policy's segments in front of frames",
         move |wiring| EncapsL2 { departure: Departure::new(wiring, &rows, &lines) },
     )
+    .detour("ip6-rewrite")
     .describe(words::describe)
 }

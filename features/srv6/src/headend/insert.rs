@@ -266,5 +266,6 @@ pub(super) fn spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>)
     NodeSpec::stage("Puts an SRH with a policy's segments behind the IPv6 header", move |wiring| {
         Insert::new(wiring, &rows, &lines, &keys)
     })
+    .detour("ip6-rewrite")
     .describe(words::describe)
 }

@@ -143,7 +143,7 @@ impl Keys {
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("sr hmac key <id:1-4294967295> algo (sha1|sha256) secret <secret:word> [linux]")
+        Command::new("sr hmac key <id:1-4294967295> algo (sha1|sha256) secret <secret:secret> [linux]")
             .group(GROUP)
             .help("Set a key that SRHs are signed and verified with")
             .details(

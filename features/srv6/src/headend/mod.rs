@@ -28,7 +28,7 @@ mod words;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, along, order};
 use quiver_core::Engine;
 use quiver_tables::ip::{Ip4, Ip6};
 use quiver_tables::{CountedLines, WorkerHeaderRows};
@@ -136,8 +136,8 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) {
     steering_commands::register(registry);
     registry.running_config(order::ROUTES, outer_commands::write_config);
     registry.running_config(order::ROUTES, keys::write_config);
-    registry.running_config(order::ROUTES, commands::write_config);
-    registry.running_config(order::FEATURES, steering_commands::write_config);
+    registry.running_config_in_slices(order::ROUTES, along(commands::write_config));
+    registry.running_config_in_slices(order::FEATURES, along(steering_commands::write_config));
     registry.running_config(order::FEATURES, hmac_input::write_config);
     registry.memory(weigh);
     registry.on_start(move |engine| {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -100,6 +101,12 @@ impl Policies {
     /// All policies, by binding SID.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv6Addr, &Policy)> {
         self.policies.iter().map(|(bsid, policy)| (*bsid, policy))
+    }
+
+    /// Those behind one, or from the first: a long list can pause.
+    pub fn after(&self, last: Option<Ipv6Addr>) -> impl Iterator<Item = (Ipv6Addr, &Policy)> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        self.policies.range((from, Bound::Unbounded)).map(|(bsid, policy)| (*bsid, policy))
     }
 
     /// The policy with this binding SID.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -108,6 +109,12 @@ impl Steerings {
     /// Prefixes, and their policies.
     pub fn l3(&self) -> impl Iterator<Item = (Place, Ipv6Addr)> {
         self.l3.iter().map(|(place, bsid)| (*place, *bsid))
+    }
+
+    /// Those behind one, or from the first: a long list can pause.
+    pub fn l3_after(&self, last: Option<Place>) -> impl Iterator<Item = (Place, Ipv6Addr)> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        self.l3.range((from, Bound::Unbounded)).map(|(place, bsid)| (*place, *bsid))
     }
 
     /// Interfaces, and their policies.

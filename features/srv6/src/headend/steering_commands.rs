@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table,
+    Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry, Table, Work,
 };
 use quiver_core::Engine;
 use quiver_tables::fib::{Family, FibError};
@@ -80,7 +80,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show sr steering-policies")
             .group(GROUP)
             .help("Show what is steered into SR policies")
-            .run(|engine: &mut Engine, _| Ok(shown(engine))),
+            .run_or_begin(|engine: &mut Engine, _| shown(engine)),
     );
 }
 
@@ -105,29 +105,67 @@ fn place(engine: &mut Engine, args: &Args<'_>) -> Result<Place, Refusal> {
     Ok(Place { table, prefix: IpPrefix::new(written.address, written.length) })
 }
 
-/// Everything that is steered: its words, and the policy.
-fn all(engine: &Engine) -> Vec<(String, Ipv6Addr)> {
-    let Some(policies) = engine.get::<Policies>() else { return Vec::new() };
-    let l3 = policies.steerings.l3().map(|(place, bsid)| (place.words(engine), bsid));
-    let interface = |(id, bsid)| (format!("l2 {}", engine.interface_name(id)), bsid);
-    let l2 = quiver_control::by_interface_name(engine, policies.steerings.l2());
-    l3.chain(l2.into_iter().map(interface)).collect()
+/// Something that is steered.
+#[derive(Clone, Copy)]
+pub(super) enum Steered {
+    Prefix(Place),
+    /// The frames of an interface, of this place in the order of their names.
+    Frames(usize),
 }
 
-fn shown(engine: &Engine) -> Output {
-    let mut table =
-        Table::new([Column::left("Steered"), Column::left("BSID")]).when_empty("nothing is steered");
-    for (steered, bsid) in all(engine) {
-        table.row().cell(steered).cell(bsid.to_string());
+/// What is steered behind something, or from the first: prefixes, then interfaces by name. Each with
+/// its words and its policy.
+fn after(engine: &Engine, last: Option<Steered>, most: usize) -> Vec<(Steered, String, Ipv6Addr)> {
+    let Some(policies) = engine.get::<Policies>() else { return Vec::new() };
+    let steerings = &policies.steerings;
+    let mut found = Vec::new();
+    let frames = match last {
+        Some(Steered::Frames(at)) => at + 1,
+        _ => {
+            let last = if let Some(Steered::Prefix(place)) = last { Some(place) } else { None };
+            let prefixes = steerings.l3_after(last).take(most);
+            found.extend(prefixes.map(|(place, bsid)| (Steered::Prefix(place), place.words(engine), bsid)));
+            0
+        }
+    };
+    if found.len() < most {
+        let all = quiver_control::by_interface_name(engine, steerings.l2()).into_iter().enumerate();
+        let left = all.skip(frames).take(most - found.len());
+        found.extend(left.map(|(at, (id, bsid))| {
+            (Steered::Frames(at), format!("l2 {}", engine.interface_name(id)), bsid)
+        }));
     }
-    Output::none().table("steering", table)
+    found
+}
+
+fn shown(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+    let columns = [Column::left("Steered"), Column::left("BSID")];
+    let mut last = None;
+    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
+        let found = after(engine, last, most);
+        last = found.last().map(|(steered, ..)| *steered);
+        let is_all = found.len() < most;
+        for (_, words, bsid) in found {
+            table.row().cell(words).cell(bsid.to_string());
+        }
+        Ok(is_all.then(Output::none))
+    };
+    Listing::new("steering", columns, rows).when_empty("nothing is steered").begin(engine)
 }
 
 /// The part of `show running-config`.
-pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for (steered, bsid) in all(engine) {
+pub(super) fn write_config(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    last: Option<Steered>,
+    most: usize,
+) -> Option<Steered> {
+    let found = after(engine, last, most);
+    let last = found.last().map(|(steered, ..)| *steered);
+    for (_, steered, bsid) in found {
         let (what, table) = steered.split_once(" fib-table ").unwrap_or((&steered, ""));
         let table = if table.is_empty() { String::new() } else { format!(" fib-table {table}") };
         config.command(format_args!("sr steer {what} via bsid {bsid}{table}"));
     }
+    last
 }

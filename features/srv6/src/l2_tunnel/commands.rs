@@ -1,6 +1,6 @@
 //! The commands of layer 2 tunnels.
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
 
 use super::tunnels::{self, New, Sends, Tunnel, Tunnels, Wanted, Which};
@@ -66,7 +66,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show sr l2-tunnels [<interface>]")
             .group(GROUP)
             .help("Show layer 2 tunnels, and the SR policies that they send by")
-            .run(show),
+            .run_or_begin(show),
     );
 }
 
@@ -121,28 +121,23 @@ fn sends_words(sends: &Sends) -> String {
     }
 }
 
-fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let only = match args.has("interface") {
-        true => Some(tunnel(engine, args)?),
-        false => None,
+fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let keys = match args.has("interface") {
+        true => vec![tunnel(engine, args)?],
+        false => engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect(),
     };
-    let mut table = Table::new([
-        Column::left("Interface"),
-        Column::left("State"),
-        Column::left("Unicast"),
-        Column::left("Flood"),
-        Column::left("Groups"),
-    ])
-    .when_empty("no layer 2 tunnels; `create sr l2-tunnel` makes one");
-    let tunnels = engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter);
-    for (id, tunnel) in tunnels.filter(|(id, _)| only.is_none_or(|only| only == *id)) {
+    let columns = ["Interface", "State", "Unicast", "Flood", "Groups"].map(Column::left);
+    let add = |engine: &Engine, table: &mut Table, id| {
+        let Some(tunnel) = engine.get::<Tunnels>().and_then(|tunnels| tunnels.get(id)) else { return };
         let up = engine.interface(id).is_some_and(|interface| interface.row().up);
         let words = |which| tunnel.sends.get(&which).map(shown);
         let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
         let row = row.cell(words(Which::Unicast)).cell(words(Which::Flood));
         row.cell(groups(tunnel));
-    }
-    Ok(Output::none().table("l2_tunnels", table))
+    };
+    Listing::over("l2_tunnels", columns, keys, add)
+        .when_empty("no layer 2 tunnels; `create sr l2-tunnel` makes one")
+        .begin(engine)
 }
 
 /// In a table: the policy's binding SID, or `off`.

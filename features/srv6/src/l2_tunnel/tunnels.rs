@@ -126,6 +126,11 @@ impl Tunnels {
         self.tunnels.iter().map(|(id, tunnel)| (*id, tunnel))
     }
 
+    /// The tunnel that an interface is.
+    pub(super) fn get(&self, id: InterfaceId) -> Option<&Tunnel> {
+        self.tunnels.get(&id)
+    }
+
     /// Is an interface one?
     pub fn has(&self, id: InterfaceId) -> bool {
         self.tunnels.contains_key(&id)

@@ -9,6 +9,7 @@ mod kind;
 mod place;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::{Output, Refusal};
@@ -82,6 +83,12 @@ impl LocalSids {
     /// All SIDs in order.
     pub fn iter(&self) -> impl Iterator<Item = (Place, &LocalSid)> {
         self.sids.iter().map(|(place, sid)| (*place, sid))
+    }
+
+    /// Those behind one in order, or from the first: a long list can pause.
+    pub fn after(&self, last: Option<Place>) -> impl Iterator<Item = (Place, &LocalSid)> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        self.sids.range((from, Bound::Unbounded)).map(|(place, sid)| (*place, sid))
     }
 
     /// The SID at a place.

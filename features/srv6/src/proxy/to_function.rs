@@ -13,7 +13,7 @@ use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 
 use super::back::{Around, Backs, Coming};
-use super::flows::Flow;
+use super::flows::{Flow, Flows};
 use super::kept::{FRONT_WORDS, Keeping, WORD_BYTES, WORDS, Word, stepped};
 use crate::endpoint::closer::{self, Matter, Upper};
 use crate::endpoint::exposed::{self, take_off};
@@ -96,6 +96,20 @@ fn keep_unusual(
     }
 }
 
+/// Keep the headers of one flow (End.AD.Flow). A call of its own, so that End.AD's packets do not pay for it.
+#[inline(never)]
+fn keep_of_flow(
+    flows: &Flows,
+    coming: Coming,
+    inner: &[u8],
+    now_ns: u64,
+    front: [Word; FRONT_WORDS],
+    rest: &[Word],
+) -> Result<Keeping, LocalSidDrop> {
+    let flow = Flow::of(coming == Coming::Ip6, inner).ok_or(LocalSidDrop::InnerWrong)?;
+    Ok(flows.keep(flow, now_ns, front, rest))
+}
+
 impl<const KEEPS: bool> ToFunction<KEEPS> {
     /// Keep the first `at` bytes, which the packet still has as they came, with the next segment as the active one of
     /// the SRH at `srh_at`, for what comes back. What belongs to one packet (its length, its flow's label, its hop) does
@@ -114,10 +128,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         let (headers, inner) = packet.bytes().split_at_checked(at).ok_or(LocalSidDrop::Truncated)?;
         let keep = |front, rest: &[Word]| match &back.around {
             Around::Kept(kept) => Ok(kept.keep(front, rest)),
-            Around::Flows(flows) => {
-                let flow = Flow::of(coming(line) == Coming::Ip6, inner).ok_or(LocalSidDrop::InnerWrong)?;
-                Ok(flows.keep(flow, tally.now_ns(), front, rest))
-            }
+            Around::Flows(flows) => keep_of_flow(flows, coming(line), inner, tally.now_ns(), front, rest),
             Around::Fixed(_) | Around::Masked { .. } => Err(LocalSidDrop::NotConfigured),
         };
         let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;

@@ -1,0 +1,21 @@
+//! All tests of this crate, in one program.
+
+mod any_bytes;
+mod attached;
+mod commands;
+mod counters;
+mod errors;
+mod golden;
+mod held;
+mod many;
+mod neighbours;
+mod ownership;
+mod ping;
+mod proxies;
+mod punt;
+mod replace;
+mod routes;
+mod sessions;
+mod stand;
+mod traceroute;
+mod unnumbered;
