@@ -14,7 +14,7 @@ import pytest
 
 from conftest import scenario
 from quiver_lab.benches import flows_of
-from quiver_lab.compare import peers, rounds, scale, workers
+from quiver_lab.compare import generators, peers, rounds, scale, workers
 from quiver_lab.compare.noise import about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, interleave, open_all, turn_order
@@ -169,6 +169,44 @@ def test_the_table_of_scale_is_relative_to_one_route_of_its_family() -> None:
     table = scale.table(scale.SIZES, sides, None)
     assert table.rows[1][3:8] == ("75 %", "90 %", "no", "100.0", "50 %")
     assert table.rows[2][5] == "yes"
+
+
+def test_the_table_of_generators_says_bounds_as_bounds_and_divides_nothing_in_brackets() -> None:
+    group = "64 B, one flow"
+
+    def rows(*sides: Measured) -> list[tuple[str, ...]]:
+        return [row[2:4] for row in generators.rates_table(list(sides), None, 2600.0).rows]
+
+    own = measured(generators.OWN, [40e6], group)
+    bound = measured("testpmd txonly", [20e6], group, clocks=20.0, limit="receive")
+    assert rows(own, bound) == [("40.00", ""), ("≥ 20.00", "≤ 2.00")]
+    own_bound = measured(generators.OWN, [40e6], group, clocks=20.0, limit="receive")
+    assert rows(own_bound, measured("testpmd flowgen", [20e6], group)) == [
+        ("≥ 40.00", ""),
+        ("20.00", "≥ 2.00"),
+    ]
+    assert rows(own_bound, bound)[1] == ("≥ 20.00", "–")
+    disturbed_side = measured("testpmd flowgen", [20e6], group, preemptions=100)
+    assert rows(own, disturbed_side)[1] == ("(20.00)", "–")
+    assert rows(own, Measured("testpmd flowgen", group))[1] == ("–", "–")
+
+
+def test_the_table_of_workers_says_bounds_as_bounds_and_divides_nothing_in_brackets() -> None:
+    def row(one: Measured, two: Measured) -> tuple[str, ...]:
+        others = [
+            measured(title, [10e6], path.title)
+            for path in workers.PATHS[1:]
+            for title in (workers.ONE, workers.TWO)
+        ]
+        return workers.scaling_table([one, two, *others], 2600.0).rows[0][1:4]
+
+    group = workers.PATHS[0].title
+    one, two = measured(workers.ONE, [10e6], group), measured(workers.TWO, [19e6], group)
+    assert row(one, two) == ("10.00", "19.00", "1.90")
+    bound = measured(workers.TWO, [19e6], group, clocks=20.0, limit="transmit")
+    assert row(one, bound) == ("10.00", "≥ 19.00", "≥ 1.90")
+    busy = measured(workers.TWO, [19e6], group, steal_share=0.5)
+    assert row(one, busy) == ("10.00", "(19.00)", "–")
 
 
 def test_every_scenario_of_the_comparisons_is_valid(tmp_path: Path) -> None:

@@ -33,6 +33,12 @@ def test_pages_are_taken_and_given_back_and_said(pool: Pool) -> None:
     ]
 
 
+def test_a_run_takes_as_many_as_it_wants(pool: Pool) -> None:
+    with huge_pages(lambda _: None, pool, wanted=20):
+        assert pool.count() == 8 + 20
+    assert pool.count() == 8
+
+
 def test_a_run_that_is_interrupted_gives_them_back(pool: Pool) -> None:
     told: list[str] = []
     with pytest.raises(KeyboardInterrupt), huge_pages(told.append, pool):

@@ -18,6 +18,7 @@ from quiver_lab.campaign import run_experiment
 from quiver_lab.experiment import Planned, parse_experiment
 from quiver_lab.forwarders import testpmd
 from quiver_lab.forwarders.open_vswitch import SWITCH_PLACES
+from quiver_lab.huge_pages import PAGES, Pool
 from quiver_lab.journal import Journal
 from quiver_lab.results import Results, TrialRecord
 from quiver_lab.running import run_cell
@@ -28,6 +29,10 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.skipif(shutil.which(testpmd.PROGRAM) is None, reason="dpdk-testpmd is not installed"),
     pytest.mark.skipif(os.geteuid() != 0, reason="huge pages and namespaces need root"),
+    pytest.mark.skipif(
+        Pool().count("free_hugepages") < PAGES,
+        reason=f"Open vSwitch needs {PAGES} free huge pages of 2 MiB (sysctl vm.nr_hugepages={PAGES})",
+    ),
 ]
 SEARCH = """\
 search:

@@ -138,7 +138,7 @@ class Generator:
             "duration": duration_s,
             "warmup": 0.0,
             "drain": DRAIN_S,
-            "no-make-up": True,
+            "no_make_up": True,
         }
         params = {"command": "measure", "args": arguments}
         request = {"jsonrpc": "2.0", "id": self._answers, "method": "command", "params": params}

@@ -77,10 +77,10 @@ def give_back(pool: Pool, taken: int) -> str:
 
 
 @contextmanager
-def huge_pages(say: Callable[[str], None], pool: Pool | None = None) -> Iterator[None]:
-    """Pages for what runs inside. Both ends are told; what cannot be taken is no error."""
+def huge_pages(say: Callable[[str], None], pool: Pool | None = None, wanted: int = PAGES) -> Iterator[None]:
+    """Have `wanted` free pages inside, give them back behind it, say both; too few are no error."""
     pool = pool or Pool()
-    taken, told = take(pool)
+    taken, told = take(pool, wanted)
     say(told)
     try:
         yield

@@ -181,7 +181,7 @@ class JsonRpc:
 
     def command(self, name: str, timeout_s: float | None = None, **arguments: Any) -> Any:
         """One command with its arguments; the JSON of its answer. Arguments that are `None` are left out."""
-        given = {key.replace("_", "-"): value for key, value in arguments.items() if value is not None}
+        given = {key: value for key, value in arguments.items() if value is not None}
         return self.call("command", {"command": name, "args": given}, timeout_s)["json"]
 
     def notified(self, timeout_s: float) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quiver_lab.compare.noise import ABOUT, ONCE_MORE, Floor, about, split
+from quiver_lab.compare.noise import ONCE_MORE, Floor, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
-from quiver_lab.compare.samples import Measured, Sample, median, ratio
+from quiver_lab.compare.samples import Measured, Sample, median, rate_ratio
 from quiver_lab.compare.sides import Side
-from quiver_lab.compare.tables import Table, number
+from quiver_lab.compare.tables import Table, number, rate, times
 from quiver_lab.forwarders.testpmd import Testpmd, TestpmdConfig
 from quiver_lab.generators.client import Generator
 from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Run, Udp
@@ -25,7 +25,6 @@ from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Load
 from quiver_lab.session import session_folder
 from quiver_lab.testbed import Cores
-from quiver_lab.words import mpps
 
 OWN = "quiver-tg"
 QUESTION = "How fast and how evenly does quiver-tg send, beside DPDK's testpmd on the same memif?"
@@ -178,27 +177,31 @@ def mill_side(mode: str, group: str, frame: int, flows: int, ring_size: int) -> 
         yield MillSide(f"testpmd {mode}", group, note, mills)
 
 
-def rates_table(measured: list[Measured], floor: Floor | None = None) -> Table:
+def rates_table(measured: list[Measured], floor: Floor | None = None, tsc_mhz: float | None = None) -> Table:
     """Highest rates."""
     table = Table(
         "Sent and received, flat out",
         ("frames", "generator", "Mpps", "quiver-tg's rate / this", "Gbit/s on a wire", "note"),
     )
-    ours = {one.group: one.rate_pps for one in measured if one.title == OWN}
+    ours = {one.group: one for one in measured if one.title == OWN}
     for one in measured:
         if one.skipped:
             table.add(one.group, one.title, "skipped", "", "", one.skipped)
             continue
         bytes_each = int(one.group.split()[0].replace(",", "")) + WIRE_OVERHEAD_BYTES
         gbits = one.rate_pps * bytes_each * 8 / 1e9 if one.rate_pps else None
-        speed = ratio(ours.get(one.group), one.rate_pps) if one.title != OWN else None
-        told = (ABOUT if about(speed, 1.0, floor.rate if floor else None) else "") + number(speed, 2)
+        own = ours.get(one.group)
+        speed = rate_ratio(own, one, tsc_mhz) if own and own is not one else None
+        told = "" if speed is None else times(speed, floor.rate if floor else None)
         table.add(
-            *[one.group, one.title, mpps(one.rate_pps or 0.0)],
-            *["" if speed is None else told, number(gbits, 1), one.note],
+            *[one.group, one.title, rate(one, tsc_mhz)],
+            *[told, number(gbits, 1), one.note],
         )
     table.notes += [floor.sentence()] if floor else []
-    table.notes.append("medians over rounds; frames are without FCS, Gbit/s with FCS, preamble and gap")
+    table.notes.append(
+        "medians over rounds; frames are without FCS, Gbit/s with FCS, preamble and gap; in brackets: others "
+        "had the CPUs in all turns, and no ratio is made of it"
+    )
     return table
 
 
@@ -252,7 +255,7 @@ def compare_generators(rounds: int, turn_s: float, ring_size: int, say: Say) -> 
 
         comparison.measured = interleave(opened, rounds, turn, say)
         sides, comparison.noise = split(comparison.measured)
-        comparison.tables = [rates_table(sides, comparison.noise)]
+        comparison.tables = [rates_table(sides, comparison.noise, comparison.host.mhz)]
         first = opened[0][0]
         if isinstance(first, LoopSide):
             say("paced")

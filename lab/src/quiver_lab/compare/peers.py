@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from quiver_lab.compare.noise import ABOUT, ONCE_MORE, Floor, about, split
+from quiver_lab.compare.noise import ONCE_MORE, Floor, about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
-from quiver_lab.compare.samples import Measured, ratio
+from quiver_lab.compare.samples import Measured, rate_ratio, ratio
 from quiver_lab.compare.sides import kernel_side, peer_side, quiver_side
-from quiver_lab.compare.tables import Table, number, percent, verdict
+from quiver_lab.compare.tables import Table, number, percent, rate, times, verdict
 from quiver_lab.forwarders.linux_kernel import KernelPath
 from quiver_lab.peer_settings import TestpmdForwarder
-from quiver_lab.ratios import Sense, sense_of
+from quiver_lab.ratios import Ratio
 from quiver_lab.scenario import Scenario
 from quiver_lab.words import mpps
 
@@ -100,36 +100,27 @@ def table(measured: list[Measured], tsc_mhz: float | None, floor: Floor | None =
             continue
         own = ours[side.group]
         goal = GOALS.get((side.group, side.title))
-        sense = sense_of(own.is_generator_bound(tsc_mhz), side.is_generator_bound(tsc_mhz))
-        speed = None if sense is None else ratio(own.rate_pps, side.rate_pps)
+        speed = rate_ratio(own, side, tsc_mhz)
         low, high = side.spread or (None, None)
-        mark = " *" if side.is_generator_bound(tsc_mhz) else ""
         cost = ratio(side.clocks, own.clocks)
         result.add(
-            *[name, mpps(side.rate_pps) + mark, f"{mpps(low)} .. {mpps(high)}"],
-            *(
-                [_ratio(speed, rates, sense), number(goal, 2) if goal else ""]
-                if side is not own
-                else ["", ""]
-            ),
-            *[verdict(speed, goal, about(speed, goal, rates), sense), number(side.clocks, 1)],
-            _ratio(cost, clocks) if side is not own else "",
+            *[name, rate(side, tsc_mhz), f"{mpps(low)} .. {mpps(high)}"],
+            *([times(speed, rates), number(goal, 2) if goal else ""] if side is not own else ["", ""]),
+            *[
+                verdict(speed.value, goal, about(speed.value, goal, rates), speed.sense),
+                number(side.clocks, 1),
+            ],
+            times(Ratio(cost), clocks) if side is not own else "",
             percent(side.busy(tsc_mhz)),
         )
     result.notes += [floor.sentence()] if floor else []
     result.notes += [
         "64-byte frames (IPv6: 78) both ways, both directions together; medians of rounds that took turns",
-        "\\* the generator was at its end: this forwarder could do more, and clocks per packet tell how much",
+        "≥: the generator was at its end; this forwarder could do more, and clocks per packet tell how much",
         "clocks: of the time stamp counter per packet, as each counts its own, memif in and out too",
         "the kernel's frames come from BPF_PROG_RUN and die behind a tap: it neither receives nor sends",
     ]
     return result
-
-
-def _ratio(value: float | None, floor: float | None, sense: Sense | None = "") -> str:
-    if sense:
-        return f"{sense} {number(value, 2)}"
-    return (ABOUT if about(value, 1.0, floor) else "") + number(value, 2)
 
 
 def compare_peers(rounds: int, turn_s: float, ring_size: int, say: Say) -> Comparison:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quiver_lab.forwarders import NodeClocks, clocks_by_node
 from quiver_lab.host import STEAL_SHARE_MAX
 from quiver_lab.measurement import Latency
+from quiver_lab.ratios import Ratio, sense_of
 
 PREEMPTIONS_MAX = 8
 """In one turn; the kernel's own threads do it a few times."""
@@ -59,6 +60,11 @@ class Measured:
     def counted(self) -> list[Sample]:
         """The turns that the host left alone; where there is none, all of them, and a warning says so."""
         return [sample for sample in self.samples if not sample.is_disturbed] or self.samples
+
+    @property
+    def is_settled(self) -> bool:
+        """The host left at least one turn alone; what others disturbed in all turns is told in brackets."""
+        return any(not sample.is_disturbed for sample in self.samples)
 
     @property
     def rate_pps(self) -> float | None:
@@ -130,6 +136,17 @@ def median(values: Iterable[float | None]) -> float | None:
 def ratio(part: float | None, of: float | None) -> float | None:
     """None when either is missing or nothing can be said."""
     return part / of if part is not None and of else None
+
+
+def rate_ratio(mine: Measured, theirs: Measured, tsc_mhz: float | None) -> Ratio:
+    """The rate of one side over that of another, by the rule of all ratios. Where one generator was at its
+    end it is a bound; where both were, or a rate is in brackets, nothing is said."""
+    if not (mine.is_settled and theirs.is_settled):
+        return Ratio(None)
+    sense = sense_of(mine.is_generator_bound(tsc_mhz), theirs.is_generator_bound(tsc_mhz))
+    if sense is None:
+        return Ratio(None)
+    return Ratio(ratio(mine.rate_pps, theirs.rate_pps), sense)
 
 
 def all_clocks(nodes: Sequence[NodeClocks]) -> float | None:

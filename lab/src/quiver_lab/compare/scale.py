@@ -9,10 +9,10 @@ from pathlib import Path
 from quiver_lab.compare.noise import ABOUT, ONCE_MORE, Floor, about, split
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
-from quiver_lab.compare.samples import Measured, ratio
+from quiver_lab.compare.samples import Measured, rate_ratio, ratio
 from quiver_lab.compare.sides import quiver_side
-from quiver_lab.compare.tables import Table, number, percent, verdict
-from quiver_lab.ratios import Sense, sense_of
+from quiver_lab.compare.tables import Table, number, percent, rate, verdict
+from quiver_lab.ratios import Ratio
 from quiver_lab.scenario import Scenario
 from quiver_lab.words import mpps
 
@@ -113,23 +113,20 @@ def table(
             result.notes.append(f"{side.title}: {side.skipped}")
             continue
         one = base[side.group]
-        sense = sense_of(side.is_generator_bound(tsc_mhz), one.is_generator_bound(tsc_mhz))
-        if side is one:
-            sense = ""
-        share = None if sense is None else ratio(side.rate_pps, one.rate_pps)
+        share = Ratio(1.0) if side is one else rate_ratio(side, one, tsc_mhz)
         cheap = ratio(one.clocks, side.clocks)
         low, high = side.spread or (None, None)
         result.add(
-            *[side.title, mpps(side.rate_pps) + (" *" if side.is_generator_bound(tsc_mhz) else "")],
-            *[f"{mpps(low)} .. {mpps(high)}", _share(share, rates if side is not one else None, sense)],
+            *[side.title, rate(side, tsc_mhz)],
+            *[f"{mpps(low)} .. {mpps(high)}", _share(share, rates if side is not one else None)],
             percent(size.goal) if size.goal else "",
-            verdict(share, size.goal, about(share, size.goal, rates), sense),
-            *[number(side.clocks, 1), _share(cheap, clocks if side is not one else None)],
+            verdict(share.value, size.goal, about(share.value, size.goal, rates), share.sense),
+            *[number(side.clocks, 1), _share(Ratio(cheap), clocks if side is not one else None)],
             percent(side.busy(tsc_mhz)),
         )
     result.notes += [floor.sentence()] if floor else []
     result.notes += [
-        "\\* the generator was at its end: the router's own clocks tell the ratio, in the last column",
+        "≥: the generator was at its end; the router's own clocks tell the ratio, in the last column",
         "clocks: all nodes of the router, memif in and out included, per packet, over the same turns",
         "host routes: 32 next hops each way, drawn anew for each route (of 16 million: for each 8 in a row)",
         "random: each entry as likely as the next; zipf: exponent 1, popularity independent of the address",
@@ -137,10 +134,10 @@ def table(
     return result
 
 
-def _share(value: float | None, floor: float | None, sense: Sense | None = "") -> str:
-    if sense:
-        return f"{sense} {percent(value)}"
-    return (ABOUT if about(value, 1.0, floor) else "") + percent(value)
+def _share(found: Ratio, floor: float | None) -> str:
+    if found.sense:
+        return f"{found.sense} {percent(found.value)}"
+    return (ABOUT if about(found.value, 1.0, floor) else "") + percent(found.value)
 
 
 def nodes_table(measured: list[Measured]) -> Table:

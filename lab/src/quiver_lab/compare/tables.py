@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
-from quiver_lab.ratios import Sense
+from quiver_lab.compare.noise import ABOUT, about
+from quiver_lab.compare.samples import Measured
+from quiver_lab.ratios import Ratio, Sense
+from quiver_lab.words import mpps
 
 ABSENT = "–"
 
@@ -54,6 +57,19 @@ class Table:
 def number(value: float | None, digits: int = 0) -> str:
     """So many digits behind the point."""
     return ABSENT if value is None else f"{value:.{digits}f}"
+
+
+def rate(side: Measured, tsc_mhz: float | None) -> str:
+    """Mpps of a side; `≥` where its generator was at its end, in brackets where all turns were disturbed."""
+    told = ("≥ " if side.is_generator_bound(tsc_mhz) else "") + mpps(side.rate_pps)
+    return told if side.is_settled or side.rate_pps is None else f"({told})"
+
+
+def times(found: Ratio, floor: float | None, digits: int = 2) -> str:
+    """A ratio with what stands before it: that it is a bound, or that noise alone could make it of 1."""
+    if found.sense:
+        return f"{found.sense} {number(found.value, digits)}"
+    return (ABOUT if about(found.value, 1.0, floor) else "") + number(found.value, digits)
 
 
 def percent(value: float | None) -> str:

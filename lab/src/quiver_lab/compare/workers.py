@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
-from quiver_lab.compare.samples import Measured, Sample, all_clocks, median, ratio
+from quiver_lab.compare.samples import Measured, Sample, all_clocks, median, rate_ratio
 from quiver_lab.compare.scale import Size, hosts, scenario
 from quiver_lab.compare.sides import MemifSide, Side, quiver_side
-from quiver_lab.compare.tables import Table, number, percent
+from quiver_lab.compare.tables import Table, number, percent, rate, times
 from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.measurement import Latency
 from quiver_lab.session import session_folder
 from quiver_lab.testbed import INTERFACES
-from quiver_lab.words import micros, mpps
+from quiver_lab.words import micros
 
 QUESTION = "What does a second worker add, and what does a worker that sleeps cost?"
 BUFFERS = 32_768
@@ -121,7 +121,7 @@ def alone(path: AlonePath) -> Iterator[Quiver]:
             router.stop()
 
 
-def scaling_table(measured: list[Measured]) -> Table:
+def scaling_table(measured: list[Measured], tsc_mhz: float | None = None) -> Table:
     """Two workers beside one."""
     result = Table(
         "Workers: the router alone, its own packet generator",
@@ -131,12 +131,13 @@ def scaling_table(measured: list[Measured]) -> Table:
     for path in PATHS:
         one, two = sides[path.title, ONE], sides[path.title, TWO]
         result.add(
-            *[path.title, mpps(one.rate_pps), mpps(two.rate_pps)],
-            *[number(ratio(two.rate_pps, one.rate_pps), 2), number(GOAL, 2)],
+            *[path.title, rate(one, tsc_mhz), rate(two, tsc_mhz)],
+            *[times(rate_ratio(two, one, tsc_mhz), None), number(GOAL, 2)],
             *[number(one.clocks, 1), number(two.clocks, 1)],
         )
     result.notes += [
         "two streams in both cases; `rx-placement` says which worker serves the second",
+        "in brackets: others had the CPUs in all turns; no ratio is made of it, nor of two bounds",
         "making the packets is in the rates, not in the clocks; on two CPUs the main thread and the lab "
         "share one of them with a worker",
     ]
@@ -200,7 +201,7 @@ def compare_workers(rounds: int, turn_s: float, ring_size: int, say: Say) -> Com
                 alone_side = AloneSide(title, path.title, "", router, worker)
                 opened.append((alone_side, Measured(title, path.title)))
         comparison.measured = interleave(opened, rounds, lambda side, _: side.measure(turn_s), say)
-    comparison.tables.append(scaling_table(comparison.measured))
+    comparison.tables.append(scaling_table(comparison.measured, comparison.host.mhz))
     with ExitStack() as stack:
         opened = open_all(stack, [mode_side(mode, ring_size) for mode in MODES], say)
         idle: dict[str, list[float]] = {mode: [] for mode in MODES}
