@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import mmap
 import os
 import socket
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -29,38 +31,37 @@ F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
 class Ring:
     """A ring in shared memory: the slave owns the head, the master the tail."""
 
-    def __init__(self, memory: mmap.mmap, offset: int, size: int) -> None:
-        self.memory = memory
+    def __init__(self, regions: Sequence[mmap.mmap], offset: int, size: int) -> None:
+        self.regions = regions
+        self.memory = regions[0]
         self.offset = offset
         self.size = size
 
-    def _get(self, at: int) -> int:
-        return int(struct.unpack_from("=H", self.memory, self.offset + at)[0])
-
-    def _set(self, at: int, value: int) -> None:
-        struct.pack_into("=H", self.memory, self.offset + at, value & 0xFFFF)
+    def _word(self, at: int) -> ctypes.c_uint16:
+        """Two bytes that both ends see, read and written at once: `struct.pack_into` writes zeros first."""
+        return ctypes.c_uint16.from_buffer(self.memory, self.offset + at)
 
     @property
     def head(self) -> int:
         """Up to where the slave has filled or offered slots."""
-        return self._get(6)
+        return self._word(6).value
 
     @head.setter
     def head(self, value: int) -> None:
-        self._set(6, value)
+        self._word(6).value = value
 
     @property
     def tail(self) -> int:
         """Up to where the master has taken or filled them."""
-        return self._get(64)
+        return self._word(64).value
 
     @tail.setter
     def tail(self, value: int) -> None:
-        self._set(64, value)
+        self._word(64).value = value
 
     def want_interrupts(self) -> None:
         """Say so, as a receiver that sleeps does."""
-        self._set(4, 0)
+        self._word(4).value = 0
 
     def begin(self, offset_of_buffers: int) -> None:
         """Make a ring of the memory, with a buffer behind each slot."""
@@ -71,15 +72,15 @@ class Ring:
     def describe(self, slot: int, length: int, offset: int | None = None) -> None:
         """Write a descriptor; without an offset, leave that as it is."""
         at = self.offset + 128 + slot % self.size * 16
-        struct.pack_into("=HHI", self.memory, at, 0, 0, length)
+        struct.pack_into("=I", self.memory, at + 4, length)
         if offset is not None:
             struct.pack_into("=I", self.memory, at + 8, offset)
 
     def put(self, index: int, frame: bytes) -> None:
         """A frame into a slot's buffer."""
         at = self.offset + 128 + index % self.size * 16
-        offset = int(struct.unpack_from("=I", self.memory, at + 8)[0])
-        self.memory[offset : offset + len(frame)] = frame
+        _, region, _, offset = struct.unpack_from("=HHII", self.memory, at)
+        self.regions[region][offset : offset + len(frame)] = frame
         self.describe(index, len(frame))
 
 
@@ -133,8 +134,8 @@ class Peer:
         os.ftruncate(file, size)
         fcntl.fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK)
         memory = mmap.mmap(file, size)
-        self.to_router = Ring(memory, 0, SIZE)
-        self.from_router = Ring(memory, ring_bytes, SIZE)
+        self.to_router = Ring([memory], 0, SIZE)
+        self.from_router = Ring([memory], ring_bytes, SIZE)
         self.to_router.begin(buffers)
         self.from_router.begin(buffers + SIZE * BUFFER_BYTES)
         rung_by_us, self.rung_by_router = (os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2))
@@ -162,15 +163,16 @@ class Peer:
         path.unlink()
         self.channel.settimeout(20.0)
         self._say(HELLO, struct.pack("=32sHHHHHB", b"hostile", VERSION, VERSION, 255, 0, 0, 14))
-        memory = None
+        regions: list[mmap.mmap] = []
         while True:
             kind, body, descriptors = self._hear()
-            if kind == ADD_REGION and memory is None:
-                memory = mmap.mmap(descriptors[0], struct.unpack_from("=HQ", body)[1])
+            if kind == ADD_REGION:
+                index, size = struct.unpack_from("=HQ", body)
+                assert index == len(regions)
+                regions.append(mmap.mmap(descriptors[0], size))
             elif kind == ADD_RING:
                 flags, _, _, offset, log2_size, _ = struct.unpack_from("=HHHIBH", body)
-                assert memory is not None
-                ring = Ring(memory, offset, 1 << log2_size)
+                ring = Ring(regions, offset, 1 << log2_size)
                 if flags & SLAVE_TO_MASTER:
                     self.from_router, self.rung_by_router = ring, descriptors[0]
                 else:
@@ -192,6 +194,7 @@ class Peer:
             wait_until("a worker takes the frame", lambda: ring.tail == (index + 1) & 0xFFFF)
             other.head = other.tail + other.size
         else:
+            wait_until("the router offers a buffer", lambda: ring.head != ring.tail)
             before = ring.head
             ring.put(ring.tail, frame)
             ring.tail = ring.tail + 1
