@@ -77,6 +77,56 @@ pub fn frames_in(folder: &Path) -> Vec<Vec<u8>> {
     frames
 }
 
+/// A case as tests of changed frames begin with it.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    /// `feature/case`.
+    pub name: String,
+    /// `setup.cli`.
+    pub setup: String,
+    /// The commands of its steps.
+    pub commands: Vec<String>,
+    /// The frames that come in, with the names of their interfaces.
+    pub frames: Vec<(String, Vec<u8>)>,
+}
+
+/// All cases of all features, sorted by name. `features` is the folder of the features.
+#[track_caller]
+pub fn seeds(features: &Path) -> Vec<Seed> {
+    let folders_in = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
+        paths.collect::<BTreeSet<PathBuf>>()
+    };
+    let cases =
+        folders_in(features).into_iter().flat_map(|feature| folders_in(&feature.join("tests/golden")));
+    let seeds = cases.map(|case| seed_of(features, &case).unwrap_or_else(|error| panic!("{error}")));
+    let seeds: Vec<Seed> = seeds.collect();
+    assert!(!seeds.is_empty(), "{}: no golden case in it", features.display());
+    seeds
+}
+
+fn seed_of(features: &Path, case: &Path) -> Result<Seed, String> {
+    let text =
+        |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let inside = case.strip_prefix(features).unwrap_or(case).display().to_string();
+    let mut seed = Seed {
+        name: inside.replace("/tests/golden", ""),
+        setup: text(&case.join("setup.cli"))?,
+        commands: Vec::new(),
+        frames: Vec::new(),
+    };
+    for step in steps_of(case)?.into_values() {
+        if let Some(path) = step.commands {
+            seed.commands.extend(text(&path)?.lines().map(str::to_owned));
+        }
+        for (interface, path) in step.input {
+            seed.frames.extend(frames(&path)?.into_iter().map(|frame| (interface.clone(), frame)));
+        }
+    }
+    Ok(seed)
+}
+
 /// Run one case; what is wrong, in words.
 pub fn check(case: &Path, settings: Settings, features: &[Register]) -> Vec<String> {
     let mut wrong = Vec::new();

@@ -1,10 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 pub mod answers;
+pub mod choices;
+pub mod configuration;
 mod diff;
 mod fields;
 pub mod golden;
 mod router;
+pub mod sources;
 mod wire;
 
 pub use diff::{difference, hex};

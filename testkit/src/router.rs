@@ -275,6 +275,16 @@ impl Router {
         self.wire(interface).set_stalled(stalled);
     }
 
+    /// The device takes so many packets of a vector and leaves the rest, or takes all again.
+    pub fn take_at_most(&mut self, interface: &str, packets: Option<usize>) {
+        self.wire(interface).set_taken_max(packets);
+    }
+
+    /// The device gives nothing of what waits (its queue has stopped), or gives again.
+    pub fn silence(&mut self, interface: &str, silent: bool) {
+        self.wire(interface).set_silent(silent);
+    }
+
     /// The names of all test interfaces.
     pub fn interfaces(&mut self) -> Vec<String> {
         let of_tests = self.engine_ref().all_interfaces().filter(|i| i.device.kind() == "test");

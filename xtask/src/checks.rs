@@ -20,6 +20,7 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(registration(&members)?);
     faults.extend(unsafe_code()?);
     faults.extend(file_lengths()?);
+    faults.extend(unlisted_tests()?);
     faults.extend(dependencies_told()?);
     faults.extend(crate::reference::stale()?);
     Ok(faults)
@@ -68,10 +69,33 @@ fn registration(members: &[Member]) -> Result<Vec<String>> {
     Ok(missing.map(|m| format!("{} is not registered in {list}", m.folder.display())).collect())
 }
 
+/// A crate's tests are one program, which names every file: one that it does not name would never run.
+fn unlisted_tests() -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for file in sources()? {
+        let Some(folder) = file.parent().filter(|folder| folder.ends_with("tests")) else { continue };
+        let main = root().join(folder).join("main.rs");
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let listed = format!("mod {name};");
+        if name != "main" && main.exists() && !fs::read_to_string(&main)?.lines().any(|line| line == listed) {
+            faults.push(format!(
+                "{} never runs: write `{listed}` in {}/main.rs",
+                file.display(),
+                folder.display()
+            ));
+        }
+    }
+    Ok(faults)
+}
+
+/// The files that may contain unsafe code, relative to the root.
+pub fn unsafe_files() -> impl Iterator<Item = &'static str> {
+    UNSAFE_ALLOWED.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
 /// Unsafe code stands only in the files of the list, and the list names no others.
 fn unsafe_code() -> Result<Vec<String>> {
-    let allowed: Vec<&str> =
-        UNSAFE_ALLOWED.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
+    let allowed: Vec<&str> = unsafe_files().collect();
     let mut faults = Vec::new();
     let mut found = Vec::new();
     for file in sources()? {

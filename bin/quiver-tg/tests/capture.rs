@@ -1,6 +1,6 @@
 //! Captures hold what was sent and what came, those frames that the filter wants, and say what they lack.
 
-mod wire;
+use crate::wire;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! The commands of a generator, on wires without faults and a clock that is moved by hand.
 
-mod wire;
+use crate::wire;
 
 use quiver_control::{Collected, Commands, Execution, Started, Step};
 use quiver_tg::control::{Station, commands};

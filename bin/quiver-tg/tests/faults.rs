@@ -1,7 +1,7 @@
 //! Faults that are done on purpose and faults that are found: the same, frame by frame; and counts that
 //! balance whatever comes, with a clock that jumps, too.
 
-mod wire;
+use crate::wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

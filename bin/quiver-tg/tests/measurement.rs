@@ -1,6 +1,6 @@
 //! Measurements over wires whose faults are known frame by frame: every number must come out.
 
-mod wire;
+use crate::wire;
 
 use quiver_tg::generator::{Generator, Nobody};
 use quiver_tg::report::{Limit, NotSent, Report};

@@ -1,6 +1,6 @@
 //! A host that lets the generator stand still, told from a generator that is at its end.
 
-mod wire;
+use crate::wire;
 
 use std::sync::atomic::Ordering;
 

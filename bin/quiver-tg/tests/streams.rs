@@ -1,6 +1,6 @@
 //! What streams send and when, over wires that note every frame, on a clock that a test moves.
 
-mod wire;
+use crate::wire;
 
 use std::sync::{Arc, Mutex};
 

@@ -3,6 +3,7 @@
 use quiver_control::answers;
 use quiver_testkit::{Router, Settings};
 use quiverd::features;
+use serde_json::Value;
 
 /// A router with something of every kind that a show can list, without devices of the host.
 const SETUP: &str = include_str!("answers.cli");
@@ -82,4 +83,32 @@ fn the_published_form_is_answered_by_a_command() {
     assert_eq!(router.json("show schema show interface json"), form);
     assert!(router.json("show schema").as_object().is_some_and(|all| all.len() > 50));
     assert!(router.refused("show schema interfaec").contains("did you mean show interface?"));
+}
+
+/// A value that has a published form.
+fn sample(schema: &Value) -> Value {
+    let types = schema["type"].as_array().cloned().unwrap_or_else(|| vec![schema["type"].clone()]);
+    let is = |name: &str| types.iter().any(|one| one == name);
+    match () {
+        () if is("object") => {
+            let members = schema["properties"].as_object().into_iter().flatten();
+            members.map(|(name, of)| (name.clone(), sample(of))).collect::<serde_json::Map<_, _>>().into()
+        }
+        () if is("array") => schema.get("items").map(sample).into_iter().collect(),
+        () if is("integer") || is("number") => 1.into(),
+        () if is("string") => "word".into(),
+        () if is("boolean") => true.into(),
+        () => Value::Null,
+    }
+}
+
+/// The forms of real devices are recorded by tests of real processes, which know no rules.
+#[test]
+fn every_published_name_says_its_unit_and_is_spelled_as_all_are() {
+    let published = answers::read(include_str!("../answers.json"));
+    let faults = published.iter().flat_map(|(show, schema)| {
+        answers::faults(&sample(schema)).into_iter().map(move |fault| format!("{show}: {fault}"))
+    });
+    let faults: Vec<String> = faults.collect();
+    assert!(faults.is_empty(), "{faults:#?}");
 }

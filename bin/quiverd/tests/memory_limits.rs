@@ -1,17 +1,25 @@
 //! The router under a limit of its address space: it starts, or it says what it has no memory for and ends. It is never
-//! ended by a signal, and it never hangs.
+//! ended by a signal, and it never hangs. One that runs goes on when it is refused memory.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 /// A folder of its own, gone at the end.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Folder {
-        let path = std::env::temp_dir().join(format!("quiverd-limits-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("quiverd-limits-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path)
     }
@@ -73,4 +81,85 @@ fn without_memory_the_router_says_so_and_ends() {
         limit_kib += limit_kib / 4;
     }
     assert!(refused > 3, "so little memory is not enough");
+}
+
+/// An address space that is enough for it, KiB.
+const ENOUGH_KIB: u64 = 64 << 20;
+
+/// A router that runs, ended with the test.
+struct Running {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Running {
+    fn start(folder: &Folder) -> Running {
+        let mut child = start(folder, ENOUGH_KIB);
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("ready")));
+        // What it says later is read too, so that it never waits for us.
+        std::thread::spawn(move || lines.for_each(drop));
+        Running { child, socket: folder.0.join("cli.sock") }
+    }
+
+    fn says(&self, lines: &str) -> String {
+        let mut stream = UnixStream::connect(&self.socket).expect("it listens");
+        stream.write_all(lines.as_bytes()).expect("it reads");
+        stream.shutdown(Shutdown::Write).expect("open");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+
+    /// Limit its address space to what it has and so much more.
+    fn leave(&self, more_bytes: u64) {
+        let pid = Pid::from_child(&self.child);
+        let pages = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).expect("it runs");
+        let pages: u64 = pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+        let current = Some(pages * 4096 + more_bytes);
+        let maximum = Some(ENOUGH_KIB << 10);
+        prlimit(Some(pid), Resource::As, Rlimit { current, maximum }).expect("ours");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_running_router_that_is_refused_memory_goes_on_and_makes_nothing_more() {
+    const SHORT: &str = "short of memory";
+    let folder = Folder::new();
+    let router = Running::start(&folder);
+    assert!(router.says("show memory\n").contains("reserve"));
+    router.leave(1 << 20);
+    let mut made = 0;
+    let refused = loop {
+        let lines: String = (made..made + 100)
+            .map(|table| format!("ip table add {}\nip6 table add {0}\n", table + 1))
+            .collect();
+        let answer = router.says(&lines);
+        if answer.contains(SHORT) {
+            break answer;
+        }
+        made += 100;
+        assert!(made < 100_000, "it takes all: {answer}");
+    };
+    assert!(refused.contains("delete something"), "{refused}");
+    let reserve = |answer: &str| answer.lines().find(|line| line.starts_with("reserve")).map(str::to_owned);
+    assert!(reserve(&router.says("show memory\n")).is_some_and(|line| line.contains("0.0 MiB")));
+    // What takes away is done, and what only looks.
+    assert!(!router.says("ip table del 1\n").contains(SHORT));
+    while !router.says("show log\n").contains("memory was refused") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    router.leave(256 << 20);
+    while router.says("create loopback interface instance 7\n").contains(SHORT) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(router.says("show interface\n").contains("loop7"));
+    assert!(reserve(&router.says("show memory\n")).is_some_and(|line| line.contains("16.0 MiB")));
 }

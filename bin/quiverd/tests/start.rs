@@ -199,13 +199,30 @@ fn changes_and_refusals_of_clients_and_links_are_logged_without_secrets() {
     assert!(log.contains(": set interface state loop3 up"), "{log}");
     assert!(log.contains("refused: set interface state loop9 up: no interface 'loop9'"), "{log}");
     assert!(log.contains("loop3: up, set up, link up"), "{log}");
-    assert!(log.contains("secret ***") && !log.contains("hidden-word"), "{log}");
+    assert!(log.contains("secret <hidden>") && !log.contains("hidden-word"), "{log}");
     assert!(!log.contains("show interface"), "{log}");
     router.says("set logging class cli level disabled");
     router.says("clear logging");
     assert!(!router.says("show logging").contains("clear logging"));
     assert!(router.says("show running-config").contains("set logging class cli level disabled"));
     router.end();
+}
+
+#[test]
+fn no_line_of_a_start_up_script_is_repeated_that_is_no_command() {
+    let folder = Folder::new("quotes");
+    let script = folder.write("any", "create loopback interface\nroot:correct-horse:20000::\n");
+    let log = folder.path("quiverd.log");
+    let config = folder.config(&format!("exec {} log {}", script.display(), log.display()), "");
+    let checked = ended(&config, &["--check"]);
+    assert!(error_text(&checked).contains("any:2: ") && !error_text(&checked).contains("horse"));
+    let router = Running::start(&folder, &config);
+    assert!(router.says("show version verbose").contains("any:2: "));
+    let said = router.says(&format!("exec {}", script.display()));
+    assert!(said.contains("any:2: ") && !said.contains("horse"), "{said}");
+    router.end();
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(log.contains(&format!("line 2 of {}", script.display())) && !log.contains("horse"), "{log}");
 }
 
 #[test]

@@ -1,0 +1,13 @@
+//! All tests of this crate, in one program.
+
+mod answers;
+mod circles;
+mod configurations;
+mod features_on_arcs;
+mod guide;
+mod memory_limits;
+mod operators;
+mod rewritten_headers;
+mod shows;
+mod simulation;
+mod start;
