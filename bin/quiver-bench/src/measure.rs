@@ -212,13 +212,18 @@ impl Bare {
         let config = engine.config();
         let pool = BufferPool::new(config.buffers, config.buffer_data_bytes, config.pages)?;
         let mut cache = pool.cache();
+        // The other bare loops read no tags: their frames have none.
+        let tagging = match path.work {
+            Work::Ip4 | Work::Cross => path.tagging,
+            _ => Tagging::Untagged,
+        };
         let (mut maker, mut ender) =
-            (Maker::new(path.packets.template(), path.length, path.tagging.bytes()), Ender::default());
+            (Maker::new(path.packets.template(), path.length, tagging.bytes()), Ender::default());
         if path.cold {
             rotate(&mut maker, &mut ender, &mut cache);
         }
         let (frame, counted, bridge) = (Frame::new(), Counted::default(), Bare::bridge(engine, path.work));
-        Ok(Bare { work: path.work, tagging: path.tagging, cache, maker, ender, frame, counted, bridge })
+        Ok(Bare { work: path.work, tagging, cache, maker, ender, frame, counted, bridge })
     }
 
     /// The bridge domain of the path, if it has one; frames come in by its first port, or from the router.

@@ -139,7 +139,13 @@ fn tagged() -> Vec<Path> {
         let setup = setup.replace("{}", tagging.suffix());
         Path { tagging, ..path(name, work, packets, &[&setup], None) }
     });
-    tagged.into()
+    let mut tagged: Vec<Path> = tagged.into();
+    let route = "ip route add 2001:db8::/128 via 2001:db8:ffff::2 bench1.7";
+    tagged.push(Path {
+        tagging: Tagging::Dot1q,
+        ..path("ip6-1-dot1q", Work::Ip6, Packets::Ip6 { count: 1 }, &[route], None)
+    });
+    tagged
 }
 
 /// Frames that a bond spreads over two members by their flows, or sends by its only one; and frames that a
@@ -213,7 +219,13 @@ pub fn all() -> Vec<Path> {
             .collect();
     paths.extend(cold);
     paths.extend(tagged());
-    paths.extend(crate::segment_paths::all());
+    let segments = crate::segment_paths::all();
+    if let Some(end) = segments.iter().find(|path| path.name == "srv6-end") {
+        let setup = end.setup.iter().map(|line| line.replace("bench1", "bench1.7")).collect();
+        let name = "srv6-end-dot1q".to_owned();
+        paths.push(Path { name, setup, tagging: Tagging::Dot1q, ..*end });
+    }
+    paths.extend(segments);
     paths.extend(crate::function_paths::all());
     paths.extend(crate::bridge_segments::all());
     paths
@@ -281,6 +293,12 @@ fn checked() -> Vec<Path> {
                 ],
             ),
         ];
+        // Features together in one arc: the sum of what each costs alone is the measure.
+        for (several, of) in [("urpf-cop", &names[..2]), ("urpf-cop-abf", &names[..])] {
+            let setups = of.iter().flat_map(|(_, setup)| setup.iter().map(String::as_str));
+            let setup: Vec<&str> = std::iter::once(route).chain(setups).collect();
+            paths.push(path(&format!("{family}-{several}-1"), work, packets, &setup, None));
+        }
         for (name, setup) in names {
             let setup: Vec<&str> = std::iter::once(route).chain(setup.iter().map(String::as_str)).collect();
             paths.push(path(&format!("{family}-{name}-1"), work, packets, &setup, None));
