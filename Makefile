@@ -6,7 +6,7 @@ CARGO ?= cargo
 DENY_VERSION := 0.20.2
 DENY := target/tools/bin/cargo-deny
 
-.PHONY: help demo test stress bench compare flame lint audit fuzz build python packages reference answers clean
+.PHONY: help demo test stress bench compare flame lint audit fuzz sanitize build python packages reference answers clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -50,8 +50,12 @@ $(DENY):
 	CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug --root target/tools \
 	cargo-deny@$(DENY_VERSION); fi
 
-fuzz: ## the fuzz targets for longer (SECONDS=600 each)
+fuzz: ## properties, then fuzz targets guided by coverage, for longer (SECONDS=600 each)
 	$(CARGO) run --quiet -p xtask -- fuzz $(or $(SECONDS),600)
+	$(CARGO) run --quiet -p xtask -- guided $(or $(SECONDS),600) $(TARGETS)
+
+sanitize: ## tests of crates with unsafe code under AddressSanitizer (nightly toolchain)
+	$(CARGO) run --quiet -p xtask -- sanitize $(CRATES)
 
 build: ## the router, its client and the traffic generator
 	@command -v cc >/dev/null || $(MAKE) packages
@@ -61,8 +65,8 @@ reference: ## write docs/reference from the declarations
 	$(CARGO) run --quiet -p xtask -- reference
 
 answers: ## record the JSON form of the answers of shows, bin/quiverd/answers.json
-	-QUIVER_RECORD_ANSWERS=1 $(CARGO) test --quiet -p quiverd --test answers
-	$(CARGO) test --quiet -p quiverd --test answers
+	-QUIVER_RECORD_ANSWERS=1 $(CARGO) test --quiet -p quiverd --test quiverd-tests answers
+	$(CARGO) test --quiet -p quiverd --test quiverd-tests answers
 
 python: $(VENV)/.done ## the virtual environment of the lab and the tests
 

@@ -10,7 +10,7 @@ use quiver_tables::prefix::IpPrefix;
 use quiver_tables::{AdjacencyKind, Hop};
 use quiver_wire::MacAddress;
 
-mod stand;
+use crate::stand;
 use stand::NODES;
 
 const LEFT: InterfaceId = InterfaceId(1);

@@ -12,7 +12,7 @@ use quiver_tables::fib::{Family, Fib, InterfaceInfo, Path, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
 
-mod stand;
+use crate::stand;
 use stand::NODES;
 
 const INTERFACES: u32 = 3;
@@ -23,12 +23,46 @@ const RED: u32 = 7;
 /// One change, in small numbers.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Address { on: u32, address: usize, add: bool },
-    Link { on: u32, up: bool },
-    PointToPoint { on: u32, is: bool },
-    Neighbour { on: u32, address: usize, mac: u8, add: bool },
-    Route { table: u32, prefix: usize, source: usize, target: usize, change: u8 },
-    Delete { on: u32 },
+    Address {
+        on: u32,
+        address: usize,
+        add: bool,
+    },
+    Link {
+        on: u32,
+        up: bool,
+    },
+    /// Look packets of a family up in another table.
+    Table {
+        on: u32,
+        six: bool,
+        table: u32,
+    },
+    /// A link-local address, as an interface has that borrows its other addresses (unnumbered).
+    LinkLocal {
+        on: u32,
+        add: bool,
+    },
+    PointToPoint {
+        on: u32,
+        is: bool,
+    },
+    Neighbour {
+        on: u32,
+        address: usize,
+        mac: u8,
+        add: bool,
+    },
+    Route {
+        table: u32,
+        prefix: usize,
+        source: usize,
+        target: usize,
+        change: u8,
+    },
+    Delete {
+        on: u32,
+    },
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -37,6 +71,9 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (on.clone(), 0..ADDRESSES.len(), prop::bool::weighted(0.7))
             .prop_map(|(on, address, add)| Op::Address { on, address, add }),
         2 => (on.clone(), any::<bool>()).prop_map(|(on, up)| Op::Link { on, up }),
+        2 => (on.clone(), any::<bool>(), 0..TABLES)
+            .prop_map(|(on, six, table)| Op::Table { on, six, table }),
+        1 => (on.clone(), any::<bool>()).prop_map(|(on, add)| Op::LinkLocal { on, add }),
         1 => (on.clone(), any::<bool>()).prop_map(|(on, is)| Op::PointToPoint { on, is }),
         4 => (on.clone(), 0..HOSTS.len(), 1..3u8, prop::bool::weighted(0.7))
             .prop_map(|(on, address, mac, add)| Op::Neighbour { on, address, mac, add }),
@@ -135,6 +172,19 @@ struct Link {
     up: bool,
     point_to_point: bool,
     addresses: BTreeSet<(IpAddr, u8)>,
+    link_local: bool,
+    /// Small numbers of its IPv4 and its IPv6 table.
+    tables: [u32; 2],
+}
+
+impl Link {
+    fn table_of(&self, address: IpAddr) -> u32 {
+        self.tables[usize::from(address.is_ipv6())]
+    }
+}
+
+fn link_local(on: u32) -> IpAddr {
+    IpAddr::from([0xfe80, 0, 0, 0, 0, 0, 0, on as u16])
 }
 
 /// A route of a source, and its paths.
@@ -154,8 +204,9 @@ impl Model {
         let mut all = self.configured.clone();
         for (number, link) in self.links.iter().filter(|(_, link)| link.up) {
             let id = InterfaceId(*number);
-            let mut add = |prefix, target| {
-                all.insert((0, prefix, Source::Interface), BTreeSet::from([target]));
+            let mut add = |prefix: IpPrefix, target| {
+                let table = link.tables[usize::from(prefix.is_ip6())];
+                all.insert((table, prefix, Source::Interface), BTreeSet::from([target]));
             };
             for (address, length) in &link.addresses {
                 let subnet = IpPrefix::new(*address, *length);
@@ -302,8 +353,13 @@ impl Both {
     }
 
     fn set(&mut self, on: u32, change: impl FnOnce(&mut Link)) {
-        let link = self.model.links.entry(on).or_default();
-        change(link);
+        assert!(self.try_set(on, change));
+    }
+
+    /// Change an interface; false when the FIB refuses that.
+    fn try_set(&mut self, on: u32, change: impl FnOnce(&mut Link)) -> bool {
+        let mut link = self.model.links.get(&on).cloned().unwrap_or_default();
+        change(&mut link);
         let mac = MacAddress([2, 0xfe, 0, 0, 0, on as u8]);
         let info = InterfaceInfo {
             id: InterfaceId(on),
@@ -313,16 +369,37 @@ impl Both {
             mtu_bytes: 1500,
             family_mtu_bytes: [None; 2],
             up: link.up,
-            ip4_table: 0,
-            ip6_table: 0,
+            ip4_table: link.tables[0],
+            ip6_table: link.tables[1],
         };
-        self.fib.set_interface(info).unwrap();
+        let done = self.fib.set_interface(info).is_ok();
+        if done {
+            self.model.links.insert(on, link);
+        }
+        done
     }
 
     /// Make a change in the FIB; in the model, too, when the FIB takes it.
     fn make(&mut self, op: Op) {
         match op {
             Op::Link { on, up } => self.set(on, |link| link.up = up),
+            Op::Table { on, six, table } => {
+                let old = self.model.links.get(&on).cloned().unwrap_or_default();
+                let of_family = old.addresses.iter().any(|(address, _)| address.is_ipv6() == six);
+                let stays = (of_family || six && old.link_local) && old.tables[usize::from(six)] != table;
+                let moved = self.try_set(on, |link| link.tables[usize::from(six)] = table);
+                assert_eq!(moved, !stays, "an interface with addresses stays in its table");
+            }
+            Op::LinkLocal { on, add } => {
+                let (id, own) = (InterfaceId(on), link_local(on));
+                let done = match add {
+                    true => self.fib.add_address(id, own, 128),
+                    false => self.fib.remove_address(id, own, 128),
+                };
+                let known = self.model.links.get_mut(&on).filter(|link| link.link_local != add);
+                assert_eq!(done.is_ok(), known.is_some());
+                known.into_iter().for_each(|link| link.link_local = add);
+            }
             Op::PointToPoint { on, is } => self.set(on, |link| link.point_to_point = is),
             Op::Address { on, address, add } => self.address(on, ADDRESSES[address], add),
             Op::Neighbour { on, address, mac, add } => {
@@ -377,10 +454,11 @@ impl Both {
             (Err(_), _) => assert_eq!(before, self.model.given()),
         }
         // No two interfaces connect one subnet, whether they are up or not.
-        let mut owners: BTreeMap<IpPrefix, u32> = BTreeMap::new();
+        let mut owners: BTreeMap<(u32, IpPrefix), u32> = BTreeMap::new();
         for (number, link) in &self.model.links {
             for (address, length) in &link.addresses {
-                let owner = *owners.entry(IpPrefix::new(*address, *length)).or_insert(*number);
+                let place = (link.table_of(*address), IpPrefix::new(*address, *length));
+                let owner = *owners.entry(place).or_insert(*number);
                 assert_eq!(owner, *number, "{address}/{length}");
             }
         }
@@ -447,6 +525,11 @@ impl Both {
                 let expected = self.model.resolve(&all, table, address);
                 assert_eq!(self.found(table, address), expected, "{address} in table {table}");
             }
+        }
+        for (on, link) in self.model.links.iter().filter(|(_, link)| link.link_local) {
+            let table = self.fib.link_local_table(InterfaceId(*on)).expect("it speaks IPv6");
+            let ours = self.found(table, link_local(*on)) == BTreeSet::from([End::Local]);
+            assert_eq!(ours, link.up, "the link-local address of {on}");
         }
     }
 }

@@ -12,7 +12,7 @@ use quiver_tables::fib::{Fib, InterfaceInfo, Only, Path, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
 
-mod stand;
+use crate::stand;
 use stand::NODES;
 
 const SOURCES: [Source; 3] = [Source::Feature, Source::Static, Source::Dynamic];

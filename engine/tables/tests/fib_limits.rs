@@ -4,7 +4,7 @@ use quiver_tables::Hop;
 use quiver_tables::fib::{Change, Family, Fib, FibError, FibLimits, Path, RouteChange, Source};
 use quiver_tables::prefix::{Ip4Prefix, IpPrefix};
 
-mod stand;
+use crate::stand;
 use stand::{PORT, router};
 
 fn host(number: u32) -> IpPrefix {

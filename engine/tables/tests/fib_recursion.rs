@@ -14,7 +14,7 @@ use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
 use quiver_wire::flow::FlowFields;
 
-mod stand;
+use crate::stand;
 use stand::NODES;
 
 const LEFT: InterfaceId = InterfaceId(1);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use quiver_tables::fib::{Change, Family, Fib, Path, RangeAction, RouteChange, Source, Target};
 use quiver_tables::prefix::{Ip4Prefix, IpPrefix};
 
-mod stand;
+use crate::stand;
 use stand::{PORT, router};
 
 fn via(last: u8) -> Path {

@@ -1,6 +1,6 @@
 //! Multicast routes as workers find them, beside a naive model.
 
-mod stand;
+use crate::stand;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

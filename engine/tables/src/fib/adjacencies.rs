@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_core::epoch::Epochs;
@@ -211,6 +212,12 @@ impl AdjacencyBook {
 
     /// All, in order of interface.
     pub fn iter(&self) -> impl Iterator<Item = (AdjacencyKey, Hop, &Adjacency)> {
-        self.records.iter().map(|(key, record)| (*key, record.hop, &record.content))
+        self.after(None)
+    }
+
+    /// Those behind one in order of interface, or from the first.
+    pub fn after(&self, last: Option<AdjacencyKey>) -> impl Iterator<Item = (AdjacencyKey, Hop, &Adjacency)> {
+        let behind = self.records.range((last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+        behind.map(|(key, record)| (*key, record.hop, &record.content))
     }
 }

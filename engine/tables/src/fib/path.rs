@@ -56,17 +56,20 @@ pub enum Source {
     Dynamic = 4,
     /// A neighbour on a connected subnet.
     Neighbour = 5,
+    /// Advertised by a router (RFC 4861 §6.3.4). Last: no advertised route takes a neighbour's packets.
+    Advertised = 6,
 }
 
 impl Source {
     pub(super) fn from_number(number: u32) -> Source {
-        const ALL: [Source; 6] = [
+        const ALL: [Source; 7] = [
             Source::Special,
             Source::Interface,
             Source::Feature,
             Source::Static,
             Source::Dynamic,
             Source::Neighbour,
+            Source::Advertised,
         ];
         ALL[(number as usize).min(ALL.len() - 1)]
     }

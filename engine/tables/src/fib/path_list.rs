@@ -238,8 +238,13 @@ impl PathLists {
 
     /// All lists, by group.
     pub fn iter(&self) -> impl Iterator<Item = (GroupId, &PathList)> {
-        let lists = self.lists.iter().enumerate();
+        self.from(GroupId(0))
+    }
+
+    /// Those whose group is `first` or higher. Groups without a place are the highest.
+    pub fn from(&self, first: GroupId) -> impl Iterator<Item = (GroupId, &PathList)> {
+        let lists = self.lists.iter().enumerate().skip(first.0 as usize);
         let placed = lists.filter_map(|(index, list)| Some((GroupId(index as u32), list.as_ref()?)));
-        placed.chain(self.straight.iter().map(|(group, list)| (*group, list)))
+        placed.chain(self.straight.range(first..).map(|(group, list)| (*group, list)))
     }
 }

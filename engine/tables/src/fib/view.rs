@@ -134,6 +134,14 @@ impl Fib {
         }
     }
 
+    /// What `source` says of the prefix of a winning route, if it says anything.
+    pub fn of_source<'f>(&'f self, table: u32, best: RouteView<'f>, source: Source) -> Option<RouteView<'f>> {
+        if best.source == source {
+            return Some(best);
+        }
+        self.route(table, best.prefix).into_iter().find(|route| route.source == source)
+    }
+
     /// What `source` says in a table, in order of prefix, whether it wins or not; for
     /// `show running-config` with [`Source::Static`].
     pub fn routes_from(
@@ -143,12 +151,7 @@ impl Fib {
         source: Source,
     ) -> Box<dyn Iterator<Item = RouteView<'_>> + '_> {
         let all = self.routes(family, table, None);
-        Box::new(all.filter_map(move |best| {
-            if best.source == source {
-                return Some(best);
-            }
-            self.route(table, best.prefix).into_iter().find(|route| route.source == source)
-        }))
+        Box::new(all.filter_map(move |best| self.of_source(table, best, source)))
     }
 
     /// How many prefixes of each length a table has, length 0 first.
@@ -166,7 +169,12 @@ impl Fib {
 
     /// All groups that routes hold.
     pub fn group_views(&self) -> impl Iterator<Item = GroupView<'_>> {
-        self.lists.iter().map(|(group, list)| GroupView {
+        self.group_views_from(GroupId(0))
+    }
+
+    /// Those whose number is `first` or higher, in order: a long list can pause.
+    pub fn group_views_from(&self, first: GroupId) -> impl Iterator<Item = GroupView<'_>> {
+        self.lists.from(first).map(|(group, list)| GroupView {
             group,
             family: list.key.payload,
             paths: &list.key.paths,
@@ -177,7 +185,15 @@ impl Fib {
 
     /// All adjacencies in use, by interface.
     pub fn adjacency_views(&self) -> impl Iterator<Item = AdjacencyView<'_>> {
-        self.adjacencies.iter().map(|(key, hop, adjacency)| {
+        self.adjacency_views_after(None)
+    }
+
+    /// Those behind one in the same order: a long list can pause.
+    pub fn adjacency_views_after(
+        &self,
+        last: Option<AdjacencyKey>,
+    ) -> impl Iterator<Item = AdjacencyView<'_>> {
+        self.adjacencies.after(last).map(|(key, hop, adjacency)| {
             let counted = self.adjacencies.counted(key);
             AdjacencyView { key, hop, adjacency, counted }
         })

@@ -15,6 +15,7 @@ mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
@@ -227,6 +228,15 @@ impl Mfib {
         self.book.get(key).map(|record| &record.route).filter(|route| !route.is_empty())
     }
 
+    /// Routes of operators behind one in order, or from the first: a long list can pause.
+    pub fn after(&self, last: Option<RouteKey>) -> impl Iterator<Item = (&RouteKey, &Route)> {
+        self.behind(last).map(|(key, record)| (key, &record.route)).filter(|(_, route)| !route.is_empty())
+    }
+
+    fn behind(&self, last: Option<RouteKey>) -> impl Iterator<Item = (&RouteKey, &Record)> {
+        self.book.range((last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
+    }
+
     /// All routes of operators in order.
     pub fn iter(&self) -> impl Iterator<Item = (&RouteKey, &Route)> {
         self.book.iter().map(|(key, record)| (key, &record.route)).filter(|(_, route)| !route.is_empty())
@@ -234,7 +244,15 @@ impl Mfib {
 
     /// All routes in order: what packets follow, whether a protocol learned a part of it, and what was counted.
     pub fn iter_all(&self) -> impl Iterator<Item = (&RouteKey, Route, bool, RouteTotals)> {
-        self.book.iter().map(|(key, record)| {
+        self.all_after(None)
+    }
+
+    /// The same behind one of them.
+    pub fn all_after(
+        &self,
+        last: Option<RouteKey>,
+    ) -> impl Iterator<Item = (&RouteKey, Route, bool, RouteTotals)> {
+        self.behind(last).map(|(key, record)| {
             let learned = !record.learned.is_empty();
             (key, record.route.with(&record.learned), learned, record.counts.totals())
         })
