@@ -68,7 +68,10 @@ pub struct Desk<S> {
     answers: Sender<Answered>,
     bell: Bell,
     server_bell: Bell,
-    /// The first is the next to have its turn.
+    /// Asked for and not begun. Their turn comes before that of commands under way, of which one goes on in each
+    /// turn: a short command waits for none that takes longer.
+    asked: VecDeque<Running<S>>,
+    /// Begun. The first is the next to have its turn.
     running: VecDeque<Running<S>>,
     load: Rc<RefCell<ControlLoad>>,
 }
@@ -125,7 +128,8 @@ impl<S> Desk<S> {
         server_bell: Bell,
     ) -> Desk<S> {
         let load = Rc::default();
-        Desk { requests, answers, bell, server_bell, running: VecDeque::new(), load }
+        let (asked, running) = (VecDeque::new(), VecDeque::new());
+        Desk { requests, answers, bell, server_bell, asked, running, load }
     }
 
     /// Readable when there is a request.
@@ -145,24 +149,37 @@ impl<S: Names + 'static> Desk<S> {
     pub fn turn(&mut self, commands: &Commands<S>, state: &mut S) -> Option<Instant> {
         self.bell.silence();
         self.take_requests(commands, state);
-        let mut turn = Turn { began: Instant::now(), units: 0 };
-        for _ in 0..self.running.len() {
+        let began = Instant::now();
+        let share = if self.asked.is_empty() || self.running.is_empty() { 1 } else { 2 };
+        let begun = self.running.len();
+        let mut turn = Turn::of(share);
+        while !turn.is_over()
+            && let Some(asked) = self.asked.pop_front()
+        {
+            self.go_on(asked, &mut turn, commands, state);
+        }
+        let (mut units, mut is_cut) = (turn.units, !self.asked.is_empty());
+        turn = Turn::of(share);
+        for _ in 0..begun {
             if turn.is_over() {
-                self.load.borrow_mut().cut_short += 1;
+                is_cut = true;
                 break;
             }
-            if let Some(mut running) = self.running.pop_front()
-                && self.go_on(&mut running, &mut turn, commands, state)
-            {
-                self.running.push_back(running);
+            if let Some(running) = self.running.pop_front() {
+                self.go_on(running, &mut turn, commands, state);
             }
         }
+        units += turn.units;
         let mut load = self.load.borrow_mut();
-        load.running = self.running.len();
-        if turn.units > 0 {
+        load.running = self.asked.len() + self.running.len();
+        load.cut_short += u64::from(is_cut);
+        if units > 0 {
             load.turns += 1;
-            load.units_most = load.units_most.max(turn.units);
-            load.longest_turn = load.longest_turn.max(turn.began.elapsed());
+            load.units_most = load.units_most.max(units);
+            load.longest_turn = load.longest_turn.max(began.elapsed());
+        }
+        if !self.asked.is_empty() {
+            return Some(began);
         }
         self.running.iter().filter(|running| !running.rests).map(|running| running.due).min()
     }
@@ -170,7 +187,8 @@ impl<S: Names + 'static> Desk<S> {
     fn take_requests(&mut self, commands: &Commands<S>, state: &S) {
         while let Ok(Request { client, trust, who, flow, ask }) = self.requests.try_recv() {
             if matches!(ask, Ask::Gone) {
-                self.running.iter_mut().filter(|running| running.client == client).for_each(|running| {
+                let all = self.asked.iter_mut().chain(&mut self.running);
+                all.filter(|running| running.client == client).for_each(|running| {
                     (running.is_left, running.rests) = (true, false);
                 });
                 self.running.retain(|running| !running.is_left || running.must_end());
@@ -179,23 +197,19 @@ impl<S: Names + 'static> Desk<S> {
             let (name, due) = (name_of(&ask, commands, state), Instant::now());
             let work = Work::Ask(ask);
             let (told, is_left, rests) = (None, false, false);
-            self.running.push_back(Running {
-                client,
-                trust,
-                who,
-                flow,
-                work,
-                name,
-                due,
-                told,
-                is_left,
-                rests,
-            });
+            self.asked.push_back(Running { client, trust, who, flow, work, name, due, told, is_left, rests });
         }
     }
 
-    /// Step one command if it is due and its client reads. Returns whether it is still under way.
-    fn go_on(
+    /// Step one command if it is due and its client reads. If it is still under way then, it comes behind the others.
+    fn go_on(&mut self, mut running: Running<S>, turn: &mut Turn, commands: &Commands<S>, state: &mut S) {
+        if self.goes_on(&mut running, turn, commands, state) {
+            self.running.push_back(running);
+        }
+    }
+
+    /// The same; whether it is still under way.
+    fn goes_on(
         &mut self,
         running: &mut Running<S>,
         turn: &mut Turn,
@@ -282,15 +296,23 @@ impl<S: Names + 'static> Desk<S> {
     }
 }
 
-/// What may be done before the control loop has other things to do.
+/// What may be done before the control loop has other things to do, or a share of it.
 struct Turn {
     began: Instant,
+    time: Duration,
     units: u64,
+    units_max: u64,
 }
 
 impl Turn {
+    /// One of so many shares of a turn.
+    fn of(shares: u32) -> Turn {
+        let units_max = UNITS_PER_TURN_MAX / u64::from(shares);
+        Turn { began: Instant::now(), time: TURN / shares, units: 0, units_max }
+    }
+
     fn is_over(&self) -> bool {
-        self.units >= UNITS_PER_TURN_MAX || self.began.elapsed() >= TURN
+        self.units >= self.units_max || self.began.elapsed() >= self.time
     }
 }
 
@@ -410,6 +432,62 @@ impl Sink for ToClient<'_> {
     }
 
     fn units_left(&self) -> u64 {
-        UNITS_PER_TURN_MAX.saturating_sub(self.turn.units)
+        self.turn.units_max.saturating_sub(self.turn.units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{Command, Work};
+    use crate::job::Job;
+    use std::sync::mpsc::channel;
+
+    /// Has all units of each turn, and never ends.
+    struct Endless;
+
+    impl Job<()> for Endless {
+        fn step(&mut self, _: &mut (), sink: &mut dyn Sink) -> Result<Step, Refusal> {
+            sink.spend(sink.units_left());
+            Ok(Step::Again)
+        }
+    }
+
+    fn commands() -> Commands<()> {
+        let mut commands = Commands::new();
+        commands.add(
+            Command::new("count")
+                .help("Count for ever")
+                .run_or_begin(|(), _| Ok(Work::Begun(Box::new(Endless)))),
+        );
+        commands.add(Command::new("hello").help("Say hello").run(|(), _| Ok(Output::text("hello"))));
+        commands
+    }
+
+    #[test]
+    fn a_short_command_waits_for_none_that_takes_long_and_those_go_on_beside_many_short_ones() {
+        let (commands, (asking, requests), (answers, answered)) = (commands(), channel(), channel());
+        let bell = || Bell::new().expect("an eventfd");
+        let mut desk = Desk::new(requests, answers, bell(), bell());
+        let ask = |client, line: &str| {
+            let (trust, flow) = (Trust::Full, Arc::new(Flow::new(1 << 20)));
+            let request = Request { client, trust, flow, who: "test".into(), ask: Ask::Line(line.into()) };
+            asking.send(request).expect("a desk");
+        };
+        (0..40).for_each(|client| ask(client, "count"));
+        for _ in 0..100 {
+            desk.turn(&commands, &mut ());
+        }
+        let mut steps = desk.load.borrow().steps;
+        for client in 40..1040 {
+            ask(client, "hello");
+            desk.turn(&commands, &mut ());
+            let Ok(Answered { client: who, answer: Answer::Done(Ok(_)), .. }) = answered.try_recv() else {
+                panic!("{client} is not answered in the turn in which it asks");
+            };
+            assert_eq!(who, client);
+            assert_eq!(desk.load.borrow().steps, steps + 2, "one of those that take long goes on");
+            steps += 2;
+        }
     }
 }
