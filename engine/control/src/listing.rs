@@ -12,6 +12,9 @@ use crate::output::{Column, Output, Page, Table};
 /// Rows of a page at most.
 pub const PAGE_ROWS_MAX: usize = 512;
 
+/// Keys of an answer that is one whole, before the time is looked at again. What is told of each may be long.
+const SLICE_KEYS_MAX: usize = 64;
+
 /// Adds at most so many rows to the table, and looks at a bounded number of entries for that.
 /// Returns what follows the last row, once there are no more.
 type Rows<S> = Box<dyn FnMut(&mut S, &mut Table, usize) -> Result<Option<Output>, Refusal>>;
@@ -84,7 +87,8 @@ impl<S: 'static> Listing<S> {
 }
 
 /// Make an answer that is one whole, of many things: `add` adds each of `keys` to what was made so
-/// far, a page of them at a time, and `end` makes the answer. A table of any length is a [`Listing`].
+/// far, some of them at a time, and `end` makes the answer, of what it is given and without a copy. A table of any
+/// length is a [`Listing`].
 pub fn in_slices<S: 'static, K: 'static, A: 'static>(
     state: &mut S,
     keys: Vec<K>,
@@ -107,14 +111,14 @@ struct InSlices<K, A, F, E> {
 }
 
 impl<K, A, F, E> InSlices<K, A, F, E> {
-    /// Make a page more of it. Returns the answer when it is whole.
+    /// Make more of it. Returns the answer when it is whole.
     fn slice<S>(&mut self, state: &S) -> Option<Output>
     where
         F: FnMut(&S, &mut A, K),
         E: FnOnce(&S, A) -> Output,
     {
         if let Some((made, _)) = &mut self.rest {
-            for key in self.keys.by_ref().take(PAGE_ROWS_MAX) {
+            for key in self.keys.by_ref().take(SLICE_KEYS_MAX) {
                 (self.add)(state, made, key);
             }
         }
@@ -130,7 +134,7 @@ where
 {
     fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal> {
         while !sink.must_pause() {
-            sink.spend(PAGE_ROWS_MAX as u64);
+            sink.spend(SLICE_KEYS_MAX as u64);
             if let Some(output) = self.slice(state) {
                 return Ok(Step::Done(output));
             }

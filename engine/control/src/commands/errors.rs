@@ -61,7 +61,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         }
     };
     let end = |_: &Engine, (table, errors): (Table, Vec<Value>)| {
-        Output::both(Output::from(table).to_text(), json!({ "errors": errors }))
+        Output::none().items("errors", Output::from(table).to_text(), errors)
     };
     Ok(in_slices(engine, nodes, (Table::new(columns), Vec::new()), add, end))
 }

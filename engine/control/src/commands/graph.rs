@@ -153,7 +153,7 @@ fn show_node(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refus
         list.push(node_json(engine, id, info, &edges));
     };
     let end = |_: &Engine, (table, list): (Table, Vec<Value>)| {
-        Output::both(Output::from(table).to_text(), json!({ "nodes": list }))
+        Output::none().items("nodes", Output::from(table).to_text(), list)
     };
     let made = (Table::new(["Name", "Kind", "Help"].map(Column::left)), Vec::new());
     Ok(in_slices(engine, nodes_by_name(engine), made, add, end))
@@ -238,7 +238,7 @@ fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
             ),
             false => Output::from(table).to_text(),
         };
-        Output::both(text, json!({ "nodes": list }))
+        Output::none().items("nodes", text, list)
     };
     let table = Table::new(["Node", "Next"].map(Column::left));
     let drawn = Drawn { list: Vec::new(), table, dot: Default::default() };

@@ -222,7 +222,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
             write_interface(engine, interface, text);
         }
     };
-    let end = |_: &Engine, (text, list)| Output::both(text, json!({ "interfaces": Value::Array(list) }));
+    let end = |_: &Engine, (text, list)| Output::none().items("interfaces", text, list);
     Ok(in_slices(engine, ids(engine, only), (text, Vec::new()), add, end))
 }
 

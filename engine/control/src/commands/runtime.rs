@@ -240,7 +240,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         pieces.extend((0..nodes.len()).map(Piece::Line));
         pieces.push(Piece::End(worker));
     }
-    let end = |_: &Engine, told: Told| Output::both(told.text, json!({ "threads": told.threads }));
+    let end = |_: &Engine, told: Told| Output::none().items("threads", told.text, told.threads);
     Ok(in_slices(engine, pieces, told, Told::add, end))
 }
 

@@ -160,7 +160,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     }
     let told =
         Told { traces, verbose: view.verbose, text: String::new(), threads: Vec::new(), packets: Vec::new() };
-    let end = |_: &Engine, told: Told| Output::both(told.text, json!({ "threads": told.threads }));
+    let end = |_: &Engine, told: Told| Output::none().items("threads", told.text, told.threads);
     Ok(in_slices(engine, all, told, Told::add, end))
 }
 
