@@ -46,8 +46,11 @@ pub fn check(commands: &Commands<Engine>, line: &str, output: &Output) {
     );
 }
 
-/// Widen the published form by an answer.
+/// Widen the published form by an answer. Other test programs do the same meanwhile, so the file is locked.
 fn record(name: &str, json: &Value) {
+    let path = file();
+    let lock = fs::File::open(&path).expect("the published answers");
+    lock.lock().expect("a lock of the published answers");
     let mut all = published();
     let seen = answers::infer(json);
     let merged = all.get(name).map_or_else(|| seen.clone(), |known| answers::merge(known, &seen));
@@ -57,5 +60,5 @@ fn record(name: &str, json: &Value) {
     all.insert(name.to_owned(), merged);
     all.sort_keys();
     let text = serde_json::to_string_pretty(&all).unwrap_or_else(|error| panic!("{error}"));
-    fs::write(file(), text + "\n").unwrap_or_else(|error| panic!("{}: {error}", file().display()));
+    fs::write(&path, text + "\n").unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
