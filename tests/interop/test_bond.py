@@ -45,6 +45,19 @@ class Bonded:
         """Wait until the router sends by so many members."""
         wait_until(f"{members} active members", lambda: self.active() == members, patience_s)
 
+    def spread_flows_of_switch(self) -> None:
+        """Wait until the switch sends by both members, and have it choose anew.
+
+        If one came before the other, all flows stay with the first.
+        """
+
+        def enabled() -> int:
+            return self.switch.appctl("bond/show", "bond0").count(": enabled\n")
+
+        wait_until("the switch sends by both members", lambda: enabled() == len(MEMBERS))
+        for mode in ("active-backup", "balance-tcp"):
+            self.switch.vsctl("set", "port", "bond0", f"bond_mode={mode}")
+
     def lacp(self, interface: str) -> Any:
         """What the router's LACP says of a member."""
         return self.router.json(f"show lacp {interface} details")[0]
@@ -105,6 +118,7 @@ def agreed() -> Iterator[Bonded]:
     """LACP on both ends, active and fast, agreed."""
     with bonded(LACP, ACTIVE) as made:
         made.wait_for(2)
+        made.spread_flows_of_switch()
         reach(made.host, SWITCH)
         yield made
 
@@ -155,6 +169,10 @@ def test_flows_spread_over_both_members_both_ways(agreed: Bonded) -> None:
             there.sendto(b"to the host", (HOST, port))
         wait_until(
             "all sent", lambda: sum(agreed.sent(i) for i in INTERFACES) >= sum(b[0] for b in before) + 400
+        )
+        wait_until(
+            "all received",
+            lambda: sum(agreed.received(i) for i in INTERFACES) >= sum(b[1] for b in before) + 400,
         )
     for (sent, received), interface in zip(before, INTERFACES, strict=True):
         assert agreed.sent(interface) - sent > 100
