@@ -69,35 +69,33 @@ fn summed(bytes: &[u8], at: usize, sum: Sum) -> Vec<u8> {
     bytes
 }
 
+/// A header that is read, written and read again is the same.
+macro_rules! assert_read_again {
+    ($module:ident, $bytes:expr) => {
+        if let Ok((repr, _)) = $module::Repr::parse($bytes) {
+            let again = written(|out| repr.emit(out)).expect("a header fits");
+            assert_eq!($module::Repr::parse(&again).map(|(repr, _)| repr), Ok(repr));
+        }
+    };
+}
+
 fn arp_message(bytes: &[u8]) {
-    if let Ok((repr, _)) = arp::Repr::parse(bytes) {
-        let again = written(|out| repr.emit(out)).expect("an ARP message fits");
-        assert_eq!(arp::Repr::parse(&again).map(|(repr, _)| repr), Ok(repr));
-    }
+    assert_read_again!(arp, bytes);
 }
 
 fn ethernet_header(bytes: &[u8]) {
-    if let Ok((repr, _)) = ethernet::Repr::parse(bytes) {
-        let again = written(|out| repr.emit(out)).expect("a header fits");
-        assert_eq!(ethernet::Repr::parse(&again).map(|(repr, _)| repr), Ok(repr));
-    }
+    assert_read_again!(ethernet, bytes);
 }
 
 fn vlan_tags(bytes: &[u8]) {
     for kind in [EtherType::VLAN, EtherType::SERVICE_VLAN, EtherType::IPV4] {
         let _ = vlan::Tags::walk(kind, bytes);
     }
-    if let Ok((repr, _)) = vlan::Repr::parse(bytes) {
-        let again = written(|out| repr.emit(out)).expect("a tag fits");
-        assert_eq!(vlan::Repr::parse(&again).map(|(repr, _)| repr), Ok(repr));
-    }
+    assert_read_again!(vlan, bytes);
 }
 
 fn mpls_entry(bytes: &[u8]) {
-    if let Ok((repr, _)) = mpls::Repr::parse(bytes) {
-        let again = written(|out| repr.emit(out)).expect("an entry fits");
-        assert_eq!(mpls::Repr::parse(&again).map(|(repr, _)| repr), Ok(repr));
-    }
+    assert_read_again!(mpls, bytes);
 }
 
 fn ip4_packet(bytes: &[u8]) {
