@@ -1,5 +1,6 @@
 //! One client of the server: bytes in, requests out; answers in, bytes out.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -31,6 +32,9 @@ const READ_BYTES: usize = 64 * 1024;
 /// Things that one client is served with before the others have their turn.
 const SERVED_MAX: usize = 64;
 
+/// Writing out an answer of less is quick.
+const LIGHT_BYTES: usize = 32 * 1024;
+
 /// Longest message of a client that has not said its token.
 const STRANGER_BYTES_MAX: usize = 4096;
 
@@ -58,6 +62,8 @@ pub(crate) struct Client {
     /// The input holds something that was not looked at.
     has_news: bool,
     input_ended: bool,
+    /// Answers of the control thread that are not written out yet, and what each counts as.
+    answers: VecDeque<(Answer, usize)>,
     output: Vec<u8>,
     /// Bytes of the output that are written.
     written: usize,
@@ -92,6 +98,7 @@ impl Client {
             },
             has_news: false,
             input_ended: false,
+            answers: VecDeque::new(),
             output: Vec::new(),
             written: 0,
             output_weight: 0,
@@ -312,8 +319,32 @@ impl Client {
         }
     }
 
-    /// Send what the control thread answers.
-    pub(crate) fn answer(&mut self, answer: &Answer, weight: usize) {
+    /// Take what the control thread answers.
+    pub(crate) fn answer(&mut self, answer: Answer, weight: usize) {
+        self.answers.push_back((answer, weight));
+    }
+
+    /// Write out answers up to the first that takes long. Returns whether there is one.
+    pub(crate) fn write_light_answers(&mut self) -> bool {
+        while let Some((answer, weight)) = self.answers.pop_front_if(|(_, weight)| *weight < LIGHT_BYTES) {
+            self.write_out(&answer, weight);
+        }
+        !self.answers.is_empty()
+    }
+
+    /// Write out the first answer, however long that takes.
+    pub(crate) fn write_answer(&mut self) {
+        if let Some((answer, weight)) = self.answers.pop_front() {
+            self.write_out(&answer, weight);
+        }
+    }
+
+    /// Are there answers that are not written out?
+    pub(crate) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    fn write_out(&mut self, answer: &Answer, weight: usize) {
         self.output_weight += weight;
         let done = matches!(answer, Answer::Done(_));
         let text = match &mut self.busy {

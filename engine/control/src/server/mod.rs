@@ -257,6 +257,7 @@ impl Server {
             closing: Account::default(),
             cannot_accept: false,
             next_client: clients.len() as u64,
+            wrote_out: 0,
             clients,
             requests,
             answered,
@@ -302,6 +303,8 @@ struct Serving {
     cannot_accept: bool,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
+    /// Whose long answer was written out last.
+    wrote_out: u64,
     requests: Sender<Request>,
     answered: Receiver<Answered>,
     bell: Bell,
@@ -323,9 +326,10 @@ impl Serving {
             self.bell.silence();
             while let Ok(Answered { client, answer, weight }) = self.answered.try_recv() {
                 if let Some(client) = self.clients.get_mut(&client) {
-                    client.answer(&answer, weight);
+                    client.answer(answer, weight);
                 }
             }
+            self.write_answers();
             for (id, flags) in ready {
                 if let Some(client) = self.clients.get_mut(&id) {
                     self.heard += 1;
@@ -344,7 +348,11 @@ impl Serving {
         fds.extend(self.listeners.iter().map(|(listener, _)| PollFd::new(listener, PollFlags::IN)));
         let others = fds.len();
         fds.extend(self.clients.values().map(|c| PollFd::new(c.stream(), c.interest(&self.limits))));
-        let no_wait = self.clients.values().any(Client::has_more).then(Timespec::default);
+        let no_wait = self
+            .clients
+            .values()
+            .any(|client| client.has_more() || client.has_answers())
+            .then(Timespec::default);
         poll(&mut fds, no_wait.as_ref())?;
         let ready = self.clients.keys().copied().zip(fds[others..].iter().map(PollFd::revents));
         Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
@@ -414,6 +422,22 @@ impl Serving {
             let _ = self.requests.send(client.request(id, Ask::Gone));
             self.desk_bell.ring();
         }
+    }
+
+    /// Write out all answers that are quick to write, and one that is not: of the next client that has one. So nobody
+    /// waits for more than one answer of others.
+    fn write_answers(&mut self) {
+        let mut heavy = Vec::new();
+        for (id, client) in &mut self.clients {
+            if client.write_light_answers() {
+                heavy.push(*id);
+            }
+        }
+        let next = heavy.iter().find(|id| **id > self.wrote_out).or(heavy.first());
+        if let Some(client) = next.and_then(|id| self.clients.get_mut(id)) {
+            client.write_answer();
+        }
+        self.wrote_out = next.copied().unwrap_or(self.wrote_out);
     }
 
     /// Write what can be written, begin what can begin, and bury who is gone.
