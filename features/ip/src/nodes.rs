@@ -133,7 +133,7 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
     let specs = [
         ip_input::spec(),
         arp_input::spec(tables, numbers.fib_nodes()),
-        ip4::input::spec(arc4),
+        ip4::input::spec(arc4, tables),
         ip4::lookup::spec(tables),
         ip4::lookup_in_table::spec(tables),
         source_lookup::spec::<Ip4>(tables),

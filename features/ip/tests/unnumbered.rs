@@ -214,6 +214,33 @@ fn a_broadcast_on_the_subnet_itself_is_for_the_router_and_goes_nowhere_else() {
 }
 
 #[test]
+fn a_frame_for_all_brings_only_broadcasts_of_its_own_subnet() {
+    let mut router = router();
+    router.cli("set interface unnumbered del e1");
+    router.cli("set interface ip address e1 10.0.1.1/30");
+    router.cli("set interface ip directed-broadcast e1 enable");
+    router.cli("ip neighbor e0 10.0.0.3 02:00:00:00:00:03");
+    let mut send = |from: u8, to: &str| {
+        let mut frame = ping(from, ip4("10.0.0.2"), ip4(to), 20);
+        frame[..6].copy_from_slice(&MacAddress::BROADCAST.0);
+        router.send(if from == 0 { "e0" } else { "e1" }, &frame);
+        assert!(router.sent("e0").is_empty() && router.sent("e1").is_empty(), "to {to}");
+        [("ip4-input", "unicast-in-l2-group"), ("ip4-icmp-echo-request", "to-group")]
+            .map(|(node, reason)| router.count(node, reason))
+    };
+    // Addresses of hosts, of the router, and the broadcast address of another subnet (RFC 1812 §5.3.4).
+    assert_eq!(send(0, "10.0.0.3"), [1, 0]);
+    assert_eq!(send(0, "10.0.0.1"), [2, 0]);
+    assert_eq!(send(0, "10.0.1.3"), [3, 0]);
+    assert_eq!(send(0, "192.0.2.255"), [4, 0]);
+    // The broadcast address of its own subnet is for the router, too (RFC 1122 §3.3.6).
+    assert_eq!(send(1, "10.0.1.3"), [4, 1]);
+    assert_eq!(send(0, "10.0.0.255"), [4, 2]);
+    // The limited broadcast may come so; nothing hears it unless a feature listens.
+    assert_eq!(send(0, "255.255.255.255"), [4, 2]);
+}
+
+#[test]
 fn the_broadcast_route_of_a_subnet_is_shown_and_a_line_with_one_end_has_none() {
     let mut router = router();
     assert!(router.cli("show ip fib 10.0.0.255/32").contains("broadcast e0 own-hosts"));

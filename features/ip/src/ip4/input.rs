@@ -1,12 +1,16 @@
 //! `ip4-input`: is this an IPv4 packet that may go on (RFC 1812 §5.2.2)?
 
+use std::net::Ipv4Addr;
+
 use quiver_core::arc::ArcId;
-use quiver_core::node::NodeSpec;
+use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::ip4::{self, Ip4Bad, Ip4Header};
+
+use crate::tables::IpTables;
 
 quiver_core::reasons! {
     /// Why `ip4-input` drops; the first ones in the order of [`Ip4Bad`].
@@ -39,7 +43,7 @@ quiver_core::reasons! {
         DestinationIsThisNetwork = "destination-this-network", "IPv4 destination is in network 0";
         /// See [`Ip4Bad`].
         DestinationIsReserved = "destination-reserved", "IPv4 destination is reserved (240.0.0.0/4)";
-        /// RFC 1122 §3.3.6.
+        /// RFC 1122 §3.3.6, RFC 1812 §5.3.4.
         UnicastInGroupFrame = "unicast-in-l2-group", "unicast IPv4 destination in a broadcast or multicast frame";
     }
 }
@@ -62,29 +66,41 @@ const BAD: [Ip4InputDrop; Ip4Bad::ALL.len()] = [
     Ip4InputDrop::DestinationIsReserved,
 ];
 
-/// `ip4-input`, a packet's part of it. Leaves the packet exactly as long as its header says.
+/// Checks the IPv4 header of a packet. Leaves the packet exactly as long as its header says.
 pub struct Ip4Input {
     arc: ArcId,
     lookup: NodeId,
+    broadcast: NodeId,
+    tables: IpTables,
 }
 
-#[cold]
-#[inline(never)]
-fn look_closer(packet: &mut Packet) -> Result<(), Ip4InputDrop> {
-    let available = packet.length();
-    let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
-    let (total, destination) = (usize::from(header.total_length()), header.destination());
-    if packet.has(PacketFlags::L2_GROUP) && !destination.is_multicast() && !may_be_broadcast(destination) {
-        return Err(Ip4InputDrop::UnicastInGroupFrame);
+impl Ip4Input {
+    /// The slow path: chained packets, padded ones, bad ones, and those of group frames.
+    #[cold]
+    #[inline(never)]
+    fn look_closer(&self, packet: &mut Packet) -> Result<(), Ip4InputDrop> {
+        let available = packet.length();
+        let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
+        let (total, destination) = (usize::from(header.total_length()), header.destination());
+        if packet.has(PacketFlags::L2_GROUP) && !self.may_be_in_group_frame(packet.rx, destination) {
+            return Err(Ip4InputDrop::UnicastInGroupFrame);
+        }
+        packet.trim(total);
+        Ok(())
     }
-    packet.trim(total);
-    Ok(())
-}
 
-/// Could this be a broadcast address? Only the interface knows its subnets; a host part of all ones
-/// in the last two bits is what every subnet's broadcast address has.
-fn may_be_broadcast(destination: std::net::Ipv4Addr) -> bool {
-    destination.to_bits() & 3 == 3
+    /// May a packet to `destination` come in a broadcast or multicast frame on `rx`? Multicast groups,
+    /// the limited broadcast and the broadcast addresses of the interface's own subnets may
+    /// (RFC 1122 §3.3.6, RFC 1812 §5.3.4).
+    fn may_be_in_group_frame(&self, rx: InterfaceId, destination: Ipv4Addr) -> bool {
+        if destination.is_multicast() || ip4::address::is_limited_broadcast(destination) {
+            return true;
+        }
+        let tables = &self.tables;
+        let table = tables.ip4.table(tables.interfaces.table4(rx));
+        let hop = tables.groups.resolve(table.lookup(destination.to_bits()), 0);
+        hop.next == self.broadcast && tables.adjacencies.get(hop.index).tx == rx
+    }
 }
 
 impl Stage for Ip4Input {
@@ -106,7 +122,7 @@ impl Stage for Ip4Input {
         let plain = ip4::is_plain(header, available);
         let exact = usize::from(header.total_length()) == available;
         if !(plain & exact & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::L2_GROUP))) {
-            look_closer(packet)?;
+            self.look_closer(packet)?;
         }
         Ok(first)
     }
@@ -121,7 +137,13 @@ impl Stage for Ip4Input {
 }
 
 /// The declaration. `arc` is `ip4-unicast`.
-pub(crate) fn spec(arc: ArcId) -> NodeSpec {
-    NodeSpec::stage("Checks IPv4 headers", move |wiring| Ip4Input { arc, lookup: wiring.node("ip4-lookup") })
-        .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+pub(crate) fn spec(arc: ArcId, tables: &IpTables) -> NodeSpec {
+    let tables = tables.clone();
+    NodeSpec::stage("Checks IPv4 headers", move |wiring| Ip4Input {
+        arc,
+        lookup: wiring.node("ip4-lookup"),
+        broadcast: wiring.number("ip4-directed-broadcast").unwrap_or(DROP),
+        tables: tables.clone(),
+    })
+    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
 }

@@ -30,7 +30,12 @@ cases = {
     "destination-this-network": good(dst="0.0.0.1"),
     "destination-reserved": good(dst="250.0.0.1"),
 }
-group = Ether(src=H0, dst="ff:ff:ff:ff:ff:ff", type=0x0800) / good(dst="10.0.1.4")
-wrpcap("01-in.e0.pcap", [eth / case for case in cases.values()] + [group])
-drops = {"ip4-input": {name: 1 for name in [*cases, "unicast-in-l2-group"]}}
-json.dump({"drops": drops}, open("01-counters.json", "w"), indent=2)
+# RFC 1812 section 5.3.4: no unicast packet of a group frame is forwarded, whatever its address ends in.
+groups = [
+    Ether(src=H0, dst=group, type=0x0800) / good(dst=destination)
+    for group in ("ff:ff:ff:ff:ff:ff", "01:00:5e:00:01:03")
+    for destination in ("10.0.1.2", "10.0.1.3", "10.0.1.4", "10.0.1.255", "10.0.0.1")
+]
+wrpcap("01-in.e0.pcap", [eth / case for case in cases.values()] + groups)
+counts = {**dict.fromkeys(cases, 1), "unicast-in-l2-group": len(groups)}
+json.dump({"drops": {"ip4-input": counts}}, open("01-counters.json", "w"), indent=2)
