@@ -72,6 +72,17 @@ fn router() -> Router {
         let _ = writeln!(script, "set interface ip address loop{n} 172.16.{high}.{low}/32");
         let _ = writeln!(script, "set interface tag loop{n} customer-{n}");
         let _ = writeln!(script, "create sub-interfaces e1 {n}");
+        let _ = writeln!(script, "set interface l2 tag-rewrite e1.{n} pop 1");
+        let _ = writeln!(script, "create bond mode active-backup id {n}");
+        let _ = writeln!(script, "create bridge-domain {}", 10 + n);
+        let _ = writeln!(script, "set interface l2 bridge e1.{n} 10");
+        let _ = writeln!(
+            script,
+            "set bridge-domain arp entry 10 10.1.{high}.{low} 02:fe:00:02:{high:02x}:{low:02x}"
+        );
+        let _ = writeln!(script, "create packet-generator interface pg{n}");
+        let _ = writeln!(script, "create memif socket id {n} filename /tmp/quiver-shows-{n}.sock");
+        let _ = writeln!(script, "create interface memif id 1 socket-id {n} slave");
         let _ = writeln!(script, "ip neighbor e0 10.0.{high}.{low} 02:fe:00:00:{high:02x}:{low:02x} static");
         let _ = writeln!(script, "ip neighbor e0 2001:db8::{n:x} 02:fe:00:00:{high:02x}:{low:02x} static");
         let _ = writeln!(script, "ip route add 20.{high}.{low}.0/24 via 10.0.{high}.{low}");

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, quoted};
-use quiver_core::Engine;
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, quoted};
 use quiver_core::device::RxMode;
+use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{BUFFER_BYTES_DEFAULT, MemifConfig, Mode, RING_SIZE_DEFAULT, Role};
 use crate::driver;
@@ -69,7 +69,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("interface", "one interface, in detail")
             .word("descriptors", "every slot of every ring")
             .example("show memif memif0/0")
-            .run(show::show),
+            .run_or_begin(show::show),
     );
 }
 
@@ -129,17 +129,31 @@ fn config_of(args: &Args<'_>) -> Result<MemifConfig, Refusal> {
 }
 
 /// The sockets, as commands.
-pub(crate) fn write_sockets(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(memif) = engine.get::<Memif>() else { return };
-    for (number, socket) in memif.sockets.iter().filter(|(number, _)| **number != 0) {
-        config.command(format_args!("create memif socket id {number} filename {}", quoted(&socket.path)));
-    }
+pub(crate) fn begin_sockets() -> Slices<Engine> {
+    let numbers = |engine: &Engine| {
+        let sockets = engine.get::<Memif>().into_iter().flat_map(|memif| memif.sockets.keys());
+        sockets.copied().filter(|number| *number != 0).collect()
+    };
+    let write = |engine: &Engine, config: &mut ConfigWriter, number: u32| {
+        if let Some(socket) = engine.get::<Memif>().and_then(|memif| memif.sockets.get(&number)) {
+            let path = quoted(&socket.path);
+            config.command(format_args!("create memif socket id {number} filename {path}"));
+        }
+    };
+    of_each(numbers, write)()
 }
 
 /// The interfaces, as commands.
-pub(crate) fn write_interfaces(engine: &Engine, writer: &mut ConfigWriter) {
-    let Some(memif) = engine.get::<Memif>() else { return };
-    for entry in memif.interfaces.values() {
+pub(crate) fn begin_interfaces() -> Slices<Engine> {
+    let ids = |engine: &Engine| {
+        engine.get::<Memif>().into_iter().flat_map(|memif| memif.interfaces.keys()).copied().collect()
+    };
+    of_each(ids, write_interface)()
+}
+
+fn write_interface(engine: &Engine, writer: &mut ConfigWriter, id: InterfaceId) {
+    let memif = engine.get::<Memif>();
+    if let Some(entry) = memif.and_then(|memif| memif.interfaces.get(&id)) {
         let config = &entry.config;
         let mut line = format!(
             "create interface memif id {} socket-id {} {}",

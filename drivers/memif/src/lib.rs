@@ -47,6 +47,6 @@ pub fn register(registry: &mut Registry) {
     registry.feature("memif", "packets through shared memory, both roles");
     declare(&mut registry.graph);
     commands::register(registry);
-    registry.running_config(order::RESOURCES, commands::write_sockets);
-    registry.running_config(order::INTERFACES, commands::write_interfaces);
+    registry.running_config_in_slices(order::RESOURCES, commands::begin_sockets);
+    registry.running_config_in_slices(order::INTERFACES, commands::begin_interfaces);
 }

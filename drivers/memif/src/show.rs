@@ -1,58 +1,149 @@
 //! `show memif`.
 
-use quiver_control::{Args, Cell, Column, Output, Refusal, Table};
+use std::fmt::Write as _;
+
+use quiver_control::{Args, Cell, Column, Output, Refusal, Table, Work, in_slices};
 use quiver_core::{Engine, InterfaceId};
 
 use crate::ring::{MASK_INTERRUPT, NEXT};
 use crate::state::{Connected, Entry, Memif, ShownRing};
 
-pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
-    let Some(memif) = engine.get::<Memif>() else { return Ok(interfaces(engine, None, None)) };
-    if let Some(id) = only
+    let memif = engine.get::<Memif>();
+    if let (Some(id), Some(memif)) = (only, memif)
         && !memif.interfaces.contains_key(&id)
     {
         return Err(
             args.refuse("interface", format!("{} is not a memif interface", engine.interface_name(id)))
         );
     }
-    let mut output = Output::none();
-    if only.is_none() {
-        output = output.table("sockets", sockets(memif));
-    }
-    // Not as a table: alone, it would be all of the JSON.
-    let table = interfaces(engine, Some(memif), only);
-    output = output.line(table.to_text()).json("interfaces", table.to_json());
-    let descriptors = args.has("descriptors");
-    let mut details = Details::new();
-    for (id, entry) in memif.interfaces.iter().filter(|(id, _)| only.map_or(descriptors, |only| only == **id))
-    {
-        if let Some(connected) = &entry.connected {
-            let name = engine.interface_name(*id);
-            details.add(&name, connected, descriptors);
-            let Connected { program, peer_interface, .. } = connected;
-            output = output.line(format!("{name}: peer {program} ({peer_interface})"));
+    let keys = memif.map_or_else(Vec::new, |memif| parts(memif, only, args.has("descriptors")));
+    let made = Shown::new(only.is_none() && memif.is_some());
+    Ok(in_slices(engine, keys, made, Shown::add, |_, made| made.output()))
+}
+
+/// A part of the answer, a few rows of one of its tables.
+enum Part {
+    Socket(u32),
+    Interface(InterfaceId),
+    /// The peer and the regions of an interface that is connected.
+    Connection(InterfaceId),
+    /// A ring of such an interface.
+    Ring {
+        id: InterfaceId,
+        ring: usize,
+    },
+    /// Descriptors of a slot of a ring.
+    Descriptor {
+        id: InterfaceId,
+        ring: usize,
+        slot: u16,
+    },
+}
+
+/// All parts of the answer, in order.
+fn parts(memif: &Memif, only: Option<InterfaceId>, descriptors: bool) -> Vec<Part> {
+    let sockets = memif.sockets.keys().filter(|_| only.is_none()).map(|number| Part::Socket(*number));
+    let ids = || memif.interfaces.keys().copied().filter(|id| only.is_none_or(|only| only == *id));
+    let mut all: Vec<Part> = sockets.chain(ids().map(Part::Interface)).collect();
+    for id in ids().filter(|_| descriptors || only.is_some()) {
+        all.push(Part::Connection(id));
+        let connected = memif.interfaces.get(&id).and_then(|entry| entry.connected.as_ref());
+        let rings = connected.map_or(&[][..], |connected| &connected.rings);
+        all.extend((0..rings.len()).map(|ring| Part::Ring { id, ring }));
+        for (ring, shown) in rings.iter().enumerate().filter(|_| descriptors) {
+            all.extend((0..shown.ring.size()).map(|slot| Part::Descriptor { id, ring, slot }));
         }
     }
-    if !details.rings.is_empty() {
-        output = output.table("regions", details.regions).table("rings", details.rings);
-    }
-    if !details.descriptors.is_empty() {
-        output = output.table("descriptors", details.descriptors);
-    }
-    Ok(output)
+    all
 }
 
-fn sockets(memif: &Memif) -> Table {
-    let mut table = Table::new([Column::right("Socket"), Column::left("Listens"), Column::left("Path")]);
-    for (number, socket) in &memif.sockets {
-        table.row().cell(*number).cell(socket.listening.is_some()).cell(&socket.path);
-    }
-    table
+/// The answer as far as it is made.
+struct Shown {
+    sockets: Option<Table>,
+    interfaces: Table,
+    peers: String,
+    details: Details,
 }
 
-fn interfaces(engine: &Engine, memif: Option<&Memif>, only: Option<InterfaceId>) -> Output {
-    let mut table = Table::new([
+impl Shown {
+    fn new(with_sockets: bool) -> Shown {
+        Shown {
+            sockets: with_sockets.then(socket_table),
+            interfaces: interface_table(),
+            peers: String::new(),
+            details: Details::new(),
+        }
+    }
+
+    /// Add a part, unless what it is of is gone or has another connection meanwhile.
+    fn add(engine: &Engine, made: &mut Shown, part: Part) {
+        let Some(memif) = engine.get::<Memif>() else { return };
+        match part {
+            Part::Socket(number) => {
+                if let (Some(table), Some(socket)) = (&mut made.sockets, memif.sockets.get(&number)) {
+                    table.row().cell(number).cell(socket.listening.is_some()).cell(&socket.path);
+                }
+            }
+            Part::Interface(id) => {
+                if let Some(entry) = memif.interfaces.get(&id) {
+                    row(&mut made.interfaces, engine.interface_name(id), entry);
+                }
+            }
+            Part::Connection(id) => {
+                let Some(connected) = connection(memif, id) else { return };
+                let (name, Connected { program, peer_interface, .. }) =
+                    (engine.interface_name(id), connected);
+                made.details.add_regions(&name, connected);
+                let _ = writeln!(made.peers, "{name}: peer {program} ({peer_interface})");
+            }
+            Part::Ring { id, ring } => {
+                if let Some(shown) = connection(memif, id).and_then(|connected| connected.rings.get(ring)) {
+                    made.details.add_ring(&engine.interface_name(id), shown);
+                }
+            }
+            Part::Descriptor { id, ring, slot } => {
+                let shown = connection(memif, id).and_then(|connected| connected.rings.get(ring));
+                if let Some(shown) = shown.filter(|shown| slot < shown.ring.size()) {
+                    made.details.add_descriptor(&engine.interface_name(id), shown, slot);
+                }
+            }
+        }
+    }
+
+    fn output(self) -> Output {
+        let mut output = Output::none();
+        if let Some(sockets) = self.sockets {
+            output = output.table("sockets", sockets);
+        }
+        // Not as a table: alone, it would be all of the JSON.
+        let table = Output::from(self.interfaces);
+        output = output.line(table.to_text()).json("interfaces", table.to_json());
+        if !self.peers.is_empty() {
+            output = output.line(self.peers);
+        }
+        let Details { regions, rings, descriptors } = self.details;
+        if !rings.is_empty() {
+            output = output.table("regions", regions).table("rings", rings);
+        }
+        if !descriptors.is_empty() {
+            output = output.table("descriptors", descriptors);
+        }
+        output
+    }
+}
+
+fn connection(memif: &Memif, id: InterfaceId) -> Option<&Connected> {
+    memif.interfaces.get(&id)?.connected.as_ref()
+}
+
+fn socket_table() -> Table {
+    Table::new([Column::right("Socket"), Column::left("Listens"), Column::left("Path")])
+}
+
+fn interface_table() -> Table {
+    Table::new([
         Column::left("Interface"),
         Column::left("Role"),
         Column::left("Mode"),
@@ -62,12 +153,7 @@ fn interfaces(engine: &Engine, memif: Option<&Memif>, only: Option<InterfaceId>)
         Column::left("Peer"),
         Column::left("Last end").key("reason"),
     ])
-    .when_empty("there is no memif interface; `create interface memif` makes one");
-    let all = memif.iter().flat_map(|memif| &memif.interfaces);
-    for (id, entry) in all.filter(|(id, _)| only.is_none_or(|only| only == **id)) {
-        row(&mut table, engine.interface_name(*id), entry);
-    }
-    table.into()
+    .when_empty("there is no memif interface; `create interface memif` makes one")
 }
 
 fn row(table: &mut Table, name: String, entry: &Entry) {
@@ -122,7 +208,7 @@ impl Details {
         }
     }
 
-    fn add(&mut self, name: &str, connected: &Connected, descriptors: bool) {
+    fn add_regions(&mut self, name: &str, connected: &Connected) {
         for (index, region) in connected.regions.list().iter().enumerate() {
             let made_by = match (region.is_pool(), region.fd()) {
                 (true, _) => Cell::new("this router: its buffers", "buffers"),
@@ -131,31 +217,33 @@ impl Details {
             };
             self.regions.row().cell(name).cell(index).cell(region.size()).cell(made_by);
         }
-        for shown in &connected.rings {
-            let wanted = shown.ring.flags() & MASK_INTERRUPT == 0;
-            self.rings
-                .row()
-                .cell(name)
-                .cell(direction(shown))
-                .cell(shown.queue)
-                .cell(shown.ring.size())
-                .cell(shown.ring.head())
-                .cell(shown.ring.tail())
-                .cell(if wanted { "wanted" } else { "masked" });
-            for slot in 0..if descriptors { shown.ring.size() } else { 0 } {
-                let descriptor = shown.ring.descriptor(slot);
-                self.descriptors
-                    .row()
-                    .cell(name)
-                    .cell(direction(shown))
-                    .cell(shown.queue)
-                    .cell(slot)
-                    .cell(descriptor.flags & NEXT != 0)
-                    .cell(descriptor.region)
-                    .cell(descriptor.offset)
-                    .cell(descriptor.length);
-            }
-        }
+    }
+
+    fn add_ring(&mut self, name: &str, shown: &ShownRing) {
+        let wanted = shown.ring.flags() & MASK_INTERRUPT == 0;
+        self.rings
+            .row()
+            .cell(name)
+            .cell(direction(shown))
+            .cell(shown.queue)
+            .cell(shown.ring.size())
+            .cell(shown.ring.head())
+            .cell(shown.ring.tail())
+            .cell(if wanted { "wanted" } else { "masked" });
+    }
+
+    fn add_descriptor(&mut self, name: &str, shown: &ShownRing, slot: u16) {
+        let descriptor = shown.ring.descriptor(slot);
+        self.descriptors
+            .row()
+            .cell(name)
+            .cell(direction(shown))
+            .cell(shown.queue)
+            .cell(slot)
+            .cell(descriptor.flags & NEXT != 0)
+            .cell(descriptor.region)
+            .cell(descriptor.offset)
+            .cell(descriptor.length);
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::BufReader;
 
 use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::pcap_file::PcapReader;
-use quiver_core::{Engine, WorkerId};
+use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::sink::{INSTANCE_MAX, create_interface};
 use crate::streams::{self, StreamConfig, StreamError, Streams};
@@ -229,9 +229,14 @@ fn show(engine: &Engine) -> Output {
     table.into()
 }
 
-/// `show running-config`: the interfaces.
-pub(crate) fn write_interfaces(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in engine.all_interfaces().filter(|i| i.device.kind() == "packet-generator") {
+/// `show running-config`: the interfaces, by their numbers.
+pub(crate) fn interface_ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.all_interfaces().filter(|i| i.device.kind() == "packet-generator").map(|i| i.id).collect()
+}
+
+/// `show running-config`: an interface.
+pub(crate) fn write_interface(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(interface) = engine.interface(id) {
         config.command(format_args!(
             "create packet-generator interface {}",
             quiver_control::quoted(interface.made_name())

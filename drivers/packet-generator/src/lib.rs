@@ -9,7 +9,7 @@ mod streams;
 mod template;
 pub mod text;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, of_each, order};
 use quiver_core::NodeSpec;
 use quiver_core::interfaces::InterfaceChange;
 
@@ -31,7 +31,8 @@ pub fn register(registry: &mut Registry) {
         ),
     );
     commands::register(registry);
-    registry.running_config(order::INTERFACES, commands::write_interfaces);
+    let interfaces = of_each(commands::interface_ids, commands::write_interface);
+    registry.running_config_in_slices(order::INTERFACES, interfaces);
     registry.running_config(order::STREAMS, commands::write_streams);
     registry.on_start(|engine| {
         engine.insert(streams::Streams::default());

@@ -51,13 +51,13 @@ pub use grammar::{Command, Commands, Work};
 pub use job::{Collected, Job, Progress, Sink, Step};
 pub use journal::Entry;
 pub use json_form::quoted;
-pub use listing::{Listing, PAGE_ROWS_MAX, in_slices};
+pub use listing::{Listing, PAGE_ROWS_MAX, in_pages, in_slices};
 pub use names::Names;
 pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{
     ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name, interfaces_by_name,
-    order,
+    of_each, order,
 };
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};

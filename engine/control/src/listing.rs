@@ -8,12 +8,14 @@ use crate::error::Refusal;
 use crate::grammar::Work;
 use crate::job::{Job, Sink, Step};
 use crate::output::{Column, Output, Page, Table};
+use serde_json::Value;
 
 /// Rows of a page at most.
 pub const PAGE_ROWS_MAX: usize = 512;
 
-/// Keys of an answer that is one whole, before the time is looked at again. What is told of each may be long.
-const SLICE_KEYS_MAX: usize = 64;
+/// Keys of a slice, after which the time is looked at again. What is told of each may be long: 50 us of an
+/// interface.
+const SLICE_KEYS_MAX: usize = 16;
 
 /// Adds at most so many rows to the table, and looks at a bounded number of entries for that.
 /// Returns what follows the last row, once there are no more.
@@ -83,6 +85,79 @@ impl<S: 'static> Listing<S> {
         let first = Some(self.head.table(self.key, table).on_page(page));
         let listed = Listed { key: self.key, first, table: next, is_object, rows_before, rows: self.rows };
         Ok(Work::Begun(Box::new(listed)))
+    }
+}
+
+/// A long answer of things that are no rows of a table: text, and an array under `key` of JSON. `add` adds
+/// each of `keys` to both; of a key that is gone it adds nothing. `head` is the text before the first. Pages
+/// are made as the client reads them.
+pub fn in_pages<S: 'static, K: 'static>(
+    state: &mut S,
+    key: &'static str,
+    head: String,
+    keys: Vec<K>,
+    add: impl FnMut(&S, &mut String, &mut Vec<Value>, K) + 'static,
+) -> Work<S> {
+    let mut pages = InPages { key, head, keys: keys.into_iter(), add, first: None, rows_before: false };
+    let (text, items) = pages.slice(state);
+    let output = Output::none().items(key, text, items);
+    if pages.keys.len() == 0 {
+        return Work::Done(output);
+    }
+    let page = Page { first: true, last: false, is_object: true, rows_before: false };
+    pages.first = Some(output.on_page(page));
+    Work::Begun(Box::new(pages))
+}
+
+/// A long answer of things under way.
+struct InPages<K, F> {
+    key: &'static str,
+    /// Text that comes before that of the next things.
+    head: String,
+    keys: std::vec::IntoIter<K>,
+    add: F,
+    /// The first page, until it is handed out.
+    first: Option<Output>,
+    rows_before: bool,
+}
+
+impl<K, F> InPages<K, F> {
+    /// Make the text and the JSON of some more.
+    fn slice<S>(&mut self, state: &S) -> (String, Vec<Value>)
+    where
+        F: FnMut(&S, &mut String, &mut Vec<Value>, K),
+    {
+        let (mut text, mut items) = (std::mem::take(&mut self.head), Vec::new());
+        for key in self.keys.by_ref().take(SLICE_KEYS_MAX) {
+            (self.add)(state, &mut text, &mut items, key);
+        }
+        self.rows_before |= !items.is_empty();
+        (text, items)
+    }
+}
+
+impl<S, K, F> Job<S> for InPages<K, F>
+where
+    F: FnMut(&S, &mut String, &mut Vec<Value>, K),
+{
+    fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal> {
+        if let Some(first) = self.first.take() {
+            sink.output(first);
+        }
+        while !sink.must_pause() {
+            sink.spend(SLICE_KEYS_MAX as u64);
+            let rows_before = self.rows_before;
+            let (text, items) = self.slice(state);
+            let (last, is_empty) = (self.keys.len() == 0, items.is_empty() && text.is_empty());
+            let page = Page { first: false, last, is_object: true, rows_before };
+            let output = Output::none().items(self.key, text, items).on_page(page);
+            match (last, is_empty) {
+                (true, _) => return Ok(Step::Done(output)),
+                (false, true) => {}
+                (false, false) => sink.output(output),
+            }
+        }
+        Ok(Step::Again)
     }
 }
 

@@ -311,28 +311,32 @@ pub fn along<S, K: Copy + 'static>(
     }
 }
 
+/// A part of many things: `keys` lists them when the part begins, `write` writes the few commands of one,
+/// and none of one that is gone meanwhile.
+pub fn of_each<S, K: 'static>(
+    keys: impl Fn(&S) -> Vec<K> + Copy + 'static,
+    write: impl Fn(&S, &mut ConfigWriter, K) + Copy + 'static,
+) -> impl Fn() -> Slices<S> {
+    move || {
+        let mut left: Option<std::vec::IntoIter<K>> = None;
+        Box::new(move |state, config, most| {
+            let left = left.get_or_insert_with(|| keys(state).into_iter());
+            left.by_ref().take(most).for_each(|key| write(state, config, key));
+            left.len() == 0
+        })
+    }
+}
+
 /// A part of each interface, in the order of their names.
 pub fn by_interface(
     write: impl Fn(&Engine, &Interface, &mut ConfigWriter) + Copy + 'static,
 ) -> impl Fn() -> Slices<Engine> {
-    move || {
-        let mut left: Option<std::vec::IntoIter<InterfaceId>> = None;
-        Box::new(move |engine, config, most| {
-            let left = left.get_or_insert_with(|| {
-                interfaces_by_name(engine)
-                    .iter()
-                    .map(|interface| interface.id)
-                    .collect::<Vec<_>>()
-                    .into_iter()
-            });
-            for id in left.by_ref().take(most) {
-                if let Some(interface) = engine.interface(id) {
-                    write(engine, interface, config);
-                }
-            }
-            left.len() == 0
-        })
-    }
+    let keys = |engine: &Engine| interfaces_by_name(engine).iter().map(|interface| interface.id).collect();
+    of_each(keys, move |engine: &Engine, config: &mut ConfigWriter, id: InterfaceId| {
+        if let Some(interface) = engine.interface(id) {
+            write(engine, interface, config);
+        }
+    })
 }
 
 /// All interfaces in the order of their names: the order in which they are written, so that the same

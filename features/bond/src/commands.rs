@@ -1,11 +1,12 @@
 //! The commands of bonds.
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
-use quiver_core::Engine;
+use quiver_core::{Engine, InterfaceId};
 use quiver_wire::MacAddress;
 
-use crate::config::{self, BondWish, Bonds};
+use crate::config::{self, BondWish};
 use crate::mode::{Balance, Mode};
+use crate::show::bond;
 
 /// Where the commands stand in the reference.
 pub(crate) const GROUP: &str = "Interfaces";
@@ -96,8 +97,8 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 /// The bonds themselves, which other commands name.
-pub(crate) fn write_bonds(engine: &Engine, config: &mut ConfigWriter) {
-    for bond in engine.get::<Bonds>().into_iter().flat_map(Bonds::all) {
+pub(crate) fn write_bond(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(bond) = bond(engine, id) {
         let balance =
             if bond.mode.hashes() { format!(" load-balance {}", bond.balance) } else { String::new() };
         let mac = bond.hw_addr.map_or_else(String::new, |mac| format!(" hw-addr {mac}"));
@@ -105,9 +106,9 @@ pub(crate) fn write_bonds(engine: &Engine, config: &mut ConfigWriter) {
     }
 }
 
-/// Who is a member of which.
-pub(crate) fn write_members(engine: &Engine, config: &mut ConfigWriter) {
-    for bond in engine.get::<Bonds>().into_iter().flat_map(Bonds::all) {
+/// The members of a bond, as commands.
+pub(crate) fn write_members(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(bond) = bond(engine, id) {
         let bond_name = engine.interface_name(bond.id);
         for member in &bond.members {
             let name = engine.interface_name(member.id);

@@ -15,7 +15,7 @@ mod slow;
 mod speak;
 pub mod tables;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, of_each, order};
 use quiver_core::arc::FeatureSpec;
 use quiver_wire::EtherType;
 
@@ -36,8 +36,8 @@ pub fn register(registry: &mut Registry) {
         before: &["l2-patch"],
         after: &[],
     });
-    registry.running_config(order::INTERFACES, commands::write_bonds);
-    registry.running_config(order::MEMBERS, commands::write_members);
+    registry.running_config_in_slices(order::INTERFACES, of_each(show::ids, commands::write_bond));
+    registry.running_config_in_slices(order::MEMBERS, of_each(show::ids, commands::write_members));
     registry.on_start(move |engine| {
         engine.insert(bonds);
         engine.on_interface_change(refresh::follow_interface);

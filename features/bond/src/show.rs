@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_slices};
 use quiver_core::{Engine, InterfaceId};
 use serde_json::{Value, json};
 
@@ -15,64 +15,70 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show the bonds, and with details their members")
             .example("show bond details")
-            .run(|engine: &mut Engine, args| {
-                if args.has("details") {
-                    details(engine)
-                } else {
-                    Ok(Output::none().table("bonds", table(engine)))
-                }
+            .run_or_begin(|engine: &mut Engine, args| match args.has("details") {
+                true => Ok(details(engine)),
+                false => summary(engine),
             }),
     );
 }
 
-fn all(engine: &Engine) -> impl Iterator<Item = &Bond> {
-    engine.get::<Bonds>().into_iter().flat_map(Bonds::all)
+pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Bonds>().into_iter().flat_map(Bonds::all).map(|bond| bond.id).collect()
 }
 
-fn table(engine: &Engine) -> Table {
-    let mut table = Table::new([
+pub(crate) fn bond(engine: &Engine, id: InterfaceId) -> Option<&Bond> {
+    engine.get::<Bonds>()?.bond(id)
+}
+
+fn summary(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+    let columns = [
         Column::left("Interface"),
         Column::right("Index"),
         Column::left("Mode"),
         Column::left("Load balance"),
         Column::right("Active members"),
         Column::right("Members"),
-    ]);
-    for bond in all(engine) {
+    ];
+    let add = |engine: &Engine, table: &mut Table, id: InterfaceId| {
+        let Some(bond) = bond(engine, id) else { return };
         let balance = if bond.mode.hashes() { bond.balance.word() } else { "" };
         table
             .row()
-            .cell(engine.interface_name(bond.id))
-            .cell(u64::from(bond.id.0))
+            .cell(engine.interface_name(id))
+            .cell(u64::from(id.0))
             .cell(Cell::display(bond.mode))
             .cell(balance)
             .cell(bond.active.len() as u64)
             .cell(bond.members.len() as u64);
-    }
-    table
+    };
+    Listing::over("bonds", columns, ids(engine), add).begin(engine)
 }
 
-fn details(engine: &Engine) -> Result<Output, Refusal> {
-    let mut text = String::new();
-    let mut list = Vec::new();
-    for bond in all(engine) {
-        let name = engine.interface_name(bond.id);
-        let _ = writeln!(text, "{name}\n  mode: {}", bond.mode);
-        if bond.mode.hashes() {
-            let _ = writeln!(text, "  load balance: {}", bond.balance);
+fn details(engine: &mut Engine) -> Work<Engine> {
+    let add = |engine: &Engine, (text, list): &mut (String, Vec<Value>), id: InterfaceId| {
+        if let Some(bond) = bond(engine, id) {
+            write_details(engine, bond, text);
+            list.push(json_of(engine, bond));
         }
-        let _ = writeln!(text, "  number of active members: {}", bond.active.len());
-        for id in &bond.active {
-            let _ = writeln!(text, "    {}", engine.interface_name(*id));
-        }
-        let _ = writeln!(text, "  number of members: {}", bond.members.len());
-        for member in &bond.members {
-            let _ = writeln!(text, "    {}{}", engine.interface_name(member.id), words(engine, bond, member));
-        }
-        let _ = writeln!(text, "  interface id: {}\n  index: {}", bond.number, bond.id.0);
-        list.push(json_of(engine, bond));
+    };
+    let end = |_: &Engine, (text, list): (String, Vec<Value>)| Output::both(text, Value::Array(list));
+    in_slices(engine, ids(engine), (String::new(), Vec::new()), add, end)
+}
+
+fn write_details(engine: &Engine, bond: &Bond, text: &mut String) {
+    let _ = writeln!(text, "{}\n  mode: {}", engine.interface_name(bond.id), bond.mode);
+    if bond.mode.hashes() {
+        let _ = writeln!(text, "  load balance: {}", bond.balance);
     }
-    Ok(Output::both(text, Value::Array(list)))
+    let _ = writeln!(text, "  number of active members: {}", bond.active.len());
+    for id in &bond.active {
+        let _ = writeln!(text, "    {}", engine.interface_name(*id));
+    }
+    let _ = writeln!(text, "  number of members: {}", bond.members.len());
+    for member in &bond.members {
+        let _ = writeln!(text, "    {}{}", engine.interface_name(member.id), words(engine, bond, member));
+    }
+    let _ = writeln!(text, "  interface id: {}\n  index: {}", bond.number, bond.id.0);
 }
 
 /// What is worth saying of a member, behind its name.

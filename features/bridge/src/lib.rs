@@ -22,7 +22,7 @@ mod words;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, by_interface, of_each, order};
 use quiver_core::arc::{ALL, FeatureSpec};
 use quiver_tables::exact::Seed;
 use quiver_tables::mac::{MAC_ENTRIES_MAX, MacWriter};
@@ -64,10 +64,13 @@ pub fn register(registry: &mut Registry) {
     registry.graph.feature(output);
     commands::register(registry);
     registry.topic(&learning::MAC);
-    registry.running_config(order::TABLES, commands::domains::write_config);
+    let domains = of_each(commands::domains::configured, commands::domains::write_config);
+    registry.running_config_in_slices(order::TABLES, domains);
     registry.running_config(order::LIMITS, commands::domains::write_limits);
-    registry.running_config(order::INTERFACE_SETTINGS, commands::ports::write_config);
-    registry.running_config(order::NEIGHBORS, commands::l2fib::write_config);
+    let ports = by_interface(commands::ports::write_config);
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, ports);
+    let stations = of_each(commands::l2fib::configured_runs, commands::l2fib::write_run);
+    registry.running_config_in_slices(order::NEIGHBORS, stations);
     registry.memory(|engine| {
         let bytes = engine.get::<Bridges>().map_or(0, |bridges| bridges.macs.usage().resident_bytes as u64);
         vec![("MAC table", bytes)]

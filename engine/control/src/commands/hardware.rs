@@ -11,8 +11,7 @@ use super::{ids, mac_text, thread_name};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::{Command, Work};
-use crate::listing::in_slices;
-use crate::output::Output;
+use crate::listing::in_pages;
 use crate::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {
@@ -30,7 +29,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
     let text = format!("{}{}{}Hardware\n", centre("Name", 32), centre("Idx", 5), centre("Link", 7));
     let is_verbose = args.has("verbose");
-    let add = move |engine: &Engine, (text, list): &mut (String, Vec<Value>), id| {
+    let add = move |engine: &Engine, text: &mut String, list: &mut Vec<Value>, id| {
         let Some(interface) = engine.interface(id) else { return };
         let link = if interface.link_up { "up" } else { "down" };
         let (name, kind) = (&interface.name, interface.device.kind());
@@ -57,8 +56,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
             "facts": facts,
         }));
     };
-    let end = |_: &Engine, (text, list)| Output::none().items("interfaces", text, list);
-    Ok(in_slices(engine, ids(engine, only), (text, Vec::new()), add, end))
+    Ok(in_pages(engine, "interfaces", text, ids(engine, only), add))
 }
 
 fn write_queues(engine: &Engine, interface: &Interface, text: &mut String) {

@@ -13,7 +13,7 @@ use super::{ids, mac_text, refuse_interface};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::{Command, Work};
-use crate::listing::in_slices;
+use crate::listing::in_pages;
 use crate::modes::{self, Modes, Own};
 use crate::output::Output;
 use crate::registry::Registry;
@@ -216,14 +216,13 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
-    let add = |engine: &Engine, (text, list): &mut (String, Vec<Value>), id| {
+    let add = |engine: &Engine, text: &mut String, list: &mut Vec<Value>, id| {
         if let Some(interface) = engine.interface(id) {
             list.push(interface_json(engine, interface));
             write_interface(engine, interface, text);
         }
     };
-    let end = |_: &Engine, (text, list)| Output::none().items("interfaces", text, list);
-    Ok(in_slices(engine, ids(engine, only), (text, Vec::new()), add, end))
+    Ok(in_pages(engine, "interfaces", text, ids(engine, only), add))
 }
 
 fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {

@@ -1,16 +1,19 @@
 //! Receive queues: who serves them, and how.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use quiver_core::device::RxMode;
-use quiver_core::interfaces::{Interface, RxWish};
-use quiver_core::{Engine, WorkerId};
+use quiver_core::interfaces::{Interface, RxPlacement, RxWish};
+use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
+use serde_json::{Value, json};
 
-use super::{all_workers, refuse_interface, thread_name, thread_number};
+use super::{refuse_interface, thread_name, thread_number};
 use crate::args::Args;
 use crate::error::Refusal;
-use crate::grammar::Command;
-use crate::output::{Cell, Column, Output, Table};
+use crate::grammar::{Command, Work};
+use crate::listing::in_pages;
+use crate::output::Output;
 use crate::registry::Registry;
 use crate::running::{ConfigWriter, by_interface, order};
 
@@ -41,7 +44,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show interface rx-placement")
             .group(GROUP)
             .help("Show which worker serves which receive queue, and how")
-            .run(show_placement),
+            .run_or_begin(|engine: &mut Engine, _| Ok(show_placement(engine))),
     );
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, by_interface(write_config));
 }
@@ -84,30 +87,61 @@ fn write_config(_: &Engine, interface: &Interface, config: &mut ConfigWriter) {
     }
 }
 
-fn show_placement(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
-    let columns = ["worker", "node", "interface", "queue", "mode"].map(Column::left);
-    let mut table = Table::new(columns);
-    let mut text = String::new();
-    for worker in all_workers(engine) {
-        let mut placed: Vec<_> = engine
-            .all_interfaces()
-            .flat_map(|i| i.rx.iter().map(|p| (engine.node_name(p.input_node), &i.name, p)))
-            .filter(|(_, _, placement)| placement.worker == worker)
-            .collect();
-        placed.sort_by(|a, b| (&a.0, a.1, a.2.queue).cmp(&(&b.0, b.1, b.2.queue)));
-        if !placed.is_empty() {
-            let _ = writeln!(text, "Thread {} ({}):", thread_number(worker), thread_name(worker));
-        }
-        let mut last_node = "";
-        for (node, interface, placement) in &placed {
-            if node != last_node {
-                let _ = writeln!(text, "  node {node}:");
-                last_node = node;
-            }
-            let _ = writeln!(text, "    {interface} queue {} ({})", placement.queue, placement.mode);
-            let row = table.row().cell(worker.0).cell(node).cell(*interface);
-            row.cell(placement.queue).cell(Cell::display(placement.mode));
+/// A receive queue, in the order in which they are shown.
+struct Placed {
+    worker: WorkerId,
+    interface: InterfaceId,
+    queue: u16,
+}
+
+/// All receive queues by worker, input node, interface and number.
+fn placed_queues(engine: &Engine) -> Vec<Placed> {
+    let mut names: HashMap<NodeId, String> = HashMap::new();
+    let mut found = Vec::new();
+    for interface in engine.all_interfaces() {
+        for placement in &interface.rx {
+            let node = placement.input_node;
+            names.entry(node).or_insert_with(|| engine.node_name(node));
+            found.push((placement.worker, node, &interface.name, placement.queue, interface.id));
         }
     }
-    Ok(Output::both(text, serde_json::json!({ "queues": Output::from(table).to_json() })))
+    found.sort_by(|a, b| (a.0, &names[&a.1], a.2, a.3).cmp(&(b.0, &names[&b.1], b.2, b.3)));
+    let placed = |(worker, _, _, queue, interface)| Placed { worker, interface, queue };
+    found.into_iter().map(placed).collect()
+}
+
+fn show_placement(engine: &mut Engine) -> Work<Engine> {
+    let mut heading = None;
+    let add = move |engine: &Engine, text: &mut String, list: &mut Vec<Value>, placed: Placed| {
+        if let Some(item) = write_placed(engine, text, &mut heading, &placed) {
+            list.push(item);
+        }
+    };
+    in_pages(engine, "queues", String::new(), placed_queues(engine), add)
+}
+
+/// Write a queue below its worker and node, unless it is gone or has another worker meanwhile; the same as
+/// JSON. `heading` is the worker and node of the queue before.
+fn write_placed(
+    engine: &Engine,
+    text: &mut String,
+    heading: &mut Option<(WorkerId, String)>,
+    placed: &Placed,
+) -> Option<Value> {
+    let interface = engine.interface(placed.interface)?;
+    let is_this = |rx: &&RxPlacement| rx.queue == placed.queue && rx.worker == placed.worker;
+    let placement = interface.rx.iter().find(is_this)?;
+    let (worker, node) = (placed.worker, engine.node_name(placement.input_node));
+    let is_other_worker = heading.as_ref().is_none_or(|(last, _)| *last != worker);
+    if is_other_worker {
+        let _ = writeln!(text, "Thread {} ({}):", thread_number(worker), thread_name(worker));
+    }
+    if is_other_worker || heading.as_ref().is_none_or(|(_, last)| *last != node) {
+        let _ = writeln!(text, "  node {node}:");
+    }
+    let (name, queue, mode) = (&interface.name, placement.queue, placement.mode.to_string());
+    let _ = writeln!(text, "    {name} queue {queue} ({mode})");
+    let item = json!({ "worker": worker.0, "node": node, "interface": name, "queue": queue, "mode": mode });
+    *heading = Some((worker, node));
+    Some(item)
 }

@@ -35,6 +35,9 @@ const TURN: Duration = Duration::from_millis(4);
 /// Units of work of a turn: see [`Sink::spend`].
 pub const UNITS_PER_TURN_MAX: u64 = 4096;
 
+/// So many commands that wait to be begun make the share of each smaller.
+const WAITING_COUNTED_MAX: usize = 15;
+
 /// Longest text of a command that is remembered.
 const COMMAND_CHARS_MAX: usize = 80;
 
@@ -156,7 +159,11 @@ impl<S: Names + 'static> Desk<S> {
         while !turn.is_over()
             && let Some(asked) = self.asked.pop_front()
         {
-            self.go_on(asked, &mut turn, commands, state);
+            // The more wait, the less each does at once: what takes longer goes on behind them.
+            let waiting = self.asked.len().min(WAITING_COUNTED_MAX) as u32;
+            let mut first = Turn::of(share * (1 + waiting));
+            self.go_on(asked, &mut first, commands, state);
+            turn.units += first.units;
         }
         let (mut units, mut is_cut) = (turn.units, !self.asked.is_empty());
         turn = Turn::of(share);

@@ -10,7 +10,7 @@ use quiver_wire::MacAddress;
 
 use super::{GROUP, bridges_mut};
 use crate::events::EVENTS_KEPT;
-use crate::state::{Bridges, STATIONS_MAX, Switches};
+use crate::state::{BridgeDomain, Bridges, STATIONS_MAX, Switches};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -160,29 +160,60 @@ pub(crate) fn write_limits(engine: &Engine, config: &mut ConfigWriter) {
     }
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(bridges) = engine.get::<Bridges>() else { return };
-    // More room comes before what needs it, less room (`write_limits`) behind what is there.
-    if bridges.macs.entries_max() > MAC_ENTRIES_MAX {
-        config.command(format_args!("set l2fib entries-max {}", bridges.macs.entries_max()));
+/// What one or two commands of the configuration make.
+#[derive(Clone, Copy)]
+pub(crate) enum Configured {
+    Room,
+    Domain(u32),
+    Station(u32, IpAddr),
+}
+
+/// All that is configured of bridge domains, in the order in which it is written.
+pub(crate) fn configured(engine: &Engine) -> Vec<Configured> {
+    let mut all = vec![Configured::Room];
+    for (number, domain) in engine.get::<Bridges>().into_iter().flat_map(Bridges::domains) {
+        all.push(Configured::Domain(*number));
+        all.extend(domain.stations.keys().map(|address| Configured::Station(*number, *address)));
     }
-    for (number, domain) in bridges.domains() {
-        let (on, age) = (domain.switches, domain.mac_age_minutes);
-        config.command(format_args!(
-            "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} arp-ufwd {} mac-age {age}",
-            u8::from(on.learn),
-            u8::from(on.forward),
-            u8::from(on.flood),
-            u8::from(on.uu_flood),
-            u8::from(on.arp_term),
-            u8::from(on.arp_ufwd),
-        ));
-        if let Some(limit) = domain.learn_limit {
-            config.command(format_args!("set bridge-domain learn-limit {number} {limit}"));
+    all
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter, part: Configured) {
+    let Some(bridges) = engine.get::<Bridges>() else { return };
+    match part {
+        // More room comes before what needs it, less room (`write_limits`) behind what is there.
+        Configured::Room if bridges.macs.entries_max() > MAC_ENTRIES_MAX => {
+            config.command(format_args!("set l2fib entries-max {}", bridges.macs.entries_max()));
         }
-        for (address, mac) in domain.stations.iter() {
-            config.command(format_args!("set bridge-domain arp entry {number} {address} {mac}"));
+        Configured::Room => {}
+        Configured::Domain(number) => {
+            if let Some(domain) = bridges.domains().get(&number) {
+                write_domain(config, number, domain);
+            }
         }
+        Configured::Station(number, address) => {
+            let domain = bridges.domains().get(&number);
+            if let Some(mac) = domain.and_then(|domain| domain.stations.get(&address)) {
+                config.command(format_args!("set bridge-domain arp entry {number} {address} {mac}"));
+            }
+        }
+    }
+}
+
+fn write_domain(config: &mut ConfigWriter, number: u32, domain: &BridgeDomain) {
+    let (on, age) = (domain.switches, domain.mac_age_minutes);
+    config.command(format_args!(
+        "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} arp-ufwd {} \
+         mac-age {age}",
+        u8::from(on.learn),
+        u8::from(on.forward),
+        u8::from(on.flood),
+        u8::from(on.uu_flood),
+        u8::from(on.arp_term),
+        u8::from(on.arp_ufwd),
+    ));
+    if let Some(limit) = domain.learn_limit {
+        config.command(format_args!("set bridge-domain learn-limit {number} {limit}"));
     }
 }

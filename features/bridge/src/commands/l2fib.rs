@@ -148,7 +148,7 @@ fn remove(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Job<Engine>>, 
 
 /// A run of consecutive addresses with one meaning.
 #[derive(Clone, Copy, PartialEq)]
-struct Run {
+pub(crate) struct Run {
     domain: u32,
     port: Option<InterfaceId>,
     is_static: bool,
@@ -156,8 +156,8 @@ struct Run {
 }
 
 /// The part of `show running-config`: what was configured, consecutive addresses in one command.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(bridges) = engine.get::<Bridges>() else { return };
+pub(crate) fn configured_runs(engine: &Engine) -> Vec<(MacAddress, Run, usize)> {
+    let Some(bridges) = engine.get::<Bridges>() else { return Vec::new() };
     let configured = bridges.macs.iter().filter(|(_, entry)| entry.is_configured() && !entry.is_bvi());
     let mut entries: Vec<(u32, u64, Run)> = configured
         .map(|(key, entry)| {
@@ -171,18 +171,24 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         })
         .collect();
     entries.sort_by_key(|(domain, mac, _)| (*domain, *mac));
-    let mut at = 0;
+    let (mut at, mut runs) = (0, Vec::new());
     while at < entries.len() {
         let (_, mac, run) = entries[at];
         let follows =
             |n: usize| entries.get(at + n).is_some_and(|(_, m, r)| *m == mac + n as u64 && *r == run);
         let count = 1 + (1..).take_while(|n| follows(*n)).count();
-        write_run(engine, config, MacAddress::from_u64(mac), run, count);
+        runs.push((MacAddress::from_u64(mac), run, count));
         at += count;
     }
+    runs
 }
 
-fn write_run(engine: &Engine, config: &mut ConfigWriter, mac: MacAddress, run: Run, count: usize) {
+/// A run of entries, as a command.
+pub(crate) fn write_run(
+    engine: &Engine,
+    config: &mut ConfigWriter,
+    (mac, run, count): (MacAddress, Run, usize),
+) {
     let number = run.domain;
     let many = if count > 1 { format!(" count {count}") } else { String::new() };
     let Some(port) = run.port else {

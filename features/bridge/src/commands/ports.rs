@@ -2,6 +2,7 @@
 
 use quiver_control::{Command, ConfigWriter, Output, Registry, modes};
 use quiver_core::Engine;
+use quiver_core::interfaces::Interface;
 
 use super::GROUP;
 use crate::membership::{Join, join};
@@ -32,11 +33,10 @@ pub(crate) fn register(registry: &mut Registry) {
 }
 
 /// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(bridges) = engine.get::<Bridges>() else { return };
-    let ports = bridges.ports().iter().map(|(id, port)| (*id, port));
-    for (id, port) in quiver_control::by_interface_name(engine, ports) {
-        let name = engine.interface_name(id);
+pub(crate) fn write_config(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let (id, name) = (interface.id, &interface.name);
+    let bridges = engine.get::<Bridges>();
+    if let Some(port) = bridges.and_then(|bridges| bridges.ports().get(&id)) {
         let kind = port.kind.word().map(|word| format!(" {word}")).unwrap_or_default();
         let is_usual = port.group == modes::group(engine, id);
         let group = if is_usual { String::new() } else { format!(" {}", port.group) };

@@ -1,9 +1,11 @@
 //! The commands of sub-interfaces and tag rewrites.
 
-use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
+use std::fmt::Write as _;
+
+use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_pages};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::vlan::VlanId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::frame::TagType;
 use super::matching::{Matching, Vid};
@@ -55,7 +57,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .also("show interface vtr [<interface>]")
             .group(GROUP_LAYER_2)
             .help("Show how the VLAN tags of interfaces' frames are rewritten")
-            .run(show_rewrites),
+            .run_or_begin(show_rewrites),
     );
     registry.command(
         Command::new(
@@ -211,22 +213,20 @@ fn show(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
     Listing::over("interfaces", columns, ids, add).begin(engine)
 }
 
-fn show_rewrites(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn show_rewrites(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
-    let mut text = String::new();
-    let mut list = Vec::new();
-    for (id, rewrite) in engine.get::<Rewrites>().into_iter().flat_map(Rewrites::all) {
-        if only.is_some_and(|only| only != *id) {
-            continue;
-        }
-        let name = engine.interface_name(*id);
-        text += &format!("{name}: {rewrite}\n");
-        let tags =
-            rewrite.push.iter().map(|tag| json!({ "kind": tag.kind.to_string(), "vlan": tag.vlan.get() }));
-        list.push(json!({ "interface": name, "pop": rewrite.pop, "push": tags.collect::<Vec<_>>() }));
-    }
-    if list.is_empty() {
-        text += "no tags are rewritten\n";
-    }
-    Ok(Output::both(text, json!({ "interfaces": list })))
+    let all = engine.get::<Rewrites>().into_iter().flat_map(Rewrites::all).map(|(id, _)| *id);
+    let ids: Vec<InterfaceId> = all.filter(|id| only.is_none_or(|only| only == *id)).collect();
+    let head = if ids.is_empty() { "no tags are rewritten\n" } else { "" };
+    let add = |engine: &Engine, text: &mut String, list: &mut Vec<Value>, id: InterfaceId| {
+        let Some(rewrite) = engine.get::<Rewrites>().and_then(|rewrites| rewrites.all().get(&id)) else {
+            return;
+        };
+        let name = engine.interface_name(id);
+        let _ = writeln!(text, "{name}: {rewrite}");
+        let tag = |tag: &Tag| json!({ "kind": tag.kind.to_string(), "vlan": tag.vlan.get() });
+        let push: Vec<Value> = rewrite.push.iter().map(tag).collect();
+        list.push(json!({ "interface": name, "pop": rewrite.pop, "push": push }));
+    };
+    Ok(in_pages(engine, "interfaces", head.to_owned(), ids, add))
 }

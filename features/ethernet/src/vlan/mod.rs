@@ -11,7 +11,7 @@ mod sub_interfaces;
 mod table;
 mod tag_rewrite;
 
-use quiver_control::{Registry, along, order};
+use quiver_control::{Registry, along, by_interface, order};
 use quiver_core::arc::FeatureSpec;
 
 pub use input::VlanInput;
@@ -42,7 +42,7 @@ pub(crate) fn register(registry: &mut Registry) {
         graph.feature(FeatureSpec { arc, node, before: &[], after });
     }
     registry.running_config_in_slices(order::SUB_INTERFACES, along(sub_interfaces::write_config));
-    registry.running_config(order::FEATURES, rewrites::write_config);
+    registry.running_config_in_slices(order::FEATURES, by_interface(rewrites::write_config));
     registry.on_start(move |engine| {
         engine.insert(sub_interfaces);
         engine.insert(rewrites);

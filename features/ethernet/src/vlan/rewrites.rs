@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::{ConfigWriter, Refusal};
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::interfaces::{Interface, InterfaceChange};
 use quiver_core::{Engine, InterfaceId};
 
 use super::matching::{Matching, Vid};
@@ -178,11 +178,9 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
 }
 
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(rewrites) = engine.get::<Rewrites>() else { return };
-    let all = rewrites.all.iter().map(|(id, rewrite)| (*id, rewrite));
-    for (id, rewrite) in quiver_control::by_interface_name(engine, all) {
-        let name = engine.interface_name(id);
-        config.command(format_args!("set interface l2 tag-rewrite {name} {rewrite}"));
+pub(crate) fn write_config(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let rewrites = engine.get::<Rewrites>();
+    if let Some(rewrite) = rewrites.and_then(|rewrites| rewrites.all.get(&interface.id)) {
+        config.command(format_args!("set interface l2 tag-rewrite {} {rewrite}", interface.name));
     }
 }
