@@ -177,14 +177,14 @@ impl Router {
         let commands = self.commands.clone();
         let commands = commands.borrow();
         match commands.start(self.engine(), line)? {
-            Started::Done(output) => {
-                if self.is_whole {
-                    answers::check(&commands, line, &output);
-                }
-                Ok(output)
-            }
+            Started::Done(output) => Ok(output),
             Started::Running(execution) => self.finish(&commands, execution),
         }
+        .inspect(|output| {
+            if self.is_whole {
+                answers::check(&commands, line, output);
+            }
+        })
     }
 
     /// Execute many lines, as from a file called `name`; it stops at the first refusal.

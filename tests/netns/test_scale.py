@@ -32,7 +32,7 @@ def net() -> Iterator[Network]:
 def routes_of_length(net: Network, length: int) -> int:
     """How many prefixes of a length the main table has."""
     for row in net.router.json("show ip fib table 0 summary"):
-        if row["length"] == length:
+        if row["length_bits"] == length:
             return int(row["count"])
     return 0
 
@@ -103,7 +103,7 @@ def test_ipv6_routes_by_the_hundred_thousand_disturb_no_traffic(net: Network) ->
     def add_and_delete() -> None:
         net.router.ctl(f"ip route add 3fff::/64 count {count} via {net.right.ip6}", PATIENCE_S)
         rows = net.router.json("show ip6 fib table 0 summary")
-        assert {row["length"]: row["count"] for row in rows}[64] >= count
+        assert {row["length_bits"]: row["count"] for row in rows}[64] >= count
         net.router.ctl(f"ip route del 3fff::/64 count {count}", PATIENCE_S)
 
     with Stream(net.left, net.right):

@@ -37,6 +37,11 @@ class Session:
         """Ask for a command and do not wait for its answer."""
         self._rpc.ask("cli", {"line": line})
 
+    def event(self) -> dict[str, Any]:
+        """The JSON form of the next output of a command that goes on, as `subscribe`."""
+        event: dict[str, Any] = self._rpc.notified(PATIENCE_S)["params"]["json"]
+        return event
+
     def call(self, line: str) -> Any:
         """Execute a command, which must not be refused; the JSON form of what it says."""
         try:

@@ -10,7 +10,7 @@ const SETUP: &str = include_str!("answers.cli");
 
 fn router() -> Router {
     let mut router = Router::whole(Settings::default(), features::register);
-    for port in ["e0", "e1", "e2", "e3", "e4", "e5"] {
+    for port in ["e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"] {
         router.interface(port);
     }
     if let Err(refusal) = router.script("answers.cli", SETUP) {
@@ -26,6 +26,7 @@ fn lines(router: &Router) -> Vec<String> {
     let commands = commands.borrow();
     let mut lines: Vec<String> = commands.samples();
     lines.extend(commands.examples());
+    lines.extend(commands.shows().map(str::to_owned));
     lines.retain(|line| line.starts_with("show "));
     // Most examples speak of e0; the same of the interfaces that have something to show.
     let more = lines.iter().flat_map(|line| {

@@ -3,6 +3,7 @@
 use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::icmp6::nd::{PrefixInformation, prefix_flags, router_flags};
+use serde_json::json;
 
 use crate::commands::{GROUP, prefix_words};
 use crate::config::{FOREVER_S, Preference};
@@ -37,7 +38,7 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
         Column::left("Interface"),
         Column::left("State"),
         Column::right("Lifetime").key("lifetime_s"),
-        Column::left("Interval").key("interval_s"),
+        Column::left("Interval"),
         Column::left("Flags"),
         Column::right("Sent"),
         Column::right("To one").key("sent_unicast"),
@@ -50,7 +51,8 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
     .when_empty("No interface advertises anything; ip6 nd INTERFACE no ra-suppress lets one begin");
     for (id, advertiser) in state.interfaces.iter().filter(|(id, _)| only.is_none_or(|only| only == **id)) {
         let Advertiser { config, phase, counts, .. } = advertiser;
-        let interval = format!("{}-{}", config.min_interval_s(), config.max_interval_s);
+        let (min_s, max_s) = (config.min_interval_s(), config.max_interval_s);
+        let interval = Cell::new(format!("{min_s}-{max_s}"), json!({ "min_s": min_s, "max_s": max_s }));
         let (told, left_out) = told_prefixes(engine, *id, advertiser);
         let mut words: Vec<String> =
             told.iter().map(|(prefix, said)| format!("{prefix}{}", prefix_words(said))).collect();

@@ -58,7 +58,11 @@ fn show(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Eng
 }
 
 fn summary(fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
-    let mut table = Table::new([Column::right("Table"), Column::right("Length"), Column::right("Count")]);
+    let mut table = Table::new([
+        Column::right("Table"),
+        Column::right("Length").key("length_bits"),
+        Column::right("Count"),
+    ]);
     for (id, index) in tables {
         let counts = fib.count_by_len(family, *index).into_iter().enumerate();
         for (length, count) in counts.filter(|(_, count)| *count > 0) {

@@ -1,7 +1,10 @@
 //! The commands of layer 2 tunnels.
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Args, Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+};
 use quiver_core::{Engine, InterfaceId};
+use serde_json::{Value, json};
 
 use super::tunnels::{self, New, Sends, Tunnel, Tunnels, Wanted, Which};
 use crate::commands::GROUP;
@@ -148,14 +151,15 @@ fn shown(sends: &Sends) -> String {
     }
 }
 
-/// What frames from single groups are sent by.
-fn groups(tunnel: &Tunnel) -> Option<String> {
+/// The policies of frames from single groups; a list in JSON.
+fn groups(tunnel: &Tunnel) -> Cell {
     let single = tunnel.sends.iter().filter_map(|(which, sends)| match which {
-        Which::FloodFrom(group) => Some(format!("{group} {}", shown(sends))),
+        Which::FloodFrom(group) => Some((*group, shown(sends))),
         _ => None,
     });
-    let all: Vec<String> = single.collect();
-    (!all.is_empty()).then(|| all.join(", "))
+    let (text, list): (Vec<String>, Vec<Value>) =
+        single.map(|(group, by)| (format!("{group} {by}"), json!({ "group": group, "flood": by }))).unzip();
+    Cell::new(text.join(", "), list)
 }
 
 /// The part of `show running-config` before policies are there.
