@@ -32,7 +32,7 @@ fn layer(folder: &Path) -> u32 {
     match () {
         () if starts("engine/wire") || starts("engine/core") => 0,
         () if starts("engine/tables") || starts("engine/linux") => 1,
-        () if starts("engine/control") => 2,
+        () if starts("engine/control") || starts("engine/encap") => 2,
         () if starts("features") || starts("drivers") => 3,
         () if starts("superblocks") => 4,
         () if starts("testkit") => 5,

@@ -161,7 +161,7 @@ impl<T: ZeroValid> Reserved<T> {
     }
 
     /// Where element `index` lies, for the writer that owns the slot.
-    pub(crate) fn slot(&self, index: usize) -> *mut T {
+    pub fn slot(&self, index: usize) -> *mut T {
         assert!(index < self.capacity, "slot {index} of {}", self.capacity);
         // SAFETY: inside the mapping, as asserted.
         unsafe { self.base.as_ptr().add(index) }

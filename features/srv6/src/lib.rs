@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod carried;
 mod commands;
 mod csid;
 mod endpoint;
@@ -10,6 +9,7 @@ mod l2_tunnel;
 mod local_sids;
 mod mobile;
 mod proxy;
+mod srh_place;
 
 use quiver_control::{Registry, along, order};
 

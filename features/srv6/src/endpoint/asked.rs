@@ -2,11 +2,10 @@
 
 use quiver_core::cpu::Variant;
 use quiver_core::{NodeId, Packet};
+use quiver_encap::decapsulated::InnerDestination;
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{self, Ip4, Ip6, IpTables, choose};
 use quiver_tables::{GroupId, Hop};
-
-use super::exposed::Inner;
 
 /// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
 #[derive(Clone, Copy, Default)]
@@ -41,10 +40,10 @@ impl Asked {
 
     /// For an inner packet, in the table of its family.
     #[inline(always)]
-    pub(crate) fn inside(inner: Inner, four: u32, six: u32) -> Asked {
+    pub(crate) fn inside(inner: InnerDestination, four: u32, six: u32) -> Asked {
         match inner {
-            Inner::Four(address) => Asked::four(four, address),
-            Inner::Six(address) => Asked::six(six, address),
+            InnerDestination::Ip4(address) => Asked::four(four, address),
+            InnerDestination::Ip6(address) => Asked::six(six, address),
         }
     }
 

@@ -13,7 +13,7 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
 use super::asked::{self, Asked};
-use super::exposed;
+use super::inside::inner_if_plain;
 use super::line::{Line, Parts};
 use super::looks_up::{Asks, LooksUp};
 use super::reasons::Bad;
@@ -109,7 +109,7 @@ impl Asks for InnerDestination {
     fn asked(&self, _: Line<'_>, (four, six): (u32, u32), good: &mut Good, packet: &mut Packet) -> Asked {
         let bytes = packet.length();
         let taken = (four != NOT_ENABLED, six != NOT_ENABLED);
-        let Some(inner) = exposed::inner_if_plain(packet, taken) else { return Asked::default() };
+        let Some(inner) = inner_if_plain(packet, taken) else { return Asked::default() };
         good.add(bytes);
         Asked::inside(inner, four, six)
     }

@@ -11,12 +11,12 @@ use quiver_core::node::{DROP, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;
 use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 use super::dt2_sources::{SOURCES_MAX, SharedSids, Sources};
-use super::exposed::take_off;
 use super::inside::{ETHERNET, Inside, inside_if_plain};
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};

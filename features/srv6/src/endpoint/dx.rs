@@ -6,14 +6,15 @@ use quiver_control::{Args, Refusal};
 use quiver_core::node::NodeSpec;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_encap::decapsulated::InnerDestination;
 use quiver_tables::CountedLines;
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::exposed::{self, Inner};
 use super::inside::Inside;
+use super::inside::inner_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::ways::Ways;
@@ -108,9 +109,9 @@ impl Stage for DecapsulateCross {
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, groups) = (Line(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
         let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());
-        let next = match exposed::inner_if_plain(packet, taken) {
-            Some(Inner::Four(_)) => choose::<Ip4>(groups, line.group4(), packet),
-            Some(Inner::Six(_)) => choose::<Ip6>(groups, line.group6(), packet),
+        let next = match inner_if_plain(packet, taken) {
+            Some(InnerDestination::Ip4(_)) => choose::<Ip4>(groups, line.group4(), packet),
+            Some(InnerDestination::Ip6(_)) => choose::<Ip6>(groups, line.group6(), packet),
             None => return self.closer(tally, packet),
         };
         self.ways.good(line.0, bytes);

@@ -8,10 +8,10 @@ use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::exposed::take_off;
 use super::inside::{ETHERNET, Inside, inside_if_plain};
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};

@@ -14,7 +14,7 @@ use quiver_wire::IpProtocol;
 
 use super::asked::Asked;
 use super::closer::Matter;
-use super::exposed;
+use super::inside::inner_if_plain;
 use super::line::{Line, Parts};
 use super::looks_up::{Asks, LooksUp};
 use super::reasons::Bad;
@@ -83,7 +83,7 @@ impl NextSegment {
             return Asked::default();
         }
         let bytes = packet.length();
-        let Some(inner) = exposed::inner_if_plain(packet, (true, true)) else { return Asked::default() };
+        let Some(inner) = inner_if_plain(packet, (true, true)) else { return Asked::default() };
         self.ways.good(line.0, bytes);
         Asked::inside(inner, line.four(), line.six()).inner()
     }

@@ -6,6 +6,7 @@ use quiver_control::{Args, Refusal};
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
+use quiver_encap::decapsulated::InnerDestination;
 use quiver_tables::CountedLines;
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{Ip4, Ip6, choose};
@@ -13,7 +14,7 @@ use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
 use super::closer::Matter;
-use super::exposed::{self, Inner};
+use super::inside::inner_if_plain;
 use super::line::{Line, Parts};
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -73,9 +74,9 @@ impl CrossConnect {
             return None;
         }
         let (bytes, groups) = (packet.length(), &self.ways.tables.groups);
-        let next = match exposed::inner_if_plain(packet, (true, true))? {
-            Inner::Four(_) => choose::<Ip4>(groups, line.group4(), packet),
-            Inner::Six(_) => choose::<Ip6>(groups, line.group6(), packet),
+        let next = match inner_if_plain(packet, (true, true))? {
+            InnerDestination::Ip4(_) => choose::<Ip4>(groups, line.group4(), packet),
+            InnerDestination::Ip6(_) => choose::<Ip6>(groups, line.group6(), packet),
         };
         self.ways.good(line.0, bytes);
         Some(next)

@@ -2,6 +2,8 @@
 
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
+use quiver_encap::decapsulated::{InnerDestination, ip4_fast, ip6_fast};
+use quiver_tables::ip::Ip6;
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, IpProtocol};
@@ -30,4 +32,18 @@ pub(crate) fn inside_if_plain(packet: &Packet) -> Inside {
     let Some(srh) = SrhHeader::overlay(behind) else { return Inside { protocol, at: 0 } };
     let length = srh.length_if_ended(behind.len()).filter(|_| packet.has_none(PacketFlags::OFFLOAD));
     Inside { protocol: srh.next_header(), at: length.map_or(0, |length| Ip6Header::LEN + length) }
+}
+
+/// The destination of the packet inside, which is left, if nothing is unusual about it and it is of a family that is
+/// `taken` (IPv4, IPv6); else nothing happens.
+#[inline(always)]
+pub(crate) fn inner_if_plain(packet: &mut Packet, taken: (bool, bool)) -> Option<InnerDestination> {
+    let Inside { protocol, at } = inside_if_plain(packet);
+    let inner = match protocol {
+        IpProtocol::IPV4 if taken.0 => InnerDestination::Ip4(ip4_fast::<Ip6>(packet, at)?),
+        IpProtocol::IPV6 if taken.1 => InnerDestination::Ip6(ip6_fast::<Ip6>(packet, at)?),
+        _ => return None,
+    };
+    packet.set_carried();
+    Some(inner)
 }

@@ -11,7 +11,6 @@ mod dx;
 mod dx2;
 pub(crate) mod end;
 pub(crate) mod end_x;
-pub(crate) mod exposed;
 pub(crate) mod inside;
 pub(crate) mod line;
 pub(crate) mod looks_up;

@@ -1,5 +1,6 @@
 //! Why packets die at a local SID, and what is counted there. All nodes of local SIDs have these.
 
+use quiver_encap::decapsulated::InnerBad;
 use quiver_tables::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;
 
@@ -99,6 +100,22 @@ pub(crate) enum Bad {
     Drop(LocalSidDrop),
     /// An ICMPv6 error is sent.
     Complain(IcmpErrorRequest, LocalSidDrop),
+}
+
+impl From<InnerBad> for LocalSidDrop {
+    fn from(bad: InnerBad) -> LocalSidDrop {
+        match bad {
+            InnerBad::Truncated => LocalSidDrop::Truncated,
+            InnerBad::Wrong => LocalSidDrop::InnerWrong,
+            InnerBad::Congestion => LocalSidDrop::Congestion,
+        }
+    }
+}
+
+impl From<InnerBad> for Bad {
+    fn from(bad: InnerBad) -> Bad {
+        Bad::Drop(bad.into())
+    }
 }
 
 impl From<LocalSidDrop> for Bad {

@@ -2,6 +2,7 @@
 
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
+use quiver_encap::offload::headers_removed;
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment_offset};
 use quiver_wire::{Header, IpProtocol};
@@ -93,23 +94,12 @@ pub(crate) fn pop(packet: &mut Packet, at: usize, named_at: usize) {
     if !packet.remove(at, length) {
         return;
     }
-    moved(packet, length);
+    headers_removed(packet, length);
     let bytes = packet.bytes_mut();
     if let Some(named) = bytes.get_mut(named_at) {
         *named = next.0;
     }
     if let Some(header) = Ip6Header::overlay_mut(bytes) {
         header.set_payload_length(header.payload_length().wrapping_sub(length as u16));
-    }
-}
-
-/// `count` bytes in front of the upper layer are gone: what is left to the device to do lies so much nearer.
-#[inline(always)]
-pub(crate) fn moved(packet: &mut Packet, count: usize) {
-    packet.l2_bytes = 0;
-    if packet.has(PacketFlags::OFFLOAD) {
-        let offload = packet.offload_mut();
-        offload.checksum_start = offload.checksum_start.saturating_sub(count as u16);
-        offload.headers_bytes = offload.headers_bytes.saturating_sub(count as u16);
     }
 }

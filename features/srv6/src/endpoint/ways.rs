@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quiver_core::node::Wiring;
 use quiver_core::stage::Tally;
 use quiver_core::{NodeId, Packet};
+use quiver_encap::decapsulated;
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};
 use quiver_tables::ip::{Ip4, Ip6, IpTables, choose, destination, take_hop};
 use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};
@@ -16,7 +17,7 @@ use super::closer::{self, Matter, Spot, Upper};
 use super::line::Line;
 use super::oam::{Seen, Watch};
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
-use super::{exposed, segments};
+use super::segments;
 use crate::local_sids::{Flavors, count};
 
 /// What every node of local SIDs has.
@@ -215,11 +216,13 @@ impl Ways {
 
     /// The IPv6 packet inside is left, or the packet dies.
     pub fn expose6(&self, at: usize, packet: &mut Packet) -> Result<(), Bad> {
-        exposed::ip6(packet, at).map_err(Bad::Drop)
+        packet.set_carried();
+        Ok(decapsulated::ip6::<Ip6>(packet, at)?)
     }
 
     /// The IPv4 packet inside is left, or the packet dies.
     pub fn expose4(&self, at: usize, packet: &mut Packet) -> Result<(), Bad> {
-        exposed::ip4(packet, at).map_err(Bad::Drop)
+        packet.set_carried();
+        Ok(decapsulated::ip4::<Ip6>(packet, at)?)
     }
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_encap::InnerPacket;
 use quiver_tables::ip::Ip6;
 use quiver_tables::{CountedLines, IcmpErrorRequest};
 use quiver_wire::IpProtocol;
 
-use super::Rows;
+use super::Entries;
 use super::encaps::{Encaps, Hop};
 use super::insert::{Insert, Last};
 use super::keys::KeyTable;
 use super::reasons::HeadendDrop;
 use super::words;
-use crate::carried::Carried;
 use crate::endpoint::closer::{self, Matter, Spot, Upper};
 use crate::endpoint::oam::{Seen, Watch};
 use crate::endpoint::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
@@ -120,12 +120,12 @@ impl<P: AtBinding> Binding<P> {
     #[cold]
     #[inline(never)]
     fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let row = packet.index;
+        let entry = packet.index;
         let (srh, next) = match self.ends.segments(tally, packet)? {
             Ok(found) => found,
             Err(elsewhere) => return Ok(elsewhere),
         };
-        packet.index = row;
+        packet.index = entry;
         self.policy.closer(tally, packet, srh.at, next)
     }
 }
@@ -168,8 +168,8 @@ impl AtBinding for Encaps<Ip6> {
             if segments::step_if_plain(packet, false) == 0 {
                 return None;
             }
-            Ip6::count_hop(packet.bytes_mut());
-            Ip6::facts(packet.bytes()).map(|facts| (facts.class, facts.hops))
+            Ip6::decrement_hop_limit(packet.bytes_mut());
+            Ip6::fields(packet.bytes()).map(|fields| (fields.traffic_class, fields.hop_limit))
         };
         Encaps::put(self, packet, step, otherwise)
     }
@@ -182,7 +182,7 @@ impl AtBinding for Encaps<Ip6> {
         next: u128,
     ) -> Result<NodeId, HeadendDrop> {
         Encaps::closer(self, tally, packet, Hop::Counted, |packet| {
-            Ip6::count_hop(packet.bytes_mut());
+            Ip6::decrement_hop_limit(packet.bytes_mut());
             segments::advance(packet, srh, next);
         })
     }
@@ -215,10 +215,10 @@ impl AtBinding for Insert {
 }
 
 /// The declaration of `sr-pl-rewrite-b-encaps`.
-pub(super) fn encaps_spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
-    let (rows, lines) = (rows.clone(), lines.clone());
+pub(super) fn encaps_spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
+    let (entries, lines) = (entries.clone(), lines.clone());
     NodeSpec::stage("Binding SIDs: an outer IPv6 header with the policy's segments", move |wiring| Binding {
-        policy: Encaps::<Ip6>::new(wiring, &rows, &lines),
+        policy: Encaps::<Ip6>::new(wiring, &entries, &lines),
         ends: Ends::new(wiring),
     })
     .detour("ip6-rewrite")
@@ -226,11 +226,14 @@ pub(super) fn encaps_spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
 }
 
 /// The declaration of `sr-pl-rewrite-b-insert`.
-pub(super) fn insert_spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
-    let (rows, lines, keys) = (rows.clone(), lines.clone(), keys.clone());
+pub(super) fn insert_spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
+    let (entries, lines, keys) = (entries.clone(), lines.clone(), keys.clone());
     NodeSpec::stage(
         "Binding SIDs: an SRH with the policy's segments before the packet's own",
-        move |wiring| Binding { policy: Insert::new(wiring, &rows, &lines, &keys), ends: Ends::new(wiring) },
+        move |wiring| Binding {
+            policy: Insert::new(wiring, &entries, &lines, &keys),
+            ends: Ends::new(wiring),
+        },
     )
     .detour("ip6-rewrite")
     .describe(words::describe)

@@ -7,20 +7,34 @@ use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_encap::{EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output};
 use quiver_tables::CountedLines;
-use quiver_tables::ip::flow_hash;
+use quiver_tables::ip::{Ip4, Ip6, flow_hash};
 
-use super::Rows;
-use super::departure::{About, Departure, Hearer};
-use super::inner::Inner;
+use super::Entries;
 use super::reasons::HeadendDrop;
-use super::rows::Words;
+use super::stack::SegmentStack;
+use super::way_out::WayOut;
 use super::words;
-use crate::carried::{Facts, move_offload};
 
-/// The node for packets of a family. The number of the list's row is in [`Packet::index`].
+/// IPv4 or IPv6 inside.
+pub trait Encapsulated: InnerPacket {
+    /// The node that encapsulates it.
+    const NODE: &'static str;
+}
+
+impl Encapsulated for Ip6 {
+    const NODE: &'static str = "sr-pl-rewrite-encaps";
+}
+
+impl Encapsulated for Ip4 {
+    const NODE: &'static str = "sr-pl-rewrite-encaps-v4";
+}
+
+/// The node for packets of a family. The number of the list's entry is in [`Packet::index`].
 pub struct Encaps<F> {
-    departure: Departure,
+    output: EncapOutput<SegmentStack>,
+    way_out: WayOut,
     error: NodeId,
     family: std::marker::PhantomData<F>,
 }
@@ -34,10 +48,14 @@ pub(super) enum Hop {
     Counted,
 }
 
-impl<F: Inner> Encaps<F> {
-    pub(super) fn new(wiring: &Wiring<'_>, rows: &Rows, lines: &CountedLines) -> Encaps<F> {
-        let departure = Departure::new(wiring, rows, lines);
-        Encaps { departure, error: wiring.node(F::ERROR_NODE), family: std::marker::PhantomData }
+impl<F: Encapsulated> Encaps<F> {
+    pub(super) fn new(wiring: &Wiring<'_>, entries: &Entries, lines: &CountedLines) -> Encaps<F> {
+        Encaps {
+            output: EncapOutput::new(wiring, entries),
+            way_out: WayOut::new(wiring, lines),
+            error: wiring.node(F::ERROR_NODE),
+            family: std::marker::PhantomData,
+        }
     }
 
     /// What is unusual about a packet, step by step; `before` changes it once it is sure to go on.
@@ -50,42 +68,45 @@ impl<F: Inner> Encaps<F> {
         hop_of: Hop,
         before: impl FnOnce(&mut Packet),
     ) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(packet.index);
-        if row.header_len() == 0 {
+        let entry = self.output.entries.get(packet.index);
+        if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
         let own = packet.has(PacketFlags::OWN);
         let counts = hop_of == Hop::ToCount && !own;
-        if counts && let Some((request, why)) = F::refused(packet.bytes())? {
-            tally.count(why, 1);
+        if counts && let Some((request, why)) = F::refusal(packet.bytes())? {
+            tally.count(HeadendDrop::from(why), 1);
             packet.index = request.to_index();
             return Ok(self.error);
         }
         let hash = flow_hash::<F>(packet);
-        let hop = self.departure.hop(row, hash);
-        let (total, room) =
-            (Departure::check_length(packet, row)?, self.departure.room(row, hop, hash, None));
-        let fits = total <= room.mtu_bytes;
+        let hop = self.output.hop(entry, hash);
+        let total = EncapOutput::<SegmentStack>::check_length(packet, entry)?;
+        let mtu = self.way_out.mtu(&self.output, entry, hop, hash, None);
+        let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
-            if let Some(request) = F::too_big(packet, room.mtu_bytes.saturating_sub(row.header_len())) {
+            if let Some(request) = F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len())) {
                 tally.count(HeadendDrop::TooBig, 1);
                 packet.index = request.to_index();
                 return Ok(self.error);
             }
             tally.count(HeadendDrop::Fragmented, 1);
         }
-        move_offload(packet, row.header_len())?;
+        offload::headers_added(packet, entry.header_len())?;
         before(packet);
         if counts {
-            F::count_hop(packet.bytes_mut());
+            F::decrement_hop_limit(packet.bytes_mut());
         }
-        let Facts { class, hops, .. } = F::facts(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
+        let InnerFields { traffic_class, hop_limit, .. } =
+            F::fields(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let length = packet.length();
-        self.departure.put(row, packet, length, About { class, hops, hash, protocol: F::PROTOCOL })?;
-        if fits && self.departure.is_straight(hop) {
-            return self.departure.straight(self.departure.adjacency(hop), packet);
+        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL };
+        self.output.put(entry, packet, length, inside)?;
+        if fits && self.output.is_resolved(hop) {
+            return Ok(output::push_link(self.output.adjacency(hop), packet)?);
         }
-        Ok(self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Headend))
+        let too_long_for = (!fits).then_some(mtu);
+        Ok(self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Encapsulator))
     }
 
     /// Around a packet about which nothing is unusual, and out; with others happens what `otherwise` says. `step` says
@@ -97,24 +118,24 @@ impl<F: Inner> Encaps<F> {
         step: impl FnOnce(&mut Packet) -> Option<(u8, u8)>,
         otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
     ) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(packet.index);
+        let entry = self.output.entries.get(packet.index);
         let hash = flow_hash::<F>(packet);
-        let hop = self.departure.hop(row, hash);
-        let adjacency = self.departure.adjacency(hop);
+        let hop = self.output.hop(entry, hash);
+        let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
         let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
         let plain = packet.has_none(unusual)
-            & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
-            & self.departure.is_straight(hop)
-            & (row.header_len() != 0);
+            & (length + entry.header_len() <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
+            & self.output.is_resolved(hop)
+            & (entry.header_len() != 0);
         let stepped = if plain { step(packet) } else { None };
-        let Some((class, hops)) = stepped else { return otherwise(packet) };
-        let about = About { class, hops, hash, protocol: F::PROTOCOL };
-        self.departure.put_straight(row, adjacency, packet, length, about)
+        let Some((traffic_class, hop_limit)) = stepped else { return otherwise(packet) };
+        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL };
+        Ok(self.output.put_and_leave(entry, adjacency, packet, length, inside)?)
     }
 }
 
-impl<F: Inner> Stage for Encaps<F> {
+impl<F: Encapsulated> Stage for Encaps<F> {
     const NAME: &'static str = F::NODE;
     const ALIKE: bool = true;
     type Reason = HeadendDrop;
@@ -124,26 +145,26 @@ impl<F: Inner> Stage for Encaps<F> {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.departure.rows.prefetch(packet.index);
+        self.output.entries.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.departure.prefetch_way(packet.index);
+        self.output.prefetch_underlay(packet.index);
     }
 
     #[inline(always)]
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let otherwise = |packet: &mut Packet| self.closer(tally, packet, Hop::ToCount, |_| ());
-        self.put(packet, |packet| F::step(packet.bytes_mut()), otherwise)
+        self.put(packet, |packet| F::forward(packet.bytes_mut()), otherwise)
     }
 }
 
 /// The declaration.
-pub(super) fn spec<F: Inner>(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
-    let (rows, lines) = (rows.clone(), lines.clone());
+pub(super) fn spec<F: Encapsulated>(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
+    let (entries, lines) = (entries.clone(), lines.clone());
     NodeSpec::stage("Puts an outer IPv6 header with a policy's segments in front", move |wiring| {
-        Encaps::<F>::new(wiring, &rows, &lines)
+        Encaps::<F>::new(wiring, &entries, &lines)
     })
     .detour("ip6-rewrite")
     .describe(words::describe)

@@ -9,16 +9,17 @@ use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{LookUp, Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_encap::flow::kept_frame_hash as flow;
+use quiver_encap::{EncapOutput, IcmpRecipient, Inside, Words, offload, output};
 use quiver_tables::ip::IpTables;
 use quiver_tables::next_hop_group::GroupWord;
 use quiver_tables::{CountedLines, GroupId};
 
-use super::Rows;
-use super::departure::{About, Departure, Hearer};
+use super::Entries;
 use super::reasons::HeadendDrop;
-use super::rows::Words;
+use super::stack::SegmentStack;
+use super::way_out::WayOut;
 use super::words;
-use crate::carried::{frame_hash, move_offload};
 use crate::endpoint::inside::ETHERNET;
 
 /// The nodes.
@@ -29,15 +30,6 @@ pub(crate) const FRAME_BYTES_MIN: usize = 14;
 
 /// By interface: the group of the policy that its frames are steered into.
 pub(super) type Steered = Arc<PublishedSlots<GroupId>>;
-
-/// The flow's hash, kept in the packet.
-#[inline(always)]
-pub(crate) fn flow(packet: &mut Packet) -> u32 {
-    if packet.hash == 0 {
-        packet.hash = frame_hash(packet.bytes());
-    }
-    packet.hash
-}
 
 /// `sr-pl-steer-l2`.
 pub struct SteerL2 {
@@ -80,38 +72,40 @@ impl Stage for SteerL2 {
     }
 }
 
-/// `sr-pl-rewrite-encaps-l2`: a look-up, so that the rows of a block of frames are asked for together.
+/// `sr-pl-rewrite-encaps-l2`: a look-up, so that the entries of a block of frames are prefetched together.
 pub struct EncapsL2 {
-    departure: Departure,
+    output: EncapOutput<SegmentStack>,
+    way_out: WayOut,
 }
 
 impl EncapsL2 {
     #[cold]
     #[inline(never)]
     fn closer(&self, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(packet.index);
-        if row.header_len() == 0 {
+        let entry = self.output.entries.get(packet.index);
+        if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
         let hash = flow(packet);
-        let hop = self.departure.hop(row, hash);
-        if Departure::check_length(packet, row)? > self.departure.room(row, hop, hash, None).mtu_bytes {
+        let hop = self.output.hop(entry, hash);
+        let mtu = self.way_out.mtu(&self.output, entry, hop, hash, None);
+        if EncapOutput::<SegmentStack>::check_length(packet, entry)? > mtu.mtu_bytes {
             return Err(HeadendDrop::FrameTooBig);
         }
         packet.l2_bytes = 0;
-        move_offload(packet, row.header_len())?;
+        offload::headers_added(packet, entry.header_len())?;
         let length = packet.length();
-        self.departure.put(row, packet, length, EncapsL2::about(hash))?;
-        if self.departure.is_straight(hop) {
-            return self.departure.straight(self.departure.adjacency(hop), packet);
+        self.output.put(entry, packet, length, EncapsL2::inside(hash))?;
+        if self.output.is_resolved(hop) {
+            return Ok(output::push_link(self.output.adjacency(hop), packet)?);
         }
-        Ok(self.departure.by_node(row, hop, packet, None, Hearer::Headend))
+        Ok(self.output.by_node(entry, hop, packet, None, IcmpRecipient::Encapsulator))
     }
 
     #[inline(always)]
-    fn about(hash: u32) -> About {
+    fn inside(hash: u32) -> Inside {
         // A frame has no hops: a hop limit that is propagated is that of a packet of the router.
-        About { class: 0, hops: 64, hash, protocol: ETHERNET }
+        Inside { traffic_class: 0, hop_limit: 64, hash, protocol: ETHERNET }
     }
 }
 
@@ -131,7 +125,7 @@ impl LookUp for EncapsL2 {
 
     #[inline(always)]
     fn find(&self, _: Variant, (): (), keys: &[u32], _: &mut [u32]) {
-        keys.iter().for_each(|row| self.departure.rows.prefetch(*row));
+        keys.iter().for_each(|entry| self.output.entries.prefetch(*entry));
     }
 
     #[inline(always)]
@@ -139,23 +133,23 @@ impl LookUp for EncapsL2 {
         &self,
         _: Tally<'_>,
         (): (),
-        row: u32,
+        entry: u32,
         _: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(row);
+        let entry = self.output.entries.get(entry);
         let hash = flow(packet);
-        let hop = self.departure.hop(row, hash);
-        let adjacency = self.departure.adjacency(hop);
+        let hop = self.output.hop(entry, hash);
+        let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
         let plain = packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD))
-            & (length + row.header_len() <= adjacency.mtu_bytes.min(Words(row).path_mtu_bytes()).into())
-            & self.departure.is_straight(hop)
-            & (row.header_len() != 0);
+            & (length + entry.header_len() <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
+            & self.output.is_resolved(hop)
+            & (entry.header_len() != 0);
         if !plain {
             return self.closer(packet);
         }
-        self.departure.put_straight(row, adjacency, packet, length, EncapsL2::about(hash))
+        Ok(self.output.put_and_leave(entry, adjacency, packet, length, EncapsL2::inside(hash))?)
     }
 }
 
@@ -174,11 +168,14 @@ pub(super) fn steer_spec(steered: &Steered) -> NodeSpec {
 }
 
 /// The declaration of `sr-pl-rewrite-encaps-l2`.
-pub(super) fn spec(rows: &Rows, lines: &Arc<CountedLines>) -> NodeSpec {
-    let (rows, lines) = (rows.clone(), lines.clone());
+pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
+    let (entries, lines) = (entries.clone(), lines.clone());
     NodeSpec::look_up(
         "Puts an outer IPv6 header with a policy's segments in front of frames",
-        move |wiring| EncapsL2 { departure: Departure::new(wiring, &rows, &lines) },
+        move |wiring| EncapsL2 {
+            output: EncapOutput::new(wiring, &entries),
+            way_out: WayOut::new(wiring, &lines),
+        },
     )
     .detour("ip6-rewrite")
     .describe(words::describe)

@@ -1,27 +1,23 @@
-//! `sr-pl-icmp6-error`: ICMPv6 errors that come back to the headend about packets that it has encapsulated. What
-//! concerns the sender of the packet inside is told to it (RFC 2473 §8), and what a path takes is told to the
-//! control thread.
+//! `sr-pl-icmp6-error`: ICMPv6 errors about packets that the headend has encapsulated. They are relayed to the senders
+//! of inner packets (RFC 2473 §8), and path MTUs are reported to the control thread.
 
 use std::sync::Arc;
 
 use quiver_core::epoch::Published;
 use quiver_core::event::Event;
 use quiver_core::node::{Node, NodeSpec, Wiring};
-use quiver_core::packet::PacketFlags;
 use quiver_core::throttle::{Recent, TokenBucket};
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_encap::relay::{RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender};
+use quiver_encap::{EncapEntry, InnerPacket, Words, WorkerEncapEntries};
 use quiver_tables::ip::{Ip4, Ip6, IpTables};
-use quiver_tables::{HeaderRow, IcmpErrorRequest, WorkerHeaderRows};
-use quiver_wire::icmp6::{Icmp6Header, kind, within};
+use quiver_wire::icmp6::{Icmp6Header, within};
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::inner::Inner;
 use super::quote::{Quote, Told};
-use super::rows::Words;
 use super::spray::Sprayed;
-use super::{Kind, Rows};
-use crate::carried::Carried;
+use super::{Entries, Kind};
 use crate::endpoint::inside::ETHERNET;
 
 /// The node.
@@ -29,14 +25,6 @@ pub(super) const NODE: &str = "sr-pl-icmp6-error";
 /// What packets of the headend have behind the IPv6 header.
 pub(super) const PROTOCOLS: [IpProtocol; 4] =
     [IpProtocol::ROUTING, IpProtocol::IPV4, IpProtocol::IPV6, ETHERNET];
-/// Errors that a worker looks into in a second: in each of the tables that are steered from, a destination is looked
-/// up.
-pub const RELAYED_PER_SECOND: u64 = 200;
-/// Errors that a worker may look into at once.
-pub const RELAYED_BURST: u64 = 64;
-/// The same path's MTU is told to the control thread at most so often by a worker.
-pub const TELL_INTERVAL_NS: u64 = 500_000_000;
-
 quiver_core::reasons! {
     /// What becomes of ICMPv6 errors about packets of the headend.
     pub enum ErrorDrop {
@@ -61,7 +49,7 @@ quiver_core::reasons! {
 pub(super) type SteeredFrom = Published<[Vec<u32>; 2]>;
 
 struct Errors {
-    rows: Arc<WorkerHeaderRows>,
+    entries: Arc<WorkerEncapEntries>,
     sprayed: Sprayed,
     steered_from: Arc<SteeredFrom>,
     tables: Arc<IpTables>,
@@ -74,38 +62,16 @@ struct Errors {
     told: Recent,
 }
 
-/// What a sender hears, if anything, of an error about the packet around its own (RFC 2473 §8.2, §8.3). `bytes` are
-/// those of its packet that are quoted.
-fn told_sender<F: Inner>(
-    icmp: &Icmp6Header,
-    quote: &Quote,
-    row: &HeaderRow,
-    bytes: &[u8],
-) -> Option<IcmpErrorRequest> {
-    match icmp.kind {
-        kind::PACKET_TOO_BIG => {
-            let mtu_bytes = mtu_bytes(icmp).saturating_sub(quote.around);
-            F::too_big_of(bytes, F::length(bytes)?, mtu_bytes.into())
-        }
-        kind::DESTINATION_UNREACHABLE => Some(F::UNREACHABLE),
-        // Where the outer header has the hops of the inner one, its sender has chosen so few.
-        kind::TIME_EXCEEDED if icmp.code == 0 => {
-            Some(if Words(row).propagates_hop_limit() { F::TIME_EXCEEDED } else { F::UNREACHABLE })
-        }
-        _ => None,
-    }
-}
-
-/// What packet too big tells.
-fn mtu_bytes(icmp: &Icmp6Header) -> u16 {
-    u16::try_from(u32::from_be_bytes(icmp.rest)).unwrap_or(u16::MAX)
-}
-
 impl Errors {
-    fn new(wiring: &Wiring<'_>, rows: &Rows, sprayed: &Sprayed, steered_from: &Arc<SteeredFrom>) -> Errors {
+    fn new(
+        wiring: &Wiring<'_>,
+        entries: &Entries,
+        sprayed: &Sprayed,
+        steered_from: &Arc<SteeredFrom>,
+    ) -> Errors {
         let kinds = [Kind::Ip4, Kind::Ip6];
         Errors {
-            rows: rows[wiring.worker.index() % rows.len()].clone(),
+            entries: entries[wiring.worker.index() % entries.len()].clone(),
             sprayed: sprayed.clone(),
             steered_from: steered_from.clone(),
             tables: wiring.shared(),
@@ -114,7 +80,7 @@ impl Errors {
             errors: [Ip4::ERROR_NODE, Ip6::ERROR_NODE].map(|name| wiring.node(name)),
             done: wiring.node("ip-done"),
             bucket: TokenBucket::new(RELAYED_PER_SECOND, RELAYED_BURST),
-            told: Recent::new(TELL_INTERVAL_NS),
+            told: Recent::new(REPORT_INTERVAL_NS),
         }
     }
 
@@ -122,20 +88,19 @@ impl Errors {
         let (header, message) = within(packet.bytes()).ok_or(ErrorDrop::Truncated)?;
         let (icmp, quoted) = Icmp6Header::split(message).ok_or(ErrorDrop::Truncated)?;
         let begin = Ip6Header::LEN + usize::from(header.payload_length()) - quoted.len();
-        let (icmp, quote) = (*icmp, Quote::of(quoted).ok_or(ErrorDrop::Truncated)?);
+        let (error, quote) = (UnderlayError::of_icmp6(icmp), Quote::of(quoted).ok_or(ErrorDrop::Truncated)?);
         if !self.bucket.take(cx.now_ns) {
             return Err(ErrorDrop::RateLimited);
         }
-        if icmp.kind == kind::PACKET_TOO_BIG {
-            let mtu_bytes = mtu_bytes(&icmp);
+        if let UnderlayError::TooBig(mtu_bytes) = error {
             if usize::from(mtu_bytes) < MTU_MIN || mtu_bytes >= quote.length {
                 return Err(ErrorDrop::NotBelieved);
             }
             self.tell(cx, packet, &quote, mtu_bytes);
         }
         match quote.protocol {
-            IpProtocol::IPV4 => self.relay::<Ip4>(cx, packet, &icmp, &quote, begin),
-            IpProtocol::IPV6 => self.relay::<Ip6>(cx, packet, &icmp, &quote, begin),
+            IpProtocol::IPV4 => self.relay::<Ip4>(cx, packet, error, &quote, begin),
+            IpProtocol::IPV6 => self.relay::<Ip6>(cx, packet, error, &quote, begin),
             // A frame has no sender who could be told.
             ETHERNET => {
                 cx.count(ErrorDrop::Kept, 1);
@@ -157,43 +122,38 @@ impl Errors {
     }
 
     /// The packet inside is left, and its sender hears what became of it.
-    fn relay<F: Inner>(
+    fn relay<F: InnerPacket>(
         &self,
         cx: &mut Context<'_>,
         packet: &mut Packet,
-        icmp: &Icmp6Header,
+        error: UnderlayError,
         quote: &Quote,
         begin: usize,
     ) -> Result<NodeId, ErrorDrop> {
         let at = begin + quote.at;
         let inner = packet.bytes().get(at..).unwrap_or_default();
         let destination = F::destination(inner).ok_or(ErrorDrop::Truncated)?;
-        let (table, row) = self.find::<F>(cx, destination, quote).ok_or(ErrorDrop::NotOurs)?;
-        let Some(request) = told_sender::<F>(icmp, quote, row, inner) else {
+        let (table, entry) = self.find::<F>(cx, destination, quote).ok_or(ErrorDrop::NotOurs)?;
+        let copies_hop_limit = Words(entry).copies_hop_limit();
+        let Some(request) = error.for_sender::<F>(inner, quote.around, copies_hop_limit) else {
             cx.count(ErrorDrop::Kept, 1);
             return Ok(self.done);
         };
-        if !packet.pull(at) {
+        // The sender is behind the table that its packet was steered from.
+        if !to_sender::<F>(&self.tables, packet, at, table, request) {
             return Err(ErrorDrop::Truncated);
         }
-        packet.become_own();
-        packet.clear(PacketFlags::OWN);
-        packet.l2_bytes = 0;
-        // The sender is behind the table that its packet was steered from.
-        packet.rx = self.tables.interfaces.speaker(F::FAMILY, table);
-        packet.tx = InterfaceId::NONE;
-        packet.index = request.to_index();
         cx.count(ErrorDrop::Relayed, 1);
         Ok(self.errors[F::FAMILY as usize])
     }
 
     /// The table from which packets to a destination are steered into a list that has the quoted segments.
-    fn find<F: Inner>(
+    fn find<F: InnerPacket>(
         &self,
         cx: &Context<'_>,
         destination: F::Address,
         quote: &Quote,
-    ) -> Option<(u32, &HeaderRow)> {
+    ) -> Option<(u32, &EncapEntry)> {
         let family = F::FAMILY as usize;
         for table in &self.steered_from.read(cx.pass)[family] {
             let group = F::table(&self.tables, *table).lookup(destination);
@@ -201,13 +161,13 @@ impl Errors {
             for hop in self.tables.groups.each_hop(group) {
                 if Some(hop.next) == self.encapsulate[family] && hop.index != last {
                     last = hop.index;
-                    if let Some(row) = self.row(last, quote) {
-                        return Some((*table, row));
+                    if let Some(entry) = self.entry(last, quote) {
+                        return Some((*table, entry));
                     }
                 } else if Some(hop.next) == self.spray[family] {
-                    let rows = self.sprayed.read(hop.index as usize, cx.pass)?;
-                    if let Some(row) = rows.iter().find_map(|row| self.row(*row, quote)) {
-                        return Some((*table, row));
+                    let entries = self.sprayed.read(hop.index as usize, cx.pass)?;
+                    if let Some(entry) = entries.iter().find_map(|entry| self.entry(*entry, quote)) {
+                        return Some((*table, entry));
                     }
                 }
             }
@@ -215,11 +175,11 @@ impl Errors {
         None
     }
 
-    /// A row, if it sends what is quoted.
-    fn row(&self, index: u32, quote: &Quote) -> Option<&HeaderRow> {
-        let row = self.rows.get(index);
-        let source = Ip6Header::overlay(row.header()).map(Ip6Header::source);
-        (source == Some(quote.source) && quote.segments.are_of(row)).then_some(row)
+    /// An entry, if it sends what is quoted.
+    fn entry(&self, index: u32, quote: &Quote) -> Option<&EncapEntry> {
+        let entry = self.entries.get(index);
+        let source = Ip6Header::overlay(entry.header()).map(Ip6Header::source);
+        (source == Some(quote.source) && quote.segments.are_of(entry)).then_some(entry)
     }
 }
 
@@ -231,10 +191,10 @@ impl Node for Errors {
 }
 
 /// The declaration.
-pub(super) fn spec(rows: &Rows, sprayed: &Sprayed, steered_from: &Arc<SteeredFrom>) -> NodeSpec {
-    let (rows, sprayed, steered_from) = (rows.clone(), sprayed.clone(), steered_from.clone());
+pub(super) fn spec(entries: &Entries, sprayed: &Sprayed, steered_from: &Arc<SteeredFrom>) -> NodeSpec {
+    let (entries, sprayed, steered_from) = (entries.clone(), sprayed.clone(), steered_from.clone());
     let help = "Tells senders of packets inside what became of them in the network of segments";
-    NodeSpec::new(NODE, help, move |wiring| Box::new(Errors::new(wiring, &rows, &sprayed, &steered_from)))
+    NodeSpec::new(NODE, help, move |wiring| Box::new(Errors::new(wiring, &entries, &sprayed, &steered_from)))
         .reasons::<ErrorDrop>()
         .describe(|record, names| {
             let packet = crate::endpoint::words::packet(record.bytes());

@@ -7,20 +7,22 @@ use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::header_rows::HEADER_BYTES_MAX;
+use quiver_encap::entries::HEADER_BYTES_MAX;
+use quiver_encap::inner::packet_too_big;
+use quiver_encap::output::{leave, push_link, push_stack};
+use quiver_encap::{EncapEntry, EncapOutput, IcmpRecipient, InnerPacket, Words};
+use quiver_tables::CountedLines;
 use quiver_tables::ip::{Ip6, flow_hash};
-use quiver_tables::{CountedLines, HeaderRow};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::Rows;
-use super::departure::{Departure, Hearer, leave, push};
+use super::Entries;
 use super::encaps::Hop;
-use super::inner::Inner;
 use super::keys::{self, KeyTable};
 use super::reasons::HeadendDrop;
-use super::rows::{LAST_SEGMENT, SRH_PLACE, Words};
+use super::stack::{LAST_SEGMENT, SRH_PLACE, SegmentStack, has_srh, signs};
+use super::way_out::WayOut;
 use super::words;
-use crate::carried::{Carried, SrhPlace, packet_too_big};
+use crate::srh_place::SrhPlace;
 
 /// The node.
 pub(super) const NODE: &str = "sr-pl-rewrite-insert";
@@ -34,9 +36,10 @@ pub(super) enum Last {
     Own,
 }
 
-/// `sr-pl-rewrite-insert`. The number of the list's row is in [`Packet::index`].
+/// `sr-pl-rewrite-insert`. The number of the list's entry is in [`Packet::index`].
 pub struct Insert {
-    departure: Departure,
+    output: EncapOutput<SegmentStack>,
+    way_out: WayOut,
     error: NodeId,
     keys: Arc<KeyTable>,
 }
@@ -44,12 +47,16 @@ pub struct Insert {
 impl Insert {
     pub(super) fn new(
         wiring: &Wiring<'_>,
-        rows: &Rows,
+        entries: &Entries,
         lines: &CountedLines,
         keys: &Arc<KeyTable>,
     ) -> Insert {
-        let departure = Departure::new(wiring, rows, lines);
-        Insert { departure, error: wiring.node(Ip6::ERROR_NODE), keys: keys.clone() }
+        Insert {
+            output: EncapOutput::new(wiring, entries),
+            way_out: WayOut::new(wiring, lines),
+            error: wiring.node(Ip6::ERROR_NODE),
+            keys: keys.clone(),
+        }
     }
 
     /// Put the SRH behind the IPv6 header and hop-by-hop options, with a place for the destination or without one; or
@@ -57,15 +64,15 @@ impl Insert {
     fn put_anywhere(
         &self,
         tally: Tally<'_>,
-        row: &HeaderRow,
+        entry: &EncapEntry,
         packet: &mut Packet,
         last: Last,
     ) -> Result<(), HeadendDrop> {
         let old = *Ip6Header::overlay(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let place = SrhPlace::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let mut copy = [0; HEADER_BYTES_MAX];
-        let mine = copy.get_mut(..row.header_len()).ok_or(HeadendDrop::NoPolicy)?;
-        mine.copy_from_slice(row.header());
+        let mine = copy.get_mut(..entry.header_len()).ok_or(HeadendDrop::NoPolicy)?;
+        mine.copy_from_slice(entry.header());
         let to = Ip6Header::overlay(mine).ok_or(HeadendDrop::NoPolicy)?.destination();
         if let Some(place) = mine.get_mut(LAST_SEGMENT).filter(|_| last == Last::Destination) {
             place.copy_from_slice(&old.destination().octets());
@@ -75,13 +82,13 @@ impl Insert {
             *named = place.next;
         }
         let keys = || self.keys.read(tally.pass());
-        if Words(row).signs() && !keys::sign_by(keys(), old.source(), srh) {
+        if signs(Words(entry)) && !keys::sign_by(keys(), old.source(), srh) {
             return Err(HeadendDrop::NoPolicy);
         }
         if !place.put(packet, srh, to)? {
             return Err(HeadendDrop::NoHeadroom);
         }
-        row.count(packet.length());
+        entry.count(packet.length());
         Ok(())
     }
 
@@ -93,18 +100,18 @@ impl Insert {
         last: Last,
         otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
     ) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(packet.index);
-        let hop = self.departure.hop_for::<Ip6>(row, packet);
-        let adjacency = self.departure.adjacency(hop);
+        let entry = self.output.entries.get(packet.index);
+        let hop = self.output.hop_for::<Ip6>(entry, packet);
+        let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
         let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
-        let total = (length + row.header_len()).wrapping_sub(Ip6Header::LEN);
+        let total = (length + entry.header_len()).wrapping_sub(Ip6Header::LEN);
         let plain = packet.has_none(unusual)
             & (total <= usize::from(adjacency.mtu_bytes))
-            & self.departure.is_straight(hop)
-            & Words(row).has_srh()
-            & !Words(row).signs()
-            & (row.header_len() != 0);
+            & self.output.is_resolved(hop)
+            & has_srh(Words(entry))
+            & !signs(Words(entry))
+            & (entry.header_len() != 0);
         let fixed = Fixed::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         if !(plain & fixed.is_plain()) {
             return otherwise(packet);
@@ -112,10 +119,10 @@ impl Insert {
         if !packet.pull(Ip6Header::LEN) {
             return Err(HeadendDrop::Truncated);
         }
-        let before = push(row, adjacency, packet)?;
+        let before = push_stack(entry, adjacency, packet)?;
         let bytes = packet.bytes_mut().get_mut(before..).ok_or(HeadendDrop::Truncated)?;
         fixed.put(bytes, total, last)?;
-        row.count(total);
+        entry.count(total);
         Ok(leave(adjacency, packet))
     }
 
@@ -129,42 +136,45 @@ impl Insert {
         hop_of: Hop,
         last: Last,
     ) -> Result<NodeId, HeadendDrop> {
-        let row = self.departure.rows.get(packet.index);
-        if row.header_len() == 0 {
+        let entry = self.output.entries.get(packet.index);
+        if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
         let own = packet.has(PacketFlags::OWN);
         if hop_of == Hop::ToCount
             && !own
-            && let Some((request, why)) = Ip6::refused(packet.bytes())?
+            && let Some((request, why)) = Ip6::refusal(packet.bytes())?
         {
-            tally.count(why, 1);
+            tally.count(HeadendDrop::from(why), 1);
             packet.index = request.to_index();
             return Ok(self.error);
         }
         let hash = flow_hash::<Ip6>(packet);
-        let (hop, added) = (self.departure.hop(row, hash), row.header_len() - Ip6Header::LEN);
+        let (hop, added) = (self.output.hop(entry, hash), entry.header_len() - Ip6Header::LEN);
         let to = Ip6Header::overlay(packet.bytes()).map(Ip6Header::destination);
-        let room = self.departure.room(row, hop, hash, to.filter(|_| last == Last::Destination));
-        let fits = Departure::check_length(packet, row)? - Ip6Header::LEN <= room.mtu_bytes;
+        let to = to.filter(|_| last == Last::Destination);
+        let mtu = self.way_out.mtu(&self.output, entry, hop, hash, to);
+        let total = EncapOutput::<SegmentStack>::check_length(packet, entry)? - Ip6Header::LEN;
+        let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
             // The router may not fragment another's packet (RFC 8200 §4.5).
             tally.count(HeadendDrop::TooBig, 1);
-            let mtu_bytes = room.mtu_bytes.saturating_sub(added);
+            let mtu_bytes = mtu.mtu_bytes.saturating_sub(added);
             let request = Ip6::too_big(packet, mtu_bytes).unwrap_or_else(|| packet_too_big(mtu_bytes));
             packet.index = request.to_index();
             return Ok(self.error);
         }
-        self.put_anywhere(tally, row, packet, last)?;
-        if fits && self.departure.is_straight(hop) {
+        self.put_anywhere(tally, entry, packet, last)?;
+        if fits && self.output.is_resolved(hop) {
             if hop_of == Hop::ToCount && !own {
-                Ip6::count_hop(packet.bytes_mut());
+                Ip6::decrement_hop_limit(packet.bytes_mut());
             }
-            return self.departure.straight(self.departure.adjacency(hop), packet);
+            return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
         // Whoever sends the packet on counts its hop.
         let was_own = packet.has(PacketFlags::OWN);
-        let next = self.departure.by_node(row, hop, packet, (!fits).then_some(room), Hearer::Sender);
+        let too_long_for = (!fits).then_some(mtu);
+        let next = self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Sender);
         if !was_own && hop_of == Hop::ToCount {
             packet.clear(PacketFlags::OWN);
         }
@@ -208,7 +218,7 @@ impl Fixed {
         (self.word as u8 > 1) & (self.next_header() != IpProtocol::HOP_BY_HOP.0) & !is_local
     }
 
-    /// Write it, with a hop less to live, over the header that a row's SRH lends, whose destination is the first
+    /// Write it, with a hop less to live, over the header that a entry's SRH lends, whose destination is the first
     /// segment; the SRH behind gets its next header, and its destination as the last segment if that leads there. `total`
     /// is how long the packet is now.
     #[inline(always)]
@@ -244,12 +254,12 @@ impl Stage for Insert {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.departure.rows.prefetch(packet.index);
+        self.output.entries.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.departure.prefetch_way(packet.index);
+        self.output.prefetch_underlay(packet.index);
     }
 
     #[inline(always)]
@@ -261,10 +271,10 @@ impl Stage for Insert {
 }
 
 /// The declaration.
-pub(super) fn spec(rows: &Rows, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
-    let (rows, lines, keys) = (rows.clone(), lines.clone(), keys.clone());
+pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
+    let (entries, lines, keys) = (entries.clone(), lines.clone(), keys.clone());
     NodeSpec::stage("Puts an SRH with a policy's segments behind the IPv6 header", move |wiring| {
-        Insert::new(wiring, &rows, &lines, &keys)
+        Insert::new(wiring, &entries, &lines, &keys)
     })
     .detour("ip6-rewrite")
     .describe(words::describe)

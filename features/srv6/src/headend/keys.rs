@@ -12,7 +12,7 @@ use quiver_core::epoch::{Epochs, Published};
 use quiver_wire::srh::{HMAC_FIELD_BYTES_MAX, HmacTlv, Srh};
 
 use super::policies::Policies;
-use super::rows::SRH_PLACE;
+use super::stack::SRH_PLACE;
 use crate::commands::GROUP;
 
 /// Keys at most.

@@ -3,13 +3,11 @@
 
 pub(crate) mod binding;
 mod commands;
-mod departure;
 mod encaps;
 mod encaps_l2;
 mod errors;
 mod held;
 mod hmac_input;
-mod inner;
 mod insert;
 mod keys;
 mod lent;
@@ -19,8 +17,8 @@ mod policies;
 mod policy;
 mod quote;
 mod reasons;
-mod rows;
 mod spray;
+mod stack;
 mod steering;
 mod steering_commands;
 mod way_out;
@@ -30,17 +28,18 @@ use std::sync::Arc;
 
 use quiver_control::{Registry, along, order};
 use quiver_core::Engine;
+use quiver_encap::WorkerEncapEntries;
+use quiver_tables::CountedLines;
 use quiver_tables::ip::{Ip4, Ip6};
-use quiver_tables::{CountedLines, WorkerHeaderRows};
 
-use inner::Inner;
+use encaps::Encapsulated;
 use policies::Policies;
 use steering::Steerings;
 
 pub use binding::{BindingEncaps, BindingInsert};
 pub use encaps::Encaps;
+pub(crate) use encaps_l2::FRAME_BYTES_MIN;
 pub use encaps_l2::{EncapsL2, SteerL2};
-pub(crate) use encaps_l2::{FRAME_BYTES_MIN, flow as flow_of_frame};
 pub(crate) use held::{HeldPolicy, hold, let_go};
 pub use insert::Insert;
 pub(crate) use lent::{lend, take_back};
@@ -49,8 +48,8 @@ pub(crate) use reasons::HeadendDrop;
 /// The nodes that frames go to which are sent by a policy: those of its lists, and the one that makes copies.
 pub(crate) const FRAME_NODES: [&str; 2] = [encaps_l2::NODE, spray::L2];
 
-/// The rows of every worker.
-type Rows = Arc<[Arc<WorkerHeaderRows>]>;
+/// The encapsulation entries of segment lists, by worker.
+type Entries = Arc<[Arc<WorkerEncapEntries>]>;
 
 /// What comes to a policy. The numbers of the first three are those of our own tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,15 +108,15 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) {
     let (steered, steered_from) = (steerings.steered().clone(), steerings.steered_from().clone());
     let policies = Policies::new(&registry.graph, steerings);
     let Some(policies) = registry.require(policies) else { return };
-    let (rows, sprayed) = (policies.worker_rows(), policies.sprayed().clone());
+    let (entries, sprayed) = (policies.worker_entries(), policies.sprayed().clone());
     let keys = policies.keys.published().clone();
     let graph = &mut registry.graph;
-    graph.node(encaps::spec::<Ip6>(&rows, lines));
-    graph.node(encaps::spec::<Ip4>(&rows, lines));
-    graph.node(encaps_l2::spec(&rows, lines));
-    graph.node(insert::spec(&rows, lines, &keys));
-    graph.node(binding::encaps_spec(&rows, lines));
-    graph.node(binding::insert_spec(&rows, lines, &keys));
+    graph.node(encaps::spec::<Ip6>(&entries, lines));
+    graph.node(encaps::spec::<Ip4>(&entries, lines));
+    graph.node(encaps_l2::spec(&entries, lines));
+    graph.node(insert::spec(&entries, lines, &keys));
+    graph.node(binding::encaps_spec(&entries, lines));
+    graph.node(binding::insert_spec(&entries, lines, &keys));
     for kind in Kind::ALL {
         graph.node(spray::spec(kind.spray_node(true), kind.node(true), &sprayed));
     }
@@ -125,7 +124,7 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) {
         graph.node(spray::spec(kind.spray_node(false), kind.node(false), &sprayed));
     }
     graph.node(encaps_l2::steer_spec(&steered));
-    graph.node(errors::spec(&rows, &sprayed, &steered_from));
+    graph.node(errors::spec(&entries, &sprayed, &steered_from));
     for protocol in errors::PROTOCOLS {
         graph.claim("icmp6-error-about", protocol.0.into(), errors::NODE);
     }

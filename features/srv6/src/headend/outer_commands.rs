@@ -9,7 +9,7 @@ use quiver_tables::fib::{Family, Fib, Target};
 use super::commands::check_routed;
 use super::policies::{HOP_LIMIT, Policies};
 use super::policy::{Behavior, Policy};
-use super::rows::HopLimit;
+use super::stack::HopLimit;
 use crate::commands::GROUP;
 
 pub(super) fn register(registry: &mut Registry) {

@@ -1,4 +1,4 @@
-//! Policies on the control thread: their segment lists, the rows that workers read, and the routes that lead to them.
+//! Policies on the control thread: their segment lists, the entries that workers read, and the routes that lead to them.
 //!
 //! A policy's binding SID is a route of its table. Beside it stands a route for the same address in a table of our
 //! own for each kind of packet that is steered ([`Kind`]); steering is a route that is resolved by that one. So a
@@ -13,18 +13,20 @@ use quiver_control::Refusal;
 use quiver_core::Engine;
 use quiver_core::epoch::PublishedSlots;
 use quiver_core::graph::GraphBuilder;
+use quiver_encap::EncapEntries;
+use quiver_encap::path_mtu::{PathMtu, PathMtus};
+use quiver_tables::Hop;
 use quiver_tables::fib::{Family, Fib, FibError, Path, Source, Target};
 use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::{IpPrefix, Prefix};
-use quiver_tables::{HeaderRows, Hop};
 
 use super::keys::Keys;
-use super::path_mtus::{PathMtu, PathMtus};
+use super::path_mtus::ListsByLast;
 use super::policy::{Behavior, List, Made, New, Policy, Wanted, no_list, no_policy, refusal};
-use super::rows::{self, HopLimit, Outer, Prepared};
 use super::spray::Sprayed;
+use super::stack::{self, HopLimit, Outer, Prepared};
 use super::steering::Steerings;
-use super::{Kind, Rows};
+use super::{Entries, Kind};
 
 /// Policies at most.
 pub const POLICIES_MAX: usize = 1 << 16;
@@ -42,7 +44,7 @@ pub(super) struct Policies {
     pub lent: BTreeSet<Ipv6Addr>,
     /// Policies that others than steering send frames by, and how many do.
     pub held: BTreeMap<Ipv6Addr, usize>,
-    rows: HeaderRows,
+    entries: EncapEntries,
     sprayed: Sprayed,
     free_slots: Vec<u32>,
     /// Our own tables for packets that are steered, by kind; made when the first policy is.
@@ -53,6 +55,8 @@ pub(super) struct Policies {
     pub steerings: Steerings,
     /// What is known of the paths of lists.
     pub path_mtus: PathMtus,
+    /// Lists by their last segment; made anew when it is asked for and policies have changed.
+    pub lists_by_last: Option<ListsByLast>,
 }
 
 /// The sum of both.
@@ -76,7 +80,7 @@ impl Policies {
             policies: BTreeMap::new(),
             lent: BTreeSet::new(),
             held: BTreeMap::new(),
-            rows: HeaderRows::new("segment lists", graph.workers(), graph.epochs())?,
+            entries: EncapEntries::new("segment lists", graph.workers(), graph.epochs())?,
             sprayed: Arc::new(PublishedSlots::new(graph.epochs(), POLICIES_MAX * Kind::ALL.len())),
             free_slots: (0..POLICIES_MAX as u32).rev().collect(),
             tables: None,
@@ -85,12 +89,13 @@ impl Policies {
             keys: Keys::new(graph.epochs()),
             steerings,
             path_mtus: PathMtus::default(),
+            lists_by_last: None,
         })
     }
 
     /// What workers read of segment lists.
-    pub fn worker_rows(&self) -> Rows {
-        self.rows.workers().into()
+    pub fn worker_entries(&self) -> Entries {
+        self.entries.workers().into()
     }
 
     /// The lists of spray policies.
@@ -116,18 +121,23 @@ impl Policies {
 
     /// Packets and bytes that went by a list.
     pub fn counted(&self, list: &List) -> [u64; 2] {
-        let bound = list.made.bound.map_or([0; 2], |row| self.rows.sums(row));
-        plus(plus(self.rows.sums(list.made.row), bound), list.past)
+        let bound = list.made.bound.map_or([0; 2], |entry| self.entries.sums(entry));
+        plus(plus(self.entries.sums(list.made.entry), bound), list.past)
     }
 
     /// What is known of the path of a list.
     pub fn path_mtu(&self, list: &List) -> Option<PathMtu> {
-        self.path_mtus.get(list.made.row)
+        self.path_mtus.get(list.made.entry)
     }
 
-    /// Let workers know what a path takes.
-    pub fn set_path_mtu(&self, row: u32, mtu_bytes: Option<u16>) {
-        rows::set_path_mtu(&self.rows, row, mtu_bytes);
+    /// A router reports the MTU of a list's path.
+    pub fn learn_path_mtu(&mut self, entry: u32, mtu_bytes: u16, now_ns: u64) {
+        self.path_mtus.learn(&self.entries, entry, mtu_bytes, now_ns);
+    }
+
+    /// Forget reports of paths that are over by then.
+    pub fn forget_path_mtus(&mut self, until_ns: u64) {
+        self.path_mtus.expire(&self.entries, until_ns);
     }
 
     /// Packets and bytes that went by a policy, lists that are gone included.
@@ -135,9 +145,9 @@ impl Policies {
         policy.lists.values().fold(policy.past, |sum, list| plus(sum, self.counted(list)))
     }
 
-    /// Bytes of the rows.
+    /// Bytes of the entries.
     pub fn resident_bytes(&self) -> usize {
-        self.rows.resident_bytes()
+        self.entries.resident_bytes()
     }
 
     /// The table of our own whose routes stand for policies, for a kind of packets that is steered.
@@ -167,8 +177,8 @@ impl Policies {
         let source = self.source_of(policy);
         let outer = Outer { source, hop_limit: self.hop_limit };
         let prepared = match policy.behavior {
-            Behavior::Encaps(form) => rows::around(&outer, path, form, policy.hmac),
-            Behavior::Insert(form) => rows::into(path, form, !bound, policy.hmac),
+            Behavior::Encaps(form) => stack::around(&outer, path, form, policy.hmac),
+            Behavior::Insert(form) => stack::into(path, form, !bound, policy.hmac),
         };
         let mut prepared = prepared.map_err(|no| {
             let what = format!("{} segments are too many: {no}", path.len());
@@ -198,31 +208,31 @@ impl Policies {
         let way = Path::resolved(first, Some(policy.table), None);
         let group = fib.hold_paths(Family::Ip6, policy.table, &[way]).map_err(|no| refusal(bsid, no))?;
         let mut add = |prepared: &Prepared| {
-            self.rows.add(&prepared.header, prepared.words(group, policy.table)).ok_or_else(|| {
-                let max = quiver_tables::header_rows::HEADER_ROWS_MAX;
+            self.entries.add(&prepared.header, prepared.words(group, policy.table)).ok_or_else(|| {
+                let max = quiver_encap::entries::ENCAP_ENTRIES_MAX;
                 Refusal::new(format!("there are {max} segment lists already")).remedy("delete some")
             })
         };
-        let row = add(&prepared);
+        let entry = add(&prepared);
         let bound = bound.as_ref().map(add).transpose();
-        match (row, bound) {
-            (Ok(row), Ok(bound)) => Ok(Made { row, bound, group }),
-            (row, bound) => {
+        match (entry, bound) {
+            (Ok(entry), Ok(bound)) => Ok(Made { entry, bound, group }),
+            (entry, bound) => {
                 fib.release_paths(group);
-                let made = [row.as_ref().ok().copied(), bound.as_ref().ok().copied().flatten()];
-                made.into_iter().flatten().for_each(|row| self.rows.retire(row));
-                Err(row.err().or(bound.err()).unwrap_or_else(|| no_policy(bsid)))
+                let made = [entry.as_ref().ok().copied(), bound.as_ref().ok().copied().flatten()];
+                made.into_iter().flatten().for_each(|entry| self.entries.retire(entry));
+                Err(entry.err().or(bound.err()).unwrap_or_else(|| no_policy(bsid)))
             }
         }
     }
 
-    /// Workers find these rows no more.
+    /// Workers find these entries no more.
     fn unmake(&mut self, engine: &mut Engine, made: Made) -> [u64; 2] {
         let mut past = [0; 2];
-        for row in [Some(made.row), made.bound].into_iter().flatten() {
-            past = plus(past, self.rows.sums(row));
-            self.path_mtus.forget(row);
-            self.rows.retire(row);
+        for entry in [Some(made.entry), made.bound].into_iter().flatten() {
+            past = plus(past, self.entries.sums(entry));
+            self.path_mtus.entry_gone(entry);
+            self.entries.retire(entry);
         }
         if let Some(fib) = engine.get_mut::<Fib>() {
             fib.release_paths(made.group);
@@ -232,18 +242,18 @@ impl Policies {
 
     /// Let workers find the lists of a policy as they are now.
     fn publish(&mut self, engine: &mut Engine, bsid: Ipv6Addr, policy: &Policy) -> Result<(), Refusal> {
-        self.path_mtus.lists_changed();
+        self.lists_by_last = None;
         let slots = policy.slot * Kind::ALL.len() as u32;
         for kind in policy.behavior.kinds() {
             let paths: Vec<Path> = if policy.spray {
                 let slot = slots + *kind as u32;
-                let rows = policy.lists.values().map(|list| list.made.row(*kind)).collect();
-                self.sprayed.publish(slot as usize, Some(rows));
+                let entries = policy.lists.values().map(|list| list.made.entry(*kind)).collect();
+                self.sprayed.publish(slot as usize, Some(entries));
                 let (name, index) = (kind.spray_node(matches!(policy.behavior, Behavior::Encaps(_))), slot);
                 vec![Path::new(Target::Feature(Hop { next: node(engine, name)?, index }))]
             } else {
                 let next = node(engine, policy.behavior.node(*kind))?;
-                let hop = |list: &List| Hop { next, index: list.made.row(*kind) };
+                let hop = |list: &List| Hop { next, index: list.made.entry(*kind) };
                 let path = |list: &List| Path::new(Target::Feature(hop(list))).weight(list.weight);
                 policy.lists.values().map(path).collect()
             };
@@ -340,7 +350,7 @@ impl Policies {
         }
         self.check_unused(engine, bsid)?;
         let Some(policy) = self.policies.remove(&bsid) else { return Ok(()) };
-        self.path_mtus.lists_changed();
+        self.lists_by_last = None;
         self.unpublish(engine, bsid, &policy);
         policy.lists.values().for_each(|list| {
             self.unmake(engine, list.made);
@@ -435,7 +445,7 @@ impl Policies {
         })
     }
 
-    /// Make all rows anew, by what outer headers are to have from now on. What is refused has changed nothing.
+    /// Make all entries anew, by what outer headers are to have from now on. What is refused has changed nothing.
     pub fn make_all_anew(
         &mut self,
         engine: &mut Engine,

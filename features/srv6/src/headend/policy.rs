@@ -60,25 +60,25 @@ pub(super) struct List {
     pub path: Vec<Ipv6Addr>,
     pub weight: u32,
     pub made: Made,
-    /// What rows counted that it had before.
+    /// What entries counted that it had before.
     pub past: [u64; 2],
 }
 
 /// What was made of a list for workers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
-    /// The row for packets that are steered.
-    pub row: u32,
-    /// The row for packets to the binding SID, where that is another.
+    /// The entry for packets that are steered.
+    pub entry: u32,
+    /// The entry for packets to the binding SID, where that is another.
     pub bound: Option<u32>,
     /// The way to the first segment.
     pub group: GroupId,
 }
 
 impl Made {
-    /// The row for packets of a kind.
-    pub fn row(&self, kind: Kind) -> u32 {
-        if kind == Kind::Binding { self.bound.unwrap_or(self.row) } else { self.row }
+    /// The entry for packets of a kind.
+    pub fn entry(&self, kind: Kind) -> u32 {
+        if kind == Kind::Binding { self.bound.unwrap_or(self.entry) } else { self.entry }
     }
 }
 

@@ -4,12 +4,12 @@
 use std::net::Ipv6Addr;
 
 use quiver_core::event::{EventReader, EventWriter};
-use quiver_tables::HeaderRow;
+use quiver_encap::{EncapEntry, Words};
 use quiver_wire::ip6::extension::{Walk, upper_layer};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, Srh};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::rows::{SRH_PLACE, Words};
+use super::stack::{SRH_PLACE, has_srh};
 
 /// Odd; a list's digest is multiplied by it for each word.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -70,12 +70,12 @@ impl Segments {
         self.list.map_or(self.destination, |(last, _)| last)
     }
 
-    /// Can a packet with this row's header in front have these segments on its way?
-    pub fn are_of(&self, row: &HeaderRow) -> bool {
-        let header = row.header();
+    /// Can a packet with this entry's header in front have these segments on its way?
+    pub fn are_of(&self, entry: &EncapEntry) -> bool {
+        let header = entry.header();
         let Some(first) = Ip6Header::overlay(header).map(Ip6Header::destination) else { return false };
         let behind = header.get(SRH_PLACE..).unwrap_or_default();
-        let own = Srh::parse(behind).ok().filter(|_| Words(row).has_srh());
+        let own = Srh::parse(behind).ok().filter(|_| has_srh(Words(entry)));
         let list = own.and_then(|(srh, _)| of_list(srh.list()));
         match self.list {
             Some(_) => self.list == list,
@@ -130,7 +130,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The longest packet that a row with a header of `row_bytes` may send. What routers on the way have taken off is
+    /// The longest packet that a entry with a header of `row_bytes` may send. What routers on the way have taken off is
     /// room for more.
     pub fn longest(&self, row_bytes: usize) -> u16 {
         let gone = row_bytes.saturating_sub(self.around.into());

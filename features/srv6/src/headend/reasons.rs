@@ -1,6 +1,8 @@
 //! Why packets die at the headend, and what is counted there. All of its nodes have these.
 
-use crate::carried::Unsegmented;
+use quiver_encap::EncapError;
+use quiver_encap::inner::{Refused, Truncated};
+use quiver_encap::offload::Unsegmented;
 
 quiver_core::reasons! {
     /// What becomes of packets at the headend.
@@ -45,6 +47,32 @@ quiver_core::reasons! {
         OamTooMany = info "oam-not-told", "packets with the O-flag that `show sr oam` does not know: too many came";
         /// Copies.
         Copied = info "copied", "copies made for the lists of a spray policy";
+    }
+}
+
+impl From<EncapError> for HeadendDrop {
+    fn from(error: EncapError) -> HeadendDrop {
+        match error {
+            EncapError::Truncated => HeadendDrop::Truncated,
+            EncapError::NoHeadroom => HeadendDrop::NoHeadroom,
+            EncapError::TooLong => HeadendDrop::TooLong,
+            EncapError::Unsegmented => HeadendDrop::Unsegmented,
+        }
+    }
+}
+
+impl From<Truncated> for HeadendDrop {
+    fn from(Truncated: Truncated) -> HeadendDrop {
+        HeadendDrop::Truncated
+    }
+}
+
+impl From<Refused> for HeadendDrop {
+    fn from(refused: Refused) -> HeadendDrop {
+        match refused {
+            Refused::LinkLocalSource => HeadendDrop::LinkLocalSource,
+            Refused::HopLimit => HeadendDrop::HopLimit,
+        }
     }
 }
 

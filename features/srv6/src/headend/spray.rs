@@ -12,7 +12,7 @@ use super::reasons::HeadendDrop;
 /// The node for frames.
 pub(super) const L2: &str = "sr-pl-spray-l2";
 
-/// By policy: the rows of its lists.
+/// By policy: the entries of its lists.
 pub(super) type Sprayed = Arc<PublishedSlots<Box<[u32]>>>;
 
 struct Spray {
@@ -22,16 +22,16 @@ struct Spray {
 
 impl Spray {
     fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let rows = self.sprayed.read(packet.index as usize, cx.pass);
-        let Some((last, others)) = rows.and_then(|rows| rows.split_last()) else {
+        let entries = self.sprayed.read(packet.index as usize, cx.pass);
+        let Some((last, others)) = entries.and_then(|entries| entries.split_last()) else {
             return Err(HeadendDrop::NoPolicy);
         };
-        for row in others {
+        for entry in others {
             let Some(mut copy) = packet.duplicate(cx.buffers) else {
                 cx.count(HeadendDrop::NoBuffer, 1);
                 continue;
             };
-            copy.index = *row;
+            copy.index = *entry;
             cx.trace(&copy, self.to);
             cx.count(HeadendDrop::Copied, 1);
             cx.emit(copy, self.to);

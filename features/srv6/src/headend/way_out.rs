@@ -5,13 +5,14 @@ use std::net::Ipv6Addr;
 
 use quiver_core::NodeId;
 use quiver_core::node::Wiring;
-use quiver_tables::header_rows::HEADER_BYTES_MAX;
+use quiver_encap::entries::HEADER_BYTES_MAX;
+use quiver_encap::{EncapEntry, EncapOutput, Mtu, Words};
 use quiver_tables::ip::IpTables;
-use quiver_tables::{CountedLines, GroupId, HeaderRow, Hop, WorkerLines};
+use quiver_tables::{CountedLines, GroupId, Hop, WorkerLines};
 use quiver_wire::srh::{SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
 
-use super::rows::{LAST_SEGMENT, SRH_PLACE, Words};
+use super::stack::{LAST_SEGMENT, SRH_PLACE, SegmentStack};
 use crate::csid;
 use crate::endpoint::line::Line;
 use crate::endpoint::{end, end_x};
@@ -97,21 +98,36 @@ impl WayOut {
         }
     }
 
-    /// The hop by which a packet with a row's header leaves in the end, and how many bytes shorter it is then. `last` is
+    /// The longest packet with an entry's header that may go by this hop. `last` is the packet's last segment, where that
+    /// is its own.
+    pub fn mtu(
+        &self,
+        output: &EncapOutput<SegmentStack>,
+        entry: &EncapEntry,
+        hop: Hop,
+        hash: u32,
+        last: Option<Ipv6Addr>,
+    ) -> Mtu {
+        output.mtu(entry, hop, || {
+            self.find(&output.tables, entry, last, hop, hash, |hop| output.has_adjacency(hop))
+        })
+    }
+
+    /// The hop by which a packet with an entry's header leaves in the end, and how many bytes shorter it is then. `last` is
     /// its last segment, where that is its own. `None` when it does not go on as a packet with these headers.
     #[cold]
-    pub fn find(
+    fn find(
         &self,
         tables: &IpTables,
-        row: &HeaderRow,
+        entry: &EncapEntry,
         last: Option<Ipv6Addr>,
         mut hop: Hop,
         hash: u32,
         leaves: impl Fn(Hop) -> bool,
     ) -> Option<(Hop, usize)> {
         let mut copy = [0; HEADER_BYTES_MAX];
-        let own = copy.get_mut(..row.header_len())?;
-        own.copy_from_slice(row.header());
+        let own = copy.get_mut(..entry.header_len())?;
+        own.copy_from_slice(entry.header());
         let destination = Ip6Header::overlay(own)?.destination().to_bits();
         if let (Some(last), Some(place)) = (last, own.get_mut(LAST_SEGMENT)) {
             place.copy_from_slice(&last.octets());
@@ -120,7 +136,7 @@ impl WayOut {
         let resolve = |group: GroupId| tables.groups.resolve(group, hash);
         let look_up = |table: u32, address: u128| resolve(tables.ip6.table(table).lookup(address));
         if hop.next == self.drop {
-            hop = look_up(Words(row).table(), headers.destination);
+            hop = look_up(Words(entry).table(), headers.destination);
         }
         for _ in 0..STEPS_MAX {
             if leaves(hop) {

@@ -8,11 +8,12 @@ use quiver_core::epoch::PublishedSlots;
 use quiver_core::node::NodeSpec;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_encap::flow::kept_frame_hash;
 use quiver_tables::GroupId;
 use quiver_tables::ip::IpTables;
 use quiver_tables::mac::Flooded;
 
-use crate::headend::{FRAME_BYTES_MIN, FRAME_NODES, HeadendDrop, flow_of_frame};
+use crate::headend::{FRAME_BYTES_MIN, FRAME_NODES, HeadendDrop};
 
 /// The node.
 pub(super) const NODE: &str = "sr-pl-l2-tunnel";
@@ -89,7 +90,7 @@ impl Stage for TunnelL2 {
         let word = self.tables.groups.word(ways.of(packet)?);
         let hop = match word.is_single() {
             true => word.hop(),
-            false => self.tables.groups.choose(word, flow_of_frame(packet)),
+            false => self.tables.groups.choose(word, kept_frame_hash(packet)),
         };
         if !self.nodes.contains(&hop.next) {
             return Err(HeadendDrop::NoPolicy);

@@ -7,8 +7,10 @@ use quiver_core::node::Wiring;
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::Tally;
 use quiver_core::{NodeId, Packet};
+use quiver_encap::WorkerEncapEntries;
+use quiver_encap::flow::flow_label;
 use quiver_tables::ip::{Ip4, Ip6, IpFamily, choose};
-use quiver_tables::{CountedLines, GroupId, IcmpErrorRequest, WorkerHeaderRows};
+use quiver_tables::{CountedLines, GroupId, IcmpErrorRequest};
 use quiver_wire::gtpu::message;
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
@@ -21,7 +23,6 @@ use super::messages::{self, ELEMENTS_BYTES_MAX, TLV_BYTES_MAX};
 use super::onward::Onward;
 use super::recipe::{Filling, Row, SRH_AT};
 use super::{echo, sums};
-use crate::carried::flow_label;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::ways::Ways;
 
@@ -30,7 +31,7 @@ const IP4_MTU_MIN: usize = 68;
 /// The longest payload of an IPv6 packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
 /// The longest header in front of a message.
-const MESSAGE_BYTES_MAX: usize = quiver_tables::header_rows::HEADER_BYTES_MAX + TLV_BYTES_MAX;
+const MESSAGE_BYTES_MAX: usize = quiver_encap::entries::HEADER_BYTES_MAX + TLV_BYTES_MAX;
 
 /// What the IP header of a GTP-U packet said.
 #[derive(Clone, Copy, Debug)]
@@ -99,14 +100,14 @@ impl Came {
 /// The part of a node that does it.
 pub(super) struct Decapsulation {
     pub ways: Ways,
-    pub rows: Arc<WorkerHeaderRows>,
+    pub rows: Arc<WorkerEncapEntries>,
     onward: Onward,
     look_up4: NodeId,
     look_up6: NodeId,
 }
 
 impl Decapsulation {
-    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerHeaderRows>]) -> Decapsulation {
+    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerEncapEntries>]) -> Decapsulation {
         Decapsulation {
             ways: Ways::new(wiring, lines),
             rows: rows[wiring.worker.index() % rows.len()].clone(),

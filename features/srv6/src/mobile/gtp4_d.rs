@@ -7,7 +7,8 @@ use quiver_core::node::{NodeSpec, Wiring};
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::{CountedLines, GroupId, ReassemblyRequest, WorkerHeaderRows};
+use quiver_encap::WorkerEncapEntries;
+use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
@@ -29,7 +30,7 @@ pub struct MobileToSegments4 {
 }
 
 impl MobileToSegments4 {
-    fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerHeaderRows>]) -> MobileToSegments4 {
+    fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerEncapEntries>]) -> MobileToSegments4 {
         MobileToSegments4 {
             decapsulation: Decapsulation::new(wiring, lines, rows),
             error: wiring.node("ip4-icmp-error"),
@@ -142,7 +143,7 @@ impl LookUp for MobileToSegments4 {
 }
 
 /// The declaration of the node.
-pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerHeaderRows>]>) -> NodeSpec {
+pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerEncapEntries>]>) -> NodeSpec {
     let (lines, rows) = (lines.clone(), rows.clone());
     NodeSpec::look_up("H.M.GTP4.D: GTP-U over IPv4 to SRv6", move |wiring| {
         MobileToSegments4::new(wiring, &lines, &rows)

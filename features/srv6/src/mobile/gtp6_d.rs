@@ -8,8 +8,9 @@ use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::Tally;
 use quiver_core::{Engine, NodeId, Packet};
+use quiver_encap::WorkerEncapEntries;
 use quiver_tables::fib::Family;
-use quiver_tables::{CountedLines, GroupId, WorkerHeaderRows};
+use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -140,7 +141,7 @@ impl AtSid for MobileToSegments6 {
 }
 
 /// The declaration of the node.
-pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerHeaderRows>]>) -> NodeSpec {
+pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerEncapEntries>]>) -> NodeSpec {
     let (lines, rows) = (lines.clone(), rows.clone());
     NodeSpec::look_up("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| {
         Gateway(MobileToSegments6 { decapsulation: Decapsulation::new(wiring, &lines, &rows) })

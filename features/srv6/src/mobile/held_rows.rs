@@ -5,9 +5,9 @@ use std::sync::Arc;
 use quiver_control::Refusal;
 use quiver_core::Engine;
 use quiver_core::graph::GraphBuilder;
-use quiver_tables::header_rows::HEADER_ROWS_MAX;
+use quiver_encap::entries::ENCAP_ENTRIES_MAX;
+use quiver_encap::{EncapEntries, WorkerEncapEntries};
 use quiver_tables::memory::MemoryError;
-use quiver_tables::{HeaderRows, WorkerHeaderRows};
 
 use super::recipe::Recipe;
 
@@ -21,15 +21,15 @@ pub(super) struct HeldRows {
 }
 
 /// All of them.
-pub(super) struct GatewayRows(HeaderRows);
+pub(super) struct GatewayRows(EncapEntries);
 
 impl GatewayRows {
     pub fn new(graph: &GraphBuilder) -> Result<GatewayRows, MemoryError> {
-        HeaderRows::new("mobile gateways", graph.workers(), graph.epochs()).map(GatewayRows)
+        EncapEntries::new("mobile gateways", graph.workers(), graph.epochs()).map(GatewayRows)
     }
 
     /// What workers read.
-    pub fn workers(&self) -> Arc<[Arc<WorkerHeaderRows>]> {
+    pub fn workers(&self) -> Arc<[Arc<WorkerEncapEntries>]> {
         self.0.workers().into()
     }
 
@@ -50,7 +50,7 @@ pub(super) fn weigh(engine: &Engine) -> Vec<(&'static str, u64)> {
 pub(super) fn add(engine: &mut Engine, recipe: &Recipe, table: u32) -> Result<HeldRows, Refusal> {
     engine.with(|_, rows: &mut GatewayRows| {
         let full = || {
-            let what = format!("there are {} mobile gateways already", HEADER_ROWS_MAX / 2);
+            let what = format!("there are {} mobile gateways already", ENCAP_ENTRIES_MAX / 2);
             Refusal::new(what).remedy("delete some")
         };
         let messages = rows.0.add(&recipe.header(true), recipe.words(true, table, 0)).ok_or_else(full)?;

@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_control::{Args, Refusal};
-use quiver_tables::header_rows::HeaderRow;
+use quiver_encap::entries::EncapEntry;
 use quiver_tables::prefix::Ip6Prefix;
 use quiver_wire::srh::{self, Form, SEGMENT_BYTES, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -172,7 +172,7 @@ pub(super) struct Filling {
 
 /// A row, as a recipe has written it.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a>(pub &'a HeaderRow);
+pub(super) struct Row<'a>(pub &'a EncapEntry);
 
 impl Row<'_> {
     #[inline(always)]

@@ -8,6 +8,7 @@ use quiver_core::epoch::Pass;
 use quiver_core::node::Wiring;
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_encap::{offload, output};
 use quiver_tables::ip::IpTables;
 use quiver_tables::{GroupId, Hop};
 use quiver_wire::{Header, Ip6Header};
@@ -17,7 +18,6 @@ use super::flows::Flow;
 use super::front::Front;
 use super::kept::Unread;
 use super::reasons::{Bad, ProxyDrop};
-use crate::carried::move_offload;
 
 /// The longest payload of an IPv6 packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
@@ -155,7 +155,7 @@ impl Departure {
     pub fn go(&self, hop: Hop, fits: bool, class: u8, hash: u32, packet: &mut Packet) -> Result<NodeId, Bad> {
         let (front, length) = (self.front(), packet.length());
         if packet.has(PacketFlags::OFFLOAD) {
-            move_offload(packet, front.len())?;
+            offload::headers_added(packet, front.len())?;
         }
         if !front.put(packet, length, class, hash) {
             return Err(ProxyDrop::NoHeadroom.into());
@@ -168,15 +168,6 @@ impl Departure {
             return Ok(hop.next);
         }
         let adjacency = self.tables.adjacencies.get(hop.index);
-        let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
-        let done = match field.last_chunk::<16>() {
-            Some(block) if count <= 16 => packet.push_block16(block, count),
-            _ => packet.push_block32(field, count),
-        };
-        if !done {
-            return Err(ProxyDrop::NoHeadroom.into());
-        }
-        packet.tx = adjacency.tx;
-        Ok(adjacency.output)
+        output::push_link(adjacency, packet).map_err(|_| ProxyDrop::NoHeadroom.into())
     }
 }

@@ -8,6 +8,7 @@ use quiver_core::cpu::Variant;
 use quiver_core::node::NodeSpec;
 use quiver_core::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_encap::inner::BEYOND_SCOPE;
 use quiver_tables::IcmpErrorRequest;
 use quiver_tables::ip::{IpFamily, flow_hash};
 
@@ -15,7 +16,6 @@ use super::back::Backs;
 use super::departure::{Departure, Ready};
 use super::inner::Inner;
 use super::reasons::{Bad, ProxyDrop};
-use crate::carried::BEYOND_SCOPE;
 
 /// The nodes.
 pub(super) const IP4: &str = "sr-proxy-ip4";
@@ -75,11 +75,11 @@ impl<F: Inner> FromFunction<F> {
 
     #[inline(always)]
     fn around(&self, tally: Tally<'_>, ready: Ready, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let facts = F::facts(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
-        if facts.is_local {
+        let fields = F::fields(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
+        if fields.is_link_local {
             return Err(told(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
         }
-        if facts.hops <= 1 {
+        if fields.hop_limit <= 1 {
             return Err(told(F::TIME_EXCEEDED, ProxyDrop::HopLimit));
         }
         let hash = flow_hash::<F>(packet);
@@ -93,8 +93,8 @@ impl<F: Inner> FromFunction<F> {
             }
             tally.count(ProxyDrop::Fragmented, 1);
         }
-        F::count_hop(packet.bytes_mut());
-        self.departure.go(hop, fits, facts.class, hash, packet)
+        F::decrement_hop_limit(packet.bytes_mut());
+        self.departure.go(hop, fits, fields.traffic_class, hash, packet)
     }
 }
 

@@ -6,12 +6,12 @@ use quiver_core::epoch::Pass;
 use quiver_core::node::{Node, NodeSpec};
 use quiver_core::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+use quiver_encap::flow::frame_hash;
 use quiver_wire::{EthernetHeader, Header};
 
 use super::back::{Backs, Coming};
 use super::departure::{Departure, Ready};
 use super::reasons::{Bad, ProxyDrop};
-use crate::carried::frame_hash;
 
 /// The node.
 pub(super) const NODE: &str = "sr-proxy-l2";

@@ -1,10 +1,9 @@
 //! A header that stands ready to be put in front of what comes back from a function.
 
 use quiver_core::Packet;
-use quiver_tables::header_rows::{BLOCK_BYTES, HEADER_BYTES_MAX};
+use quiver_encap::entries::{BLOCK_BYTES, HEADER_BYTES_MAX};
+use quiver_encap::flow::flow_label;
 use quiver_wire::{Header, Ip6Header};
-
-use crate::carried::flow_label;
 
 /// Blocks of the longest header.
 const BLOCKS: usize = HEADER_BYTES_MAX / BLOCK_BYTES;

@@ -1,14 +1,14 @@
 //! What a proxy asks of an IPv4 or IPv6 packet that comes back from a function.
 
+use quiver_encap::InnerPacket;
 use quiver_tables::ip::{Addresses, Ip4, Ip6};
 use quiver_wire::ip6::address;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use super::back::Coming;
-use crate::carried::Carried;
 
 /// IPv4 or IPv6.
-pub trait Inner: Carried {
+pub trait Inner: InnerPacket {
     const NODE: &'static str;
     const COMING: Coming;
     const LOOKUP: &'static str;

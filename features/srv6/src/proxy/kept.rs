@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
-use quiver_tables::header_rows::HEADER_BYTES_MAX;
+use quiver_encap::entries::HEADER_BYTES_MAX;
 
 use super::front::Front;
 

@@ -7,6 +7,7 @@ use quiver_core::node::NodeSpec;
 use quiver_core::packet::PacketFlags;
 use quiver_core::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_encap::decapsulated::{ip4_fast, ip6_fast, take_off};
 use quiver_tables::CountedLines;
 use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::srh::SrhHeader;
@@ -16,7 +17,6 @@ use super::back::{Around, Backs, Coming};
 use super::flows::{Flow, Flows};
 use super::kept::{FRONT_WORDS, Keeping, WORD_BYTES, WORDS, Word, stepped};
 use crate::endpoint::closer::{self, Matter, Upper};
-use crate::endpoint::exposed::{self, take_off};
 use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
 use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
@@ -264,12 +264,14 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
             return self.closer(tally, packet);
         }
         let next = match coming(line) {
-            Coming::Ip4 => {
-                exposed::ip4_if_plain(packet, at).map(|_| choose::<Ip4>(groups, line.group4(), packet))
-            }
-            Coming::Ip6 => {
-                exposed::ip6_if_plain(packet, at).map(|_| choose::<Ip6>(groups, line.group6(), packet))
-            }
+            Coming::Ip4 => ip4_fast::<Ip6>(packet, at).map(|_| {
+                packet.set_carried();
+                choose::<Ip4>(groups, line.group4(), packet)
+            }),
+            Coming::Ip6 => ip6_fast::<Ip6>(packet, at).map(|_| {
+                packet.set_carried();
+                choose::<Ip6>(groups, line.group6(), packet)
+            }),
             Coming::Frames => {
                 return match self.send_frame(tally, line, at, packet) {
                     Ok(next) => Ok(next),

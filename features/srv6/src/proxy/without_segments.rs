@@ -2,6 +2,8 @@
 //! packet to the SID, to its destination as the last one (draft-ietf-spring-sr-service-programming §6.4.3).
 
 use quiver_core::{NodeId, Packet};
+use quiver_encap::InnerPacket;
+use quiver_encap::inner::{BEYOND_SCOPE, packet_too_big};
 use quiver_tables::GroupId;
 use quiver_tables::ip::{Ip6, flow_hash};
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment, segment_offset};
@@ -12,9 +14,9 @@ use super::departure::Departure;
 use super::front::Front;
 use super::kept::{Kept, Unread};
 use super::reasons::{Bad, ProxyDrop};
-use crate::carried::{BEYOND_SCOPE, Carried, SrhPlace, packet_too_big};
 use crate::endpoint::segments;
 use crate::endpoint::ways::Ways;
+use crate::srh_place::SrhPlace;
 
 impl From<Unread> for Bad {
     fn from(unread: Unread) -> Bad {
@@ -27,11 +29,11 @@ impl From<Unread> for Bad {
 
 /// May it leave its link?
 fn check(packet: &Packet) -> Result<(), Bad> {
-    let facts = Ip6::facts(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
-    if facts.is_local {
+    let fields = Ip6::fields(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
+    if fields.is_link_local {
         return Err(Bad::Complain(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
     }
-    if facts.hops <= 1 {
+    if fields.hop_limit <= 1 {
         return Err(Bad::Complain(Ip6::TIME_EXCEEDED, ProxyDrop::HopLimit));
     }
     Ok(())

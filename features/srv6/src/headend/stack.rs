@@ -1,11 +1,14 @@
-//! What stands in a segment list's row ([`HeaderRow`]): the header that goes around or into packets, ready made,
-//! and the words that nodes read beside it.
+//! Header stacks of segment lists, ready made for encapsulation entries ([`EncapEntries`](quiver_encap::EncapEntries)):
+//! an outer IPv6 header and an SRH behind it, or an SRH that goes into packets.
 
 use std::net::Ipv6Addr;
 
-use quiver_core::WorkerId;
-use quiver_tables::header_rows::{HEADER_BYTES_MAX, ROW_WORDS};
-use quiver_tables::{GroupId, HeaderRow, HeaderRows};
+use quiver_encap::entries::{ENTRY_WORDS, HEADER_BYTES_MAX};
+use quiver_encap::inner::Truncated;
+use quiver_encap::outer::fill_ip6;
+use quiver_encap::{EntryWords, HeaderStack, Inside, Words};
+use quiver_tables::GroupId;
+use quiver_tables::ip::Ip6;
 use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol, WireError};
 
@@ -16,13 +19,6 @@ pub(super) const SRH_PLACE: usize = Ip6Header::LEN;
 /// Where the last segment of the path stands.
 pub(super) const LAST_SEGMENT: std::ops::Range<usize> =
     SRH_PLACE + segment_offset(0)..SRH_PLACE + segment_offset(0) + SEGMENT_BYTES;
-
-/// Bits of a row's second word, behind the place of the next header.
-const PROPAGATES: u32 = 0x100;
-const SIGNS: u32 = 0x200;
-/// Where in the same word the MTU of the path stands, as long as none is known the greatest.
-const PATH_MTU_SHIFT: u32 = 16;
-const PATH_MTU_PLACE: usize = 1;
 
 /// The hop limit of an outer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,73 +104,46 @@ pub(super) fn into(
 }
 
 impl Prepared {
-    /// The words of the row, with the group of the way to the first segment, which is looked up in `table`.
-    pub fn words(&self, group: GroupId, table: u32) -> [u32; ROW_WORDS] {
+    /// The words of the entry, with the group of the way to the first segment, which is looked up in `table`.
+    pub fn words(&self, group: GroupId, table: u32) -> [u32; ENTRY_WORDS] {
         let place = if self.has_srh { SRH_PLACE } else { NEXT_HEADER_PLACE };
-        let propagated = if self.hop_limit == HopLimit::Propagated { PROPAGATES } else { 0 };
-        let signs = if self.signs { SIGNS } else { 0 };
-        let flags = place as u32 | propagated | signs;
-        [group.0, with_path_mtu(flags, None), table]
+        EntryWords {
+            underlay: group,
+            table,
+            protocol_offset: place as u8,
+            copies_hop_limit: self.hop_limit == HopLimit::Propagated,
+            feature_flag: self.signs,
+        }
+        .words()
     }
 }
 
-/// A word with another path MTU.
-fn with_path_mtu(word: u32, mtu_bytes: Option<u16>) -> u32 {
-    let flags = word & ((1 << PATH_MTU_SHIFT) - 1);
-    flags | u32::from(mtu_bytes.unwrap_or(u16::MAX)) << PATH_MTU_SHIFT
+/// Is there an SRH in the stack?
+#[inline(always)]
+pub(super) fn has_srh(words: Words<'_>) -> bool {
+    words.protocol_offset() == SRH_PLACE
 }
 
-/// Let the packets of a row be no longer than this.
-pub(super) fn set_path_mtu(rows: &HeaderRows, row: u32, mtu_bytes: Option<u16>) {
-    let word = rows.of(WorkerId(0)).get(row).word(PATH_MTU_PLACE);
-    rows.set_word(row, PATH_MTU_PLACE, with_path_mtu(word, mtu_bytes));
+/// Is the SRH signed for every packet?
+#[inline(always)]
+pub(super) fn signs(words: Words<'_>) -> bool {
+    words.feature_flag()
 }
 
-/// The words of a row as nodes read them.
-#[derive(Clone, Copy)]
-pub(super) struct Words<'a>(pub &'a HeaderRow);
+/// Bytes of an IPv6 header and of what is behind it at least: an SRH, or a packet without one in front.
+const FRONT_BYTES: usize = Ip6Header::LEN + 8;
 
-impl Words<'_> {
-    /// The way to the first segment.
-    #[inline(always)]
-    pub fn group(self) -> GroupId {
-        GroupId(self.0.word(0))
-    }
+/// The header stack of a segment list.
+pub struct SegmentStack;
 
-    /// Where the header says what follows it, counted from its first byte.
-    #[inline(always)]
-    pub fn next_header_place(self) -> usize {
-        usize::from(self.0.word(1) as u8)
-    }
+impl HeaderStack for SegmentStack {
+    type Outer = Ip6;
 
-    /// Is there an SRH?
     #[inline(always)]
-    pub fn has_srh(self) -> bool {
-        self.next_header_place() == SRH_PLACE
-    }
-
-    /// The longest packet that the path takes, in bytes.
-    #[inline(always)]
-    pub fn path_mtu_bytes(self) -> u16 {
-        (self.0.word(PATH_MTU_PLACE) >> PATH_MTU_SHIFT) as u16
-    }
-
-    /// Does the outer header have the hop limit that the inner one has left?
-    #[inline(always)]
-    pub fn propagates_hop_limit(self) -> bool {
-        self.0.word(1) & PROPAGATES != 0
-    }
-
-    /// Is the SRH signed for every packet?
-    #[inline(always)]
-    pub fn signs(self) -> bool {
-        self.0.word(1) & SIGNS != 0
-    }
-
-    /// The table in which the first segment is looked up when nothing is known of its way.
-    #[inline(always)]
-    pub fn table(self) -> u32 {
-        self.0.word(2)
+    fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated> {
+        let bytes: &mut [u8; FRONT_BYTES] = bytes.first_chunk_mut().ok_or(Truncated)?;
+        bytes[if has_srh(words) { SRH_PLACE } else { NEXT_HEADER_PLACE }] = inside.protocol.0;
+        fill_ip6(words, bytes, total, inside)
     }
 }
 
@@ -214,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_fits_no_row_is_refused() {
+    fn a_list_that_fits_no_entry_is_refused() {
         assert!(around(&OUTER, &path(11), Form::Full, None).is_ok());
         assert!(around(&OUTER, &path(12), Form::Full, None).is_err());
         assert!(around(&OUTER, &path(12), Form::Reduced, None).is_ok());

@@ -1,0 +1,142 @@
+//! Decapsulation: the inner packet is left, checked as if it had just been received, with the congestion mark of
+//! the outer header (RFC 6040 §4.2). Who receives it says where it came in: on a tunnel's interface, or on none
+//! ([`Packet::set_carried`]).
+
+use quiver_core::Packet;
+use quiver_core::packet::PacketFlags;
+use quiver_wire::checksum::update16;
+use quiver_wire::{Header, Ip4Header, Ip6Header, ip4, ip6};
+
+use crate::ecn;
+use crate::offload::headers_removed;
+use crate::outer::OuterHeader;
+
+/// Why an inner packet does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InnerBad {
+    /// Fewer bytes than the outer headers.
+    Truncated,
+    /// The inner header is wrong, or cut off.
+    Wrong,
+    /// The outer header says congestion, and the inner one cannot.
+    Congestion,
+}
+
+/// The destination of an inner packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InnerDestination {
+    /// IPv4.
+    Ip4(u32),
+    /// IPv6.
+    Ip6(u128),
+}
+
+/// The traffic class of the outer header that the packet begins with; 0 where there is none.
+#[inline(always)]
+fn outer_class<O: OuterHeader>(packet: &Packet) -> u8 {
+    O::traffic_class(packet.bytes()).unwrap_or(0)
+}
+
+/// Leave the IPv6 packet that begins `at` bytes from the outer header.
+#[inline(always)]
+pub fn ip6<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
+    let outer = outer_class::<O>(packet);
+    take_off(packet, at)?;
+    let available = packet.segment_length();
+    let header = Ip6Header::overlay(packet.bytes()).ok_or(InnerBad::Wrong)?;
+    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
+    let may_change = ecn::may_change(outer, header.traffic_class());
+    if !(ip6::is_plain(header, available) & exact & packet.has_none(PacketFlags::CHAINED)) {
+        let available = packet.length();
+        let header = ip6::validate(packet.bytes(), available).map_err(|_| InnerBad::Wrong)?;
+        let total = usize::from(header.payload_length()) + Ip6Header::LEN;
+        packet.trim(total);
+    }
+    if may_change { merge_class6(packet, outer) } else { Ok(()) }
+}
+
+/// Leave the IPv4 packet that begins `at` bytes from the outer header.
+#[inline(always)]
+pub fn ip4<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
+    let outer = outer_class::<O>(packet);
+    take_off(packet, at)?;
+    let available = packet.segment_length();
+    let header = Ip4Header::overlay(packet.bytes()).ok_or(InnerBad::Wrong)?;
+    let exact = usize::from(header.total_length()) == available;
+    let may_change = ecn::may_change(outer, header.traffic_class);
+    if !(ip4::is_plain(header, available) & exact & packet.has_none(PacketFlags::CHAINED)) {
+        let available = packet.length();
+        let header = ip4::validate(packet.bytes(), available).map_err(|_| InnerBad::Wrong)?;
+        let total = usize::from(header.total_length());
+        packet.trim(total);
+    }
+    if may_change { merge_class4(packet, outer) } else { Ok(()) }
+}
+
+/// As [`ip6()`], if nothing is unusual about the inner packet, which begins `at` bytes from the outer header (0 for
+/// none); else nothing happens. Returns its destination.
+#[inline(always)]
+pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> {
+    if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
+        return None;
+    }
+    let (inner, outer) = (packet.bytes().get(at..)?, outer_class::<O>(packet));
+    let header = Ip6Header::overlay(inner)?;
+    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == inner.len();
+    let keeps_class = !ecn::may_change(outer, header.traffic_class());
+    let destination = header.destination_bits();
+    if !(ip6::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err() {
+        return None;
+    }
+    Some(destination)
+}
+
+/// As [`ip4()`], likewise.
+#[inline(always)]
+pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
+    if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
+        return None;
+    }
+    let (inner, outer) = (packet.bytes().get(at..)?, outer_class::<O>(packet));
+    let header = Ip4Header::overlay(inner)?;
+    let exact = usize::from(header.total_length()) == inner.len();
+    let keeps_class = !ecn::may_change(outer, header.traffic_class);
+    let destination = header.destination_bits();
+    if !(ip4::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err() {
+        return None;
+    }
+    Some(destination)
+}
+
+/// Take the first `at` bytes off: another packet is left, with a flow of its own.
+#[inline(always)]
+pub fn take_off(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
+    if !packet.pull(at) {
+        return Err(InnerBad::Truncated);
+    }
+    packet.hash = 0;
+    headers_removed(packet, at);
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn merge_class6(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
+    let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(InnerBad::Wrong)?;
+    let class = ecn::decapsulated(outer, header.traffic_class()).map_err(|_| InnerBad::Congestion)?;
+    header.set_traffic_class(class);
+    Ok(())
+}
+
+/// As [`merge_class6`]; the checksum of the inner header follows.
+#[cold]
+#[inline(never)]
+fn merge_class4(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
+    let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(InnerBad::Wrong)?;
+    let old = header.traffic_class;
+    let new = ecn::decapsulated(outer, old).map_err(|_| InnerBad::Congestion)?;
+    header.traffic_class = new;
+    // The class is the low byte of the header's first word.
+    header.set_checksum(update16(header.checksum(), old.into(), new.into()));
+    Ok(())
+}

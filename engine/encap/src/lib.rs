@@ -1,0 +1,26 @@
+//! Encapsulation for every tunnel: header stacks put on and taken off, TTL and hop limit, DSCP and ECN, the path MTU of
+//! a stack, and ICMP errors from the underlay relayed to the senders of inner packets. It knows no tunnel protocol.
+//!
+//! - [`EncapEntries`]: ready-made header stacks, one for each object that encapsulates, with counters.
+//! - [`EncapOutput`]: a packet gets an entry's stack and leaves by the underlay's next-hop group.
+//! - [`decapsulated`]: an inner packet without its outer headers, checked.
+//! - [`relay`], [`path_mtu`]: what routers of the underlay report.
+#![deny(unsafe_code)]
+
+pub mod decapsulated;
+pub mod ecn;
+pub mod entries;
+pub mod entry;
+pub mod flow;
+pub mod inner;
+pub mod offload;
+pub mod outer;
+pub mod output;
+pub mod path_mtu;
+pub mod relay;
+
+pub use entries::{EncapEntries, EncapEntry, WorkerEncapEntries};
+pub use entry::{EntryWords, Words};
+pub use inner::{InnerFields, InnerPacket};
+pub use outer::{HeaderStack, Inside, OuterHeader};
+pub use output::{EncapError, EncapOutput, IcmpRecipient, Mtu};
