@@ -45,7 +45,9 @@ pub struct Adjacency {
     /// What this is.
     pub kind: AdjacencyKind,
     six: bool,
-    padding: [u8; 5],
+    padding: u8,
+    /// Of a stacked adjacency: the encapsulation entry with the header stack that goes in front; 0 otherwise.
+    pub entry: u32,
 }
 
 const _: () = assert!(size_of::<Adjacency>() == 64);
@@ -63,7 +65,8 @@ impl Adjacency {
         rewrite_len: 0,
         kind: AdjacencyKind::Drop,
         six: false,
-        padding: [0; 5],
+        padding: 0,
+        entry: 0,
     };
 
     /// An adjacency of `kind` with these first bytes of the frame (at most
@@ -86,6 +89,11 @@ impl Adjacency {
         }
         adjacency.six = next_hop.is_ipv6();
         adjacency
+    }
+
+    /// The same on the interface of a tunnel: packets get the header stack of an encapsulation entry.
+    pub fn stacked(self, entry: u32) -> Adjacency {
+        Adjacency { entry, ..self }
     }
 
     /// The rewrite, right-aligned: byte 31 is the last one before the IP header. A data plane

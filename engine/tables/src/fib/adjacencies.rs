@@ -13,6 +13,7 @@ use quiver_wire::MacAddress;
 
 use super::interfaces::Interface;
 use super::path::Family;
+use super::stacks::Stacks;
 use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
 use crate::adjacency_counts::AdjacencyCounts;
 use crate::memory::MemoryError;
@@ -50,6 +51,7 @@ pub(super) struct Surroundings<'a> {
     pub nodes: &'a FibNodes,
     pub interfaces: &'a BTreeMap<InterfaceId, Interface>,
     pub neighbours: &'a Neighbours,
+    pub stacks: &'a Stacks,
     /// Are packets counted by adjacency?
     pub counts: bool,
 }
@@ -71,6 +73,15 @@ impl Surroundings<'_> {
             Adjacency::new(kind, info.id, info.output, info.mtu_of(key.payload), next_hop, rewrite)
         };
         let rewrite_node = if self.counts { nodes.count } else { nodes.rewrite };
+        if let Some(stack) = self.stacks.on(key.interface) {
+            return Some(match stack.hop(key.next_hop) {
+                Some(hop) => {
+                    let adjacency = make(AdjacencyKind::Complete, &[]).stacked(hop.entry);
+                    (adjacency, hop.nodes[key.payload as usize])
+                }
+                None => (make(AdjacencyKind::Drop, &[]), nodes.drop),
+            });
+        }
         let Some(own) = info.mac else {
             return Some((make(AdjacencyKind::Complete, &[]), rewrite_node));
         };

@@ -112,12 +112,13 @@ impl Fib {
         outcomes: &[Outcome<A>],
         lost: &BTreeSet<InterfaceId>,
     ) {
-        if series.source == Source::Neighbour || self.neighbours.is_empty() {
+        if series.source == Source::Neighbour || self.neighbours.is_empty() && !self.stacks.has_next_hops() {
             return;
         }
         let table = series.table;
         let concerned = outcomes.iter().filter(|outcome| self.decides_imports(table, outcome));
         let prefixes: Vec<Prefix<A>> = concerned.map(|outcome| outcome.prefix).collect();
+        let prefixes_are_empty = prefixes.is_empty();
         let mut near: Vec<(IpAddr, InterfaceId)> = Vec::new();
         // Nobody is known between these two addresses.
         let mut gap: Option<(A, Option<A>)> = None;
@@ -133,6 +134,9 @@ impl Fib {
             gap = Some((prefix.first(), next));
             let last = prefix.last();
             near.extend(found.take_while(|(address, _)| A::from_ip(*address).is_some_and(|at| at <= last)));
+        }
+        if !prefixes_are_empty {
+            near.extend(self.stacks.next_hops().filter(|(address, _)| A::from_ip(*address).is_some()));
         }
         near.sort_unstable();
         near.dedup();
@@ -152,8 +156,10 @@ impl Fib {
     /// The host route that a neighbour should have in a table: it is on an interface with neighbours, and
     /// the longest prefix around it is attached there. Its preference and weight are the attached path's.
     fn wanted_import(&self, table: u32, id: InterfaceId, address: IpAddr) -> Option<Path> {
-        self.neighbours.get(id, address)?;
-        self.interfaces.get(&id)?.info.mac?;
+        if !self.stacks.reaches(id, address) {
+            self.neighbours.get(id, address)?;
+            self.interfaces.get(&id)?.info.mac?;
+        }
         let group = match address {
             IpAddr::V4(address) => self.families.ip4.cover_above(table, address.to_bits()),
             IpAddr::V6(address) => self.families.ip6.cover_above(table, address.to_bits()),

@@ -32,6 +32,8 @@ pub enum Unusable {
     NotAttached(IpAddr),
     /// The next hop is one of the router's own addresses.
     NextHopIsOurs,
+    /// A tunnel whose outer destination is reached through itself.
+    TunnelLoop(InterfaceId),
     /// The route to the next hop drops, punts, or leads into another table.
     NextHopDies,
 }
@@ -48,6 +50,9 @@ impl fmt::Display for Unusable {
             Unusable::NotHost(next_hop) => write!(f, "no route for {next_hop} alone"),
             Unusable::NotAttached(next_hop) => write!(f, "{next_hop} is not attached"),
             Unusable::NextHopIsOurs => f.write_str("the next hop is the router's own address"),
+            Unusable::TunnelLoop(interface) => {
+                write!(f, "the tunnel of interface number {} would go through itself", interface.0)
+            }
             Unusable::NextHopDies => f.write_str("the route to the next hop does not forward"),
         }
     }
@@ -84,6 +89,7 @@ impl Fib {
                 nodes: &self.nodes,
                 interfaces: &self.interfaces,
                 neighbours: &self.neighbours,
+                stacks: &self.stacks,
                 counts: self.adjacencies.counts(),
             };
             let mut look = Look;

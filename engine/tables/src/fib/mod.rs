@@ -25,6 +25,7 @@ mod replace;
 mod resolve;
 mod routes;
 mod series;
+mod stacks;
 mod tables;
 mod view;
 
@@ -50,6 +51,7 @@ use attached::AttachedRoutes;
 use interfaces::Interface;
 use path_list::{ListKey, PathLists};
 use resolve::Resolver;
+use stacks::Stacks;
 use tables::FamilyTables;
 
 pub use adjacencies::AdjacencyKey;
@@ -61,6 +63,7 @@ pub use range::{RangeAction, RangeChange};
 pub use replace::Swept;
 pub use resolve::RECURSION_MAX;
 pub use series::{Change, RouteChange, SeriesRefused};
+pub use stacks::StackedHop;
 pub use view::{AdjacencyView, GroupView, RouteView};
 
 /// The index of the hop that a table answers when no route matches.
@@ -245,6 +248,8 @@ pub struct Fib {
     prefix_stores: u64,
     /// Where packets to groups go, IPv4 and IPv6, when somebody forwards them.
     groups_lead: Option<[NodeId; 2]>,
+    /// The header stacks of tunnels' interfaces.
+    stacks: Stacks,
 }
 
 impl Fib {
@@ -274,6 +279,7 @@ impl Fib {
             connected: BTreeMap::new(),
             prefix_stores: 0,
             groups_lead: None,
+            stacks: Stacks::default(),
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;
@@ -501,6 +507,7 @@ impl Fib {
             nodes: &self.nodes,
             interfaces: &self.interfaces,
             neighbours: &self.neighbours,
+            stacks: &self.stacks,
             counts: self.adjacencies.counts(),
         };
         let resolver = Resolver::new(around, &self.families, &self.lists, &mut self.adjacencies);
@@ -526,6 +533,20 @@ impl Fib {
 
     /// Resolve these lists anew and publish what changed.
     fn resolve_again(&mut self, groups: Vec<GroupId>) {
+        let mut groups = groups;
+        // Each round follows tunnels one deeper.
+        for _ in 0..=RECURSION_MAX {
+            let changed = self.resolve_round(groups);
+            groups = self.lists_behind(&changed);
+            if groups.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Resolve these lists anew once; returns those that changed.
+    fn resolve_round(&mut self, groups: Vec<GroupId>) -> Vec<GroupId> {
+        let mut changed = Vec::new();
         for group in groups {
             let Some(key) = self.lists.get(group).map(|list| list.key.clone()) else { continue };
             let (mut resolver, _) = self.resolver();
@@ -539,9 +560,11 @@ impl Fib {
                     self.groups.replace_single(group, hops[0].0);
                 }
                 list.hops = hops;
+                changed.push(group);
             }
             self.follow(group, dependencies);
         }
+        changed
     }
 
     /// Let go of path lists that no route holds.
@@ -561,6 +584,7 @@ impl Fib {
             nodes: &self.nodes,
             interfaces: &self.interfaces,
             neighbours: &self.neighbours,
+            stacks: &self.stacks,
             counts: self.adjacencies.counts(),
         };
         let (mut old, mut users) = (Vec::new(), Vec::new());

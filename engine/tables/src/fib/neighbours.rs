@@ -175,7 +175,8 @@ impl Fib {
 
     /// After an interface began to have neighbours, or ceased to.
     pub(super) fn refresh_neighbour_routes(&mut self, id: InterfaceId) -> Result<(), FibError> {
-        let addresses: Vec<_> = self.neighbours.on(id).map(|(address, _)| address).collect();
+        let mut addresses: Vec<_> = self.neighbours.on(id).map(|(address, _)| address).collect();
+        addresses.extend(self.stacks.next_hops().filter(|(_, on)| *on == id).map(|(address, _)| address));
         addresses.into_iter().try_for_each(|address| self.refresh_imports_of(id, address))?;
         self.sweep();
         Ok(())

@@ -8,6 +8,7 @@ use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
 use super::explain::Unusable;
 use super::path::{Family, Only, Path, Source, Target};
 use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
+use super::stacks::Stack;
 use super::{Families, LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use crate::next_hop_group::{GroupId, Hop, PATHS_MAX};
 
@@ -184,7 +185,12 @@ impl<'a, H: Hops> Resolver<'a, H> {
     fn adjacency(&mut self, interface: InterfaceId, next_hop: Option<IpAddr>, payload: Family) -> Found {
         self.dependencies.interfaces.insert(interface);
         let on = self.around.interfaces.get(&interface);
-        let has_neighbours = on.is_some_and(|on| on.info.mac.is_some());
+        let stacks = self.around.stacks;
+        if stacks.lead_back(interface, next_hop, &self.walk, self.lists) {
+            return Err(Unusable::TunnelLoop(interface));
+        }
+        let has_neighbours = on.is_some_and(|on| on.info.mac.is_some())
+            || stacks.on(interface).is_some_and(Stack::is_multipoint);
         let key = AdjacencyKey { interface, payload, next_hop: next_hop.filter(|_| has_neighbours) };
         let Some(hop) = self.adjacencies.hop(key, &self.around) else {
             let is_up = on.is_some_and(|on| on.info.up);
