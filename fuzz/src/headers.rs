@@ -11,8 +11,8 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, checksum, csid, ethernet, gtpu, icmp4, icmp6,
-    igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan,
+    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, checksum, csid, ethernet, gre, gtpu, icmp4,
+    icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan,
 };
 
 /// Room for whatever a target writes again.
@@ -20,7 +20,7 @@ const OUT_BYTES: usize = 70_000;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-const PARSERS: [fn(&[u8]); 20] = [
+const PARSERS: [fn(&[u8]); 21] = [
     arp_message,
     ethernet_header,
     vlan_tags,
@@ -37,6 +37,7 @@ const PARSERS: [fn(&[u8]); 20] = [
     udp_datagram,
     tcp_segment,
     gtpu_message,
+    gre_header,
     lldpdu,
     slow_protocol,
     upper_layer,
@@ -92,6 +93,10 @@ fn vlan_tags(bytes: &[u8]) {
         let _ = vlan::Tags::walk(kind, bytes);
     }
     assert_read_again!(vlan, bytes);
+}
+
+fn gre_header(bytes: &[u8]) {
+    assert_read_again!(gre, bytes);
 }
 
 fn mpls_entry(bytes: &[u8]) {

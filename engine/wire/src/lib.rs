@@ -14,6 +14,7 @@ pub mod checksum;
 pub mod csid;
 pub mod ethernet;
 pub mod flow;
+pub mod gre;
 pub mod gtpu;
 mod header;
 pub mod icmp4;
