@@ -66,6 +66,12 @@ impl EncapEntry {
         self.words[place % ENTRY_WORDS].load(Ordering::Relaxed)
     }
 
+    /// Packets that this worker has counted.
+    #[inline(always)]
+    pub fn packets(&self) -> u64 {
+        self.packets.load(Ordering::Relaxed)
+    }
+
     /// Bytes of the header.
     #[inline(always)]
     pub fn header_len(&self) -> usize {

@@ -3,12 +3,14 @@
 use quiver_core::WorkerId;
 use quiver_tables::GroupId;
 
+use crate::ecn;
 use crate::entries::{ENTRY_WORDS, EncapEntries, EncapEntry};
 
 /// Bits of the second word: the place of the next header, flags, and from bit 16 on the path MTU in bytes, the
 /// greatest number as long as none is known.
 const COPIES_HOP_LIMIT: u32 = 1 << 8;
 const FEATURE_FLAG: u32 = 1 << 9;
+const COPIES_DSCP: u32 = 1 << 10;
 const PATH_MTU_SHIFT: u32 = 16;
 const PATH_MTU_WORD: usize = 1;
 
@@ -23,6 +25,9 @@ pub struct EntryWords {
     pub protocol_offset: u8,
     /// Does the outer header have the hop limit that the inner packet has left?
     pub copies_hop_limit: bool,
+    /// Does the outer header have the differentiated services of the inner packet (RFC 2983 §3, uniform model)? The ECN
+    /// field is always copied (RFC 6040 §4.1).
+    pub copies_dscp: bool,
     /// A flag whose meaning is the feature's.
     pub feature_flag: bool,
 }
@@ -33,6 +38,7 @@ impl EntryWords {
         let mut flags = u32::from(self.protocol_offset);
         flags |= if self.copies_hop_limit { COPIES_HOP_LIMIT } else { 0 };
         flags |= if self.feature_flag { FEATURE_FLAG } else { 0 };
+        flags |= if self.copies_dscp { COPIES_DSCP } else { 0 };
         [self.underlay.0, with_path_mtu(flags, None), self.table]
     }
 }
@@ -76,6 +82,12 @@ impl Words<'_> {
     #[inline(always)]
     pub fn copies_hop_limit(self) -> bool {
         self.0.word(1) & COPIES_HOP_LIMIT != 0
+    }
+
+    /// The traffic class of the outer header, whose template has one, around a packet that has another.
+    #[inline(always)]
+    pub fn outer_class(self, template: u8, inner: u8) -> u8 {
+        if self.0.word(1) & COPIES_DSCP != 0 { inner } else { template & !ecn::MASK | inner & ecn::MASK }
     }
 
     /// The feature's flag.

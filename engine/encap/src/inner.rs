@@ -50,6 +50,14 @@ pub trait InnerPacket: IpFamily {
     /// Unreachable because of an error between the ends of a tunnel (RFC 2473 §8.2, §8.3).
     const UNREACHABLE: IcmpErrorRequest;
 
+    /// The node that fragments a packet for the adjacency in [`Packet::index`].
+    const FRAGMENT_NODE: &'static str;
+
+    /// Does a packet of `length` bytes that begins with these forbid routers to fragment what is around it? An IPv4 packet
+    /// by its flag (RFC 2003 §3.1), an IPv6 packet unless it has the smallest length that every path must take (RFC 4213
+    /// §3.2.2).
+    fn forbids_fragments(bytes: &[u8], length: usize) -> bool;
+
     /// What is read of the header.
     fn fields(bytes: &[u8]) -> Option<InnerFields>;
 
@@ -94,6 +102,7 @@ pub trait InnerPacket: IpFamily {
 impl InnerPacket for Ip6 {
     const PROTOCOL: IpProtocol = IpProtocol::IPV6;
     const ERROR_NODE: &'static str = "ip6-icmp-error";
+    const FRAGMENT_NODE: &'static str = "ip6-frag";
     const TIME_EXCEEDED: IcmpErrorRequest =
         IcmpErrorRequest { kind: icmp6::kind::TIME_EXCEEDED, code: 0, detail: 0 };
     const UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest {
@@ -101,6 +110,11 @@ impl InnerPacket for Ip6 {
         code: icmp6::unreachable::ADDRESS,
         detail: 0,
     };
+
+    #[inline(always)]
+    fn forbids_fragments(_: &[u8], length: usize) -> bool {
+        length > MTU_MIN
+    }
 
     fn total_length(bytes: &[u8]) -> Option<usize> {
         Ip6Header::overlay(bytes).map(|header| usize::from(header.payload_length()) + Ip6Header::LEN)
@@ -135,6 +149,7 @@ impl InnerPacket for Ip6 {
 impl InnerPacket for Ip4 {
     const PROTOCOL: IpProtocol = IpProtocol::IPV4;
     const ERROR_NODE: &'static str = "ip4-icmp-error";
+    const FRAGMENT_NODE: &'static str = "ip4-frag";
     const TIME_EXCEEDED: IcmpErrorRequest =
         IcmpErrorRequest { kind: icmp4::kind::TIME_EXCEEDED, code: 0, detail: 0 };
     const UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest {
@@ -142,6 +157,11 @@ impl InnerPacket for Ip4 {
         code: icmp4::unreachable::HOST,
         detail: 0,
     };
+
+    #[inline(always)]
+    fn forbids_fragments(bytes: &[u8], _: usize) -> bool {
+        Ip4Header::overlay(bytes).is_some_and(Ip4Header::dont_fragment)
+    }
 
     fn total_length(bytes: &[u8]) -> Option<usize> {
         Ip4Header::overlay(bytes).map(|header| usize::from(header.total_length()))

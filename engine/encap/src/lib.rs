@@ -18,6 +18,7 @@ pub mod outer;
 pub mod output;
 pub mod path_mtu;
 pub mod relay;
+pub mod tunnel;
 
 pub use entries::{EncapEntries, EncapEntry, WorkerEncapEntries};
 pub use entry::{EntryWords, Words};

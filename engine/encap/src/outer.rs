@@ -1,11 +1,18 @@
 //! The outer IP header, IPv4 or IPv6: the nodes by which it leaves, and the fields that differ from packet to packet.
 
+use std::net::IpAddr;
+
 use quiver_tables::ip::{Ip4, Ip6, IpFamily};
-use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
+use quiver_wire::{Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
 use crate::entry::Words;
 use crate::flow::flow_label;
 use crate::inner::Truncated;
+
+/// Version 4 and a header of 20 bytes, in the first word of an IPv4 header.
+const VERSION_AND_LENGTH: u16 = 0x4500;
+/// The flag that forbids fragments, in the fourth word of an IPv4 header.
+const DONT_FRAGMENT: u16 = 0x4000;
 
 /// The inner packet or frame, as far as an outer header tells of it.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +25,8 @@ pub struct Inside {
     pub hash: u32,
     /// The protocol.
     pub protocol: IpProtocol,
+    /// Must no router fragment the outer packet? IPv4 alone can say so.
+    pub dont_fragment: bool,
 }
 
 /// IPv4 or IPv6 outside.
@@ -41,6 +50,20 @@ pub trait OuterHeader: IpFamily {
 
     /// Differentiated services and congestion notification of the header that `bytes` begin with.
     fn traffic_class(bytes: &[u8]) -> Option<u8>;
+
+    /// A header from `source` to `destination`, as [`fill`](Self::fill) completes it; `None` for addresses of the other
+    /// family. It has a traffic class and a hop limit for entries that do not copy those of the inner packet.
+    fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>>;
+
+    /// Write the fields of a template that differ from packet to packet. `total` is the length of the packet with it, in
+    /// bytes.
+    fn fill(
+        words: Words<'_>,
+        bytes: &mut [u8],
+        total: usize,
+        protocol: IpProtocol,
+        inside: Inside,
+    ) -> Result<(), Truncated>;
 }
 
 impl OuterHeader for Ip4 {
@@ -55,6 +78,51 @@ impl OuterHeader for Ip4 {
     #[inline(always)]
     fn traffic_class(bytes: &[u8]) -> Option<u8> {
         Ip4Header::overlay(bytes).map(|header| header.traffic_class)
+    }
+
+    /// In place of the checksum stands the sum of the addresses.
+    fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>> {
+        let (IpAddr::V4(source), IpAddr::V4(destination)) = (source, destination) else { return None };
+        let mut header = vec![0x45, traffic_class, 0, 0, 0, 0, 0, 0, hop_limit, 0];
+        let addresses = [source.octets(), destination.octets()].concat();
+        header.extend((!checksum::of(&addresses)).to_be_bytes());
+        header.extend(addresses);
+        Some(header)
+    }
+
+    #[inline(always)]
+    fn fill(
+        words: Words<'_>,
+        bytes: &mut [u8],
+        total: usize,
+        protocol: IpProtocol,
+        inside: Inside,
+    ) -> Result<(), Truncated> {
+        let header: &mut [u8; Ip4Header::LEN] = bytes.first_chunk_mut().ok_or(Truncated)?;
+        let class = words.outer_class(header[1], inside.traffic_class);
+        let hops = if words.copies_hop_limit() { inside.hop_limit } else { header[8] };
+        // Only what may be fragmented needs a number of its own (RFC 6864 §4.1).
+        let (identification, flags) =
+            if inside.dont_fragment { (0, DONT_FRAGMENT) } else { (words.0.packets() as u16, 0) };
+        let first = u64::from(VERSION_AND_LENGTH | u16::from(class)) << 48
+            | (total as u64 & 0xffff) << 32
+            | u64::from(identification) << 16
+            | u64::from(flags);
+        let second = u16::from_be_bytes([hops, protocol.0]);
+        let sum = (first >> 48)
+            + (first >> 32 & 0xffff)
+            + (first >> 16 & 0xffff)
+            + (first & 0xffff)
+            + u64::from(second)
+            + u64::from(u16::from_be_bytes([header[10], header[11]]));
+        let sum = (sum & 0xffff) + (sum >> 16);
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        let (front, rest) = header.split_at_mut(8);
+        front.copy_from_slice(&first.to_be_bytes());
+        if let Some(place) = rest.first_chunk_mut::<4>() {
+            *place = (u32::from(second) << 16 | u32::from(sum)).to_be_bytes();
+        }
+        Ok(())
     }
 }
 
@@ -71,6 +139,27 @@ impl OuterHeader for Ip6 {
     #[inline(always)]
     fn traffic_class(bytes: &[u8]) -> Option<u8> {
         Ip6Header::overlay(bytes).map(Ip6Header::traffic_class)
+    }
+
+    fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>> {
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (source, destination) else { return None };
+        let mut header = Ip6Header::new(source, destination, IpProtocol::NO_NEXT_HEADER, hop_limit, 0);
+        header.set_traffic_class(traffic_class);
+        Some(header.as_bytes().to_vec())
+    }
+
+    #[inline(always)]
+    fn fill(
+        words: Words<'_>,
+        bytes: &mut [u8],
+        total: usize,
+        protocol: IpProtocol,
+        inside: Inside,
+    ) -> Result<(), Truncated> {
+        let header = Ip6Header::overlay_mut(bytes).ok_or(Truncated)?;
+        let class = words.outer_class(header.traffic_class(), inside.traffic_class);
+        header.set_next_header(protocol);
+        fill_ip6(words, bytes, total, Inside { traffic_class: class, ..inside })
     }
 }
 

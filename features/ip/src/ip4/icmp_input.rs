@@ -9,6 +9,7 @@ use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
+use crate::claimed::Claimed;
 use crate::notice::{Answer, Notice, PingError};
 use crate::pings::WaitingPings;
 use crate::segments::add_to_sum;
@@ -35,6 +36,8 @@ quiver_core::reasons! {
 
 struct IcmpInput {
     echo: NodeId,
+    /// Tunnels that are told of errors about packets of the router's own that are of these protocols.
+    about_tunnel: Claimed,
     done: NodeId,
     pings: Arc<WaitingPings>,
 }
@@ -78,7 +81,8 @@ impl IcmpInput {
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
                     self.tell(cx, packet, &header, rest, Answer::Error(error), length);
                 }
-                Ok(self.done)
+                let about = Ip4Header::overlay(behind).map(|about| about.protocol().0);
+                Ok(about.and_then(|about| self.about_tunnel.node(about)).unwrap_or(self.done))
             }
             _ => Err(Icmp4Drop::UnknownType),
         }
@@ -126,6 +130,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     NodeSpec::new("ip4-icmp-input", "Sorts ICMP packets for the router itself", move |wiring| {
         Box::new(IcmpInput {
             echo: wiring.node("ip4-icmp-echo-request"),
+            about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
             done: wiring.node("ip-done"),
             pings: pings.clone(),
         })

@@ -43,6 +43,8 @@ struct IcmpInput {
     types: Claimed,
     /// Who is told of errors about packets of the router's own that are of these protocols.
     about: Claimed,
+    /// The same for tunnels, behind those.
+    about_tunnel: Claimed,
     done: NodeId,
     pings: Arc<WaitingPings>,
 }
@@ -84,9 +86,9 @@ impl IcmpInput {
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
                     self.tell(cx, packet, &upper, rest, Answer::Error(error));
                 }
-                let about =
-                    Ip6Header::overlay(quoted).and_then(|about| self.about.node(about.next_header().0));
-                Ok(about.unwrap_or(self.done))
+                let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
+                let node = about.and_then(|about| self.about.node(about).or(self.about_tunnel.node(about)));
+                Ok(node.unwrap_or(self.done))
             }
             // RFC 2710 §3, RFC 3810 §5.
             130..=132 | 143 => {
@@ -147,6 +149,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
             echo: wiring.node("ip6-icmp-echo-request"),
             types: Claimed::of(wiring, "icmp6-type"),
             about: Claimed::of(wiring, "icmp6-error-about"),
+            about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
             done: wiring.node("ip-done"),
             pings: pings.clone(),
         })

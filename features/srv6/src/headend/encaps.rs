@@ -100,7 +100,7 @@ impl<F: Encapsulated> Encaps<F> {
         let InnerFields { traffic_class, hop_limit, .. } =
             F::fields(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let length = packet.length();
-        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL };
+        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
             return Ok(output::push_link(self.output.adjacency(hop), packet)?);
@@ -130,7 +130,7 @@ impl<F: Encapsulated> Encaps<F> {
             & (entry.header_len() != 0);
         let stepped = if plain { step(packet) } else { None };
         let Some((traffic_class, hop_limit)) = stepped else { return otherwise(packet) };
-        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL };
+        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
         Ok(self.output.put_and_leave(entry, adjacency, packet, length, inside)?)
     }
 }

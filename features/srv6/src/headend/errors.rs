@@ -58,6 +58,8 @@ struct Errors {
     spray: [Option<NodeId>; 2],
     errors: [NodeId; 2],
     done: NodeId,
+    /// Tunnels, whose packets may have the same protocols, by protocol.
+    tunnels: Box<[(u32, NodeId)]>,
     bucket: TokenBucket,
     told: Recent,
 }
@@ -79,6 +81,7 @@ impl Errors {
             spray: kinds.map(|kind| wiring.number(kind.spray_node(true))),
             errors: [Ip4::ERROR_NODE, Ip6::ERROR_NODE].map(|name| wiring.node(name)),
             done: wiring.node("ip-done"),
+            tunnels: wiring.claims("icmp6-error-about-tunnel").into_boxed_slice(),
             bucket: TokenBucket::new(RELAYED_PER_SECOND, RELAYED_BURST),
             told: Recent::new(REPORT_INTERVAL_NS),
         }
@@ -133,7 +136,10 @@ impl Errors {
         let at = begin + quote.at;
         let inner = packet.bytes().get(at..).unwrap_or_default();
         let destination = F::destination(inner).ok_or(ErrorDrop::Truncated)?;
-        let (table, entry) = self.find::<F>(cx, destination, quote).ok_or(ErrorDrop::NotOurs)?;
+        let Some((table, entry)) = self.find::<F>(cx, destination, quote) else {
+            let tunnel = self.tunnels.iter().find(|(protocol, _)| *protocol == u32::from(quote.protocol.0));
+            return tunnel.map(|(_, node)| *node).ok_or(ErrorDrop::NotOurs);
+        };
         let copies_hop_limit = Words(entry).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, quote.around, copies_hop_limit) else {
             cx.count(ErrorDrop::Kept, 1);

@@ -112,6 +112,7 @@ impl Prepared {
             table,
             protocol_offset: place as u8,
             copies_hop_limit: self.hop_limit == HopLimit::Propagated,
+            copies_dscp: true,
             feature_flag: self.signs,
         }
         .words()
@@ -162,10 +163,10 @@ mod tests {
     fn the_reduced_form_of_one_segment_has_no_srh_unless_it_is_signed() {
         let alone = around(&OUTER, &path(1), Form::Reduced, None).unwrap();
         assert_eq!(alone.header.len(), 40);
-        assert_eq!(alone.words(GroupId(7), 3), [7, 0xffff_0006, 3]);
+        assert_eq!(alone.words(GroupId(7), 3), [7, 0xffff_0406, 3]);
         let signed = around(&OUTER, &path(1), Form::Reduced, Some(9)).unwrap();
         assert_eq!(signed.header.len(), 40 + 8 + 16 + 40);
-        assert_eq!(signed.words(GroupId(7), 3), [7, 0xffff_0028, 3]);
+        assert_eq!(signed.words(GroupId(7), 3), [7, 0xffff_0428, 3]);
     }
 
     #[test]

@@ -1,0 +1,543 @@
+//! Tunnels of a protocol on the control thread: their interfaces, their ends, and where their packets go.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_core::device::{Device, TxQueue};
+use quiver_core::epoch::Epochs;
+use quiver_core::event::Event;
+use quiver_core::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::GroupId;
+use quiver_tables::exact::ExactError;
+use quiver_tables::fib::{Family, Fib, FibError, Path, PathState, StackedHop};
+use quiver_tables::ip::{Ip4, Ip6};
+use quiver_tables::memory::MemoryError;
+
+use super::errors::PathReport;
+use super::frames::{EntryByInterface, TunnelTx};
+use super::protocol::TunnelProtocol;
+use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key};
+use super::teib::{NextHop, Teib};
+use crate::entries::{EncapEntries, WorkerEncapEntries};
+use crate::entry::EntryWords;
+use crate::outer::OuterHeader;
+use crate::path_mtu::{PathMtu, PathMtus, SWEEP_NS};
+
+/// Instances are counted from 0 up to this.
+pub const INSTANCE_MAX: u32 = 16_383;
+/// The MTU of a tunnel's interface until it is set, bytes. What does not fit the path is told to senders one by one.
+const MTU_BYTES: u32 = 9_000;
+/// The hop limit of outer headers around frames, and the default where one is set at all.
+pub const HOP_LIMIT: u8 = 64;
+/// Who holds an outer table, in the refusal to delete it.
+const HOLDER: &str = "a tunnel";
+
+/// What an operator says of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelConfig {
+    /// The number in its name.
+    pub instance: Option<u32>,
+    /// The outer source, an address of this router.
+    pub source: IpAddr,
+    /// The outer destination; none for a multipoint tunnel.
+    pub destination: Option<IpAddr>,
+    /// The number of the table that has the outer destination.
+    pub table: u32,
+    /// The key.
+    pub key: Option<u32>,
+    /// Does it carry Ethernet frames?
+    pub carries_frames: bool,
+    /// The outer TTL or hop limit; without one that of the inner packet.
+    pub hop_limit: Option<u8>,
+    /// The outer DSCP; without one that of the inner packet.
+    pub dscp: Option<u8>,
+}
+
+/// Why a tunnel cannot be made or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// The ends are of two families.
+    #[error("{0} and {1} are not both IPv4 or both IPv6: an outer header has addresses of one family")]
+    Families(IpAddr, IpAddr),
+    /// Not a host's.
+    #[error("{0} is no address that one host has")]
+    Address(IpAddr),
+    /// The name is there.
+    #[error("{0} exists already")]
+    Exists(String),
+    /// All names are there.
+    #[error("there are {0} tunnels already; delete some")]
+    TooMany(u32),
+    /// The ends are those of another.
+    #[error("{0} has the same ends, table and key: one of them would receive nothing")]
+    Ends(String),
+    /// No such table.
+    #[error("there is no {family} table {table}; `{word} table add {table}` makes it", word = family.word())]
+    NoTable {
+        /// Of the outer addresses.
+        family: Family,
+        /// The operator's number.
+        table: u32,
+    },
+    /// No entry left.
+    #[error("there are {0} peers of tunnels already; delete some")]
+    EntriesFull(usize),
+    /// Multipoint tunnels carry packets.
+    #[error(
+        "a multipoint tunnel carries packets, not frames: there is no table of stations behind its peers"
+    )]
+    MultipointFrames,
+    /// The FIB.
+    #[error(transparent)]
+    Fib(#[from] FibError),
+    /// The table of ends.
+    #[error(transparent)]
+    Table(#[from] ExactError),
+    /// The interface.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// The FIB is not built in.
+    #[error("{0} is not built in")]
+    NotBuiltIn(&'static str),
+}
+
+/// A peer to which packets are encapsulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peer {
+    entry: u32,
+    underlay: GroupId,
+    /// The family and the small number of the outer table, which is held.
+    family: Family,
+    table: u32,
+    key: Key,
+}
+
+/// A tunnel.
+#[derive(Debug)]
+pub struct Tunnel {
+    /// As it was asked for, with its instance.
+    pub config: TunnelConfig,
+    /// The small number of its outer table.
+    table: u32,
+    /// Its peer, or with a multipoint tunnel those of its next hops.
+    peers: BTreeMap<Option<IpAddr>, Peer>,
+}
+
+impl Tunnel {
+    /// The family of the outer header.
+    fn family(&self) -> Family {
+        Family::of(self.config.source)
+    }
+
+    /// The key of packets from any sender, of a multipoint tunnel.
+    fn key_of_any(&self) -> Key {
+        key(0, bits(self.config.source), self.table, self.config.key)
+    }
+}
+
+/// What is known of a peer, for `show`.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerView {
+    /// The inner next hop, of a multipoint tunnel.
+    pub next_hop: Option<IpAddr>,
+    /// What the route of the outer destination is doing.
+    pub underlay: Option<PathState>,
+    /// A known path MTU.
+    pub path_mtu: Option<PathMtu>,
+    /// Packets and bytes that were sent, with the outer headers.
+    pub sent: [u64; 2],
+}
+
+/// All tunnels of a protocol.
+pub struct Tunnels<P> {
+    by_interface: BTreeMap<InterfaceId, Tunnel>,
+    entries: EncapEntries,
+    ends: TunnelTableWriter,
+    frames: Arc<EntryByInterface>,
+    path_mtus: PathMtus,
+    protocol: std::marker::PhantomData<P>,
+}
+
+/// The control thread's handle.
+struct TunnelDevice(&'static str);
+
+impl Device for TunnelDevice {
+    fn kind(&self) -> &'static str {
+        self.0
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+}
+
+/// May one host have this address?
+fn is_host(address: IpAddr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address.is_loopback())
+        && address != IpAddr::from([u8::MAX; 4])
+}
+
+impl<P: TunnelProtocol> Tunnels<P> {
+    /// None yet.
+    pub(super) fn new(workers: usize, epochs: &Arc<Epochs>) -> Result<Tunnels<P>, MemoryError> {
+        Ok(Tunnels {
+            by_interface: BTreeMap::new(),
+            entries: EncapEntries::new("peers of tunnels", workers, epochs)?,
+            ends: TunnelTableWriter::new(epochs)?,
+            frames: Arc::new(EntryByInterface::new()),
+            path_mtus: PathMtus::default(),
+            protocol: std::marker::PhantomData,
+        })
+    }
+
+    pub(super) fn worker_entries(&self) -> Arc<[Arc<WorkerEncapEntries>]> {
+        self.entries.workers().into()
+    }
+
+    pub(super) fn table(&self) -> TunnelTable {
+        self.ends.table()
+    }
+
+    pub(super) fn frames(&self) -> &Arc<EntryByInterface> {
+        &self.frames
+    }
+
+    /// All tunnels, by interface.
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel)> {
+        self.by_interface.iter().map(|(id, tunnel)| (*id, tunnel))
+    }
+
+    /// The tunnel that an interface is.
+    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel> {
+        self.by_interface.get(&id)
+    }
+
+    /// Bytes in memory.
+    pub fn resident_bytes(&self) -> usize {
+        self.entries.resident_bytes()
+    }
+
+    /// What is known of the peers of a tunnel.
+    pub fn peers<'a>(&'a self, tunnel: &'a Tunnel, fib: &'a Fib) -> impl Iterator<Item = PeerView> + 'a {
+        tunnel.peers.iter().map(|(next_hop, peer)| PeerView {
+            next_hop: *next_hop,
+            underlay: fib.underlay_state(peer.underlay),
+            path_mtu: self.path_mtus.get(peer.entry),
+            sent: self.entries.sums(peer.entry),
+        })
+    }
+
+    /// The header stack to a destination.
+    fn stack(config: &TunnelConfig, destination: IpAddr) -> Option<Vec<u8>> {
+        let class = config.dscp.unwrap_or(0) << 2;
+        let hops = config.hop_limit.unwrap_or(HOP_LIMIT);
+        let outer = match config.source {
+            IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
+            IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
+        };
+        outer.map(|outer| [outer, P::header(config.key)].concat())
+    }
+
+    /// An entry for packets to a destination, and the group that leads there. Nothing is left of what is refused.
+    fn add_peer(
+        &mut self,
+        fib: &mut Fib,
+        config: &TunnelConfig,
+        destination: IpAddr,
+        table: u32,
+    ) -> Result<Peer, TunnelError> {
+        let stack =
+            Self::stack(config, destination).ok_or(TunnelError::Families(config.source, destination))?;
+        let family = Family::of(destination);
+        let path = Path::resolved(destination, Some(table), None);
+        let underlay = fib.hold_paths(family, table, &[path])?;
+        let words = EntryWords {
+            underlay,
+            table,
+            protocol_offset: 0,
+            copies_hop_limit: config.hop_limit.is_none() && !config.carries_frames,
+            copies_dscp: config.dscp.is_none(),
+            feature_flag: false,
+        };
+        let Some(entry) = self.entries.add(&stack, words.words()) else {
+            fib.release_paths(underlay);
+            return Err(TunnelError::EntriesFull(self.entries.len()));
+        };
+        fib.hold_table(family, table, HOLDER);
+        let key = key(bits(destination), bits(config.source), table, config.key);
+        Ok(Peer { entry, underlay, family, table, key })
+    }
+
+    /// Workers find this peer no more.
+    fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
+        self.path_mtus.entry_gone(peer.entry);
+        self.entries.retire(peer.entry);
+        fib.release_paths(peer.underlay);
+        fib.release_table(peer.family, peer.table, HOLDER);
+    }
+
+    fn learn(&mut self, report: PathReport, now_ns: u64) {
+        let known = self.by_interface.values().flat_map(|tunnel| tunnel.peers.values());
+        if known.into_iter().any(|peer| peer.entry == report.entry) {
+            self.path_mtus.learn(&self.entries, report.entry, report.mtu_bytes, now_ns);
+        }
+    }
+}
+
+/// The hop of packets to a peer.
+fn stacked_hop<P: TunnelProtocol>(
+    engine: &Engine,
+    family: Family,
+    peer: Peer,
+) -> Result<StackedHop, TunnelError> {
+    let names = P::NODES.encap[family as usize];
+    let node = |name: &'static str| engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name));
+    Ok(StackedHop { nodes: [node(names[0])?, node(names[1])?], entry: peer.entry, underlay: peer.underlay })
+}
+
+/// The name of an instance.
+pub fn name<P: TunnelProtocol>(instance: u32) -> String {
+    format!("{}{instance}", P::NAME)
+}
+
+fn free_instance<P: TunnelProtocol>(engine: &Engine, wanted: Option<u32>) -> Result<u32, TunnelError> {
+    let free = |instance: u32| engine.interface_id(&name::<P>(instance)).is_none();
+    match wanted {
+        Some(instance) if free(instance) => Ok(instance),
+        Some(instance) => Err(TunnelError::Exists(name::<P>(instance))),
+        None => {
+            (0..=INSTANCE_MAX).find(|instance| free(*instance)).ok_or(TunnelError::TooMany(INSTANCE_MAX + 1))
+        }
+    }
+}
+
+fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
+    engine.get_mut::<Fib>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))
+}
+
+/// Check the addresses of a tunnel.
+fn check<P: TunnelProtocol>(config: &TunnelConfig) -> Result<(), TunnelError> {
+    for address in [Some(config.source), config.destination].into_iter().flatten() {
+        if !is_host(address) {
+            return Err(TunnelError::Address(address));
+        }
+    }
+    match config.destination {
+        Some(destination) if Family::of(destination) != Family::of(config.source) => {
+            Err(TunnelError::Families(config.source, destination))
+        }
+        None if config.carries_frames => Err(TunnelError::MultipointFrames),
+        _ => Ok(()),
+    }
+}
+
+/// Make a tunnel; returns its interface.
+pub fn create<P: TunnelProtocol>(
+    engine: &mut Engine,
+    mut config: TunnelConfig,
+) -> Result<InterfaceId, TunnelError> {
+    check::<P>(&config)?;
+    let instance = free_instance::<P>(engine, config.instance)?;
+    config.instance = Some(instance);
+    let family = Family::of(config.source);
+    let no_table = TunnelError::NoTable { family, table: config.table };
+    let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
+    let mut tunnel = Tunnel { config, table, peers: BTreeMap::new() };
+    let own_key = match config.destination {
+        Some(destination) => key(bits(destination), bits(config.source), table, config.key),
+        None => tunnel.key_of_any(),
+    };
+    if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.ends.has(&own_key)) {
+        return Err(TunnelError::Ends(other_with::<P>(engine, &own_key)));
+    }
+    let id = create_interface::<P>(engine, instance, &config)?;
+    let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
+        let mut end = End { interface: id, carries_frames: config.carries_frames, entry: 0 };
+        let Some(destination) = config.destination else {
+            tunnels.ends.insert(own_key, end)?;
+            let fib = fib(engine)?;
+            fib.hold_table(family, table, HOLDER);
+            fib.set_multipoint(id);
+            tunnels.by_interface.insert(id, tunnel);
+            return Ok(());
+        };
+        let peer = tunnels.add_peer(fib(engine)?, &config, destination, table)?;
+        end.entry = peer.entry;
+        let hop = stacked_hop::<P>(engine, family, peer);
+        let inserted = hop.and_then(|hop| Ok(tunnels.ends.insert(own_key, end).map(|()| hop)?));
+        match inserted {
+            Ok(hop) => {
+                if config.carries_frames {
+                    tunnels.frames.set(id, peer.entry);
+                } else {
+                    fib(engine)?.set_stack(id, Some(hop));
+                }
+                tunnel.peers.insert(None, peer);
+                tunnels.by_interface.insert(id, tunnel);
+                Ok(())
+            }
+            Err(error) => {
+                tunnels.remove_peer(fib(engine)?, peer);
+                Err(error)
+            }
+        }
+    });
+    if let Err(error) = made {
+        engine.delete_interface(id)?;
+        return Err(error);
+    }
+    if config.destination.is_none() {
+        follow_next_hops::<P>(engine, id)?;
+    }
+    Ok(id)
+}
+
+/// The name of the tunnel with this key of ends.
+fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
+    let found = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.table().find(key));
+    found.map_or_else(|| P::WORDS.to_owned(), |end| engine.interface_name(end.interface))
+}
+
+fn create_interface<P: TunnelProtocol>(
+    engine: &mut Engine,
+    instance: u32,
+    config: &TunnelConfig,
+) -> Result<InterfaceId, TunnelError> {
+    let outer = Family::of(config.source) as usize;
+    let next = if config.carries_frames { P::NODES.encap_frames[outer] } else { P::NODES.output };
+    let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
+    let tx = |_| Box::new(TunnelTx(node)) as Box<dyn TxQueue>;
+    let id = engine.create_interface(InterfaceSpec {
+        name: name::<P>(instance),
+        device: Box::new(TunnelDevice(P::NAME)),
+        mac: if config.carries_frames { made_up_mac() } else { [0; 6] },
+        mtu_bytes: MTU_BYTES,
+        input: if config.carries_frames { "ethernet-input" } else { "error-drop" }.to_owned(),
+        link_up: true,
+        tx: (0..engine.worker_count()).map(tx).collect(),
+    })?;
+    Ok(id)
+}
+
+/// Locally administered, different each time (RFC 9542 §2.1): both ends of a tunnel are ports of one bridge.
+fn made_up_mac() -> [u8; 6] {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
+    [0x02, 0xfe, a, b, c, d]
+}
+
+/// An interface is gone: its tunnel, too.
+fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
+        tunnels.frames.set(id, 0);
+        if tunnel.config.destination.is_none() {
+            tunnels.ends.remove(&tunnel.key_of_any());
+        }
+        tunnel.peers.values().for_each(|peer| tunnels.ends.remove(&peer.key));
+        let Some(fib) = engine.get_mut::<Fib>() else { return };
+        fib.set_stack(id, None);
+        if tunnel.config.destination.is_none() {
+            fib.release_table(tunnel.family(), tunnel.table, HOLDER);
+        }
+        for peer in tunnel.peers.into_values() {
+            tunnels.remove_peer(fib, peer);
+        }
+    });
+}
+
+/// Let the peers of a multipoint tunnel be those that the TEIB says.
+fn follow_next_hops<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) -> Result<(), TunnelError> {
+    let wanted = engine.get::<Teib>().map(|teib| teib.on(id).collect::<BTreeMap<_, _>>()).unwrap_or_default();
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(mut tunnel) = tunnels.by_interface.remove(&id) else { return Ok(()) };
+        let mut done = Ok(());
+        if tunnel.config.destination.is_none() {
+            let known: Vec<IpAddr> = tunnel.peers.keys().flatten().copied().collect();
+            for next_hop in known.into_iter().filter(|next_hop| !wanted.contains_key(next_hop)) {
+                remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
+            }
+            for (next_hop, to) in wanted {
+                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, None)[..2];
+                if tunnel.peers.get(&Some(next_hop)).is_some_and(key) {
+                    continue;
+                }
+                remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
+                done = done.and(add_next_hop(engine, tunnels, &mut tunnel, id, (next_hop, to)));
+            }
+        }
+        tunnels.by_interface.insert(id, tunnel);
+        done
+    })
+}
+
+fn add_next_hop<P: TunnelProtocol>(
+    engine: &mut Engine,
+    tunnels: &mut Tunnels<P>,
+    tunnel: &mut Tunnel,
+    id: InterfaceId,
+    (next_hop, to): (IpAddr, NextHop),
+) -> Result<(), TunnelError> {
+    let family = Family::of(to.address);
+    let no_table = TunnelError::NoTable { family, table: to.table };
+    let fib = fib(engine)?;
+    let table = fib.table_index(family, to.table).ok_or(no_table)?;
+    let peer = tunnels.add_peer(fib, &tunnel.config, to.address, table)?;
+    let hop = stacked_hop::<P>(engine, family, peer)?;
+    // Two next hops may be behind one peer; a point-to-point tunnel to it comes before.
+    if !tunnels.ends.has(&peer.key) {
+        tunnels.ends.insert(peer.key, End { interface: id, carries_frames: false, entry: peer.entry })?;
+    }
+    if let Some(fib) = engine.get_mut::<Fib>() {
+        fib.set_stack_to(id, next_hop, Some(hop));
+    }
+    tunnel.peers.insert(Some(next_hop), peer);
+    Ok(())
+}
+
+fn remove_next_hop<P: TunnelProtocol>(
+    engine: &mut Engine,
+    tunnels: &mut Tunnels<P>,
+    tunnel: &mut Tunnel,
+    id: InterfaceId,
+    next_hop: IpAddr,
+) {
+    let Some(peer) = tunnel.peers.remove(&Some(next_hop)) else { return };
+    let is_own = |end: End| end.interface == id && end.entry == peer.entry;
+    if tunnels.table().find(&peer.key).is_some_and(is_own) {
+        tunnels.ends.remove(&peer.key);
+    }
+    if let Some(fib) = engine.get_mut::<Fib>() {
+        fib.set_stack_to(id, next_hop, None);
+        tunnels.remove_peer(fib, peer);
+    }
+}
+
+/// Keep the tunnels of a protocol, and follow their interfaces, the TEIB and reports of path MTUs.
+pub(super) fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: Tunnels<P>) {
+    engine.insert(tunnels);
+    engine.on_interface_change(|engine, id, change| {
+        if change == InterfaceChange::Deleted {
+            forget::<P>(engine, id);
+        }
+    });
+    Teib::follow(engine, follow_next_hops::<P>);
+    for node in P::NODES.errors {
+        engine.on_event(node, |engine: &mut Engine, event: &Event| {
+            let now_ns = engine.now_ns();
+            if let (Some(report), Some(tunnels)) =
+                (PathReport::read(event.bytes()), engine.get_mut::<Tunnels<P>>())
+            {
+                tunnels.learn(report, now_ns);
+            }
+        });
+    }
+    engine.every(SWEEP_NS, |engine| {
+        let now_ns = engine.now_ns();
+        if let Some(tunnels) = engine.get_mut::<Tunnels<P>>() {
+            tunnels.path_mtus.expire(&tunnels.entries, now_ns);
+        }
+    });
+}

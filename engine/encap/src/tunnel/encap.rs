@@ -1,0 +1,195 @@
+//! Encapsulation of IP packets that the FIB sends to the interface of a tunnel: from the look-up in one step to the
+//! underlay's output, where no feature stands on the tunnel's output.
+
+use std::sync::Arc;
+
+use quiver_core::arc::INTERFACE_OUTPUT;
+use quiver_core::interface::InterfaceRow;
+use quiver_core::node::{NodeSpec, Wiring};
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_tables::Adjacency;
+use quiver_tables::ip::flow_hash;
+
+use super::protocol::{Stack, TunnelProtocol, place};
+use super::reasons::TunnelDrop;
+use crate::entries::WorkerEncapEntries;
+use crate::entry::Words;
+use crate::inner::{InnerFields, InnerPacket};
+use crate::offload;
+use crate::outer::{Inside, OuterHeader};
+use crate::output::{EncapOutput, IcmpRecipient, push_link};
+
+/// The node for inner packets of family `F` and outer headers of family `O`. A stacked adjacency is in
+/// [`Packet::index`].
+pub struct TunnelEncap<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> {
+    output: EncapOutput<Stack<P, O>>,
+    error: NodeId,
+    fragment: NodeId,
+    family: std::marker::PhantomData<F>,
+}
+
+/// Is nothing between the tunnel's output and its device?
+#[inline(always)]
+fn is_open(row: &InterfaceRow) -> bool {
+    row.up & (row.first(INTERFACE_OUTPUT, row.tx) == row.tx)
+}
+
+impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
+    /// For one worker.
+    pub fn new(wiring: &Wiring<'_>, entries: &[Arc<WorkerEncapEntries>]) -> Self {
+        TunnelEncap {
+            output: EncapOutput::new(wiring, entries),
+            error: wiring.node(F::ERROR_NODE),
+            fragment: wiring.node(F::FRAGMENT_NODE),
+            family: std::marker::PhantomData,
+        }
+    }
+
+    /// A packet about which something is unusual: it may be dead, too long, or pass features of the tunnel's output.
+    #[cold]
+    #[inline(never)]
+    fn slow(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+        let adjacency = *self.output.tables.adjacencies.get(packet.index);
+        let counts_hop = !packet.has(PacketFlags::OWN);
+        if counts_hop && let Some((request, why)) = F::refusal(packet.bytes())? {
+            tally.count(TunnelDrop::from(why), 1);
+            packet.index = request.to_index();
+            return Ok(self.error);
+        }
+        let row = tally.interface(adjacency.tx).filter(|row| row.up).ok_or(TunnelDrop::InterfaceDown)?;
+        if packet.length() > usize::from(adjacency.mtu_bytes)
+            && let Some(elsewhere) = self.too_long(tally, &adjacency, packet)
+        {
+            return Ok(elsewhere);
+        }
+        if !is_open(row) {
+            if counts_hop {
+                F::decrement_hop_limit(packet.bytes_mut());
+            }
+            packet.l2_bytes = 0;
+            packet.tx = adjacency.tx;
+            return Ok(adjacency.output);
+        }
+        let counters = tally.interface_counters(adjacency.tx);
+        let bytes = packet.length() as u64;
+        let next = self.put(tally, packet, counts_hop)?;
+        if next != self.error {
+            counters.tx_packets.add(1);
+            counters.tx_bytes.add(bytes);
+        }
+        Ok(next)
+    }
+
+    /// Longer than the tunnel's own MTU: the sender is told, or the packet is fragmented for the tunnel.
+    fn too_long(&self, tally: Tally<'_>, adjacency: &Adjacency, packet: &mut Packet) -> Option<NodeId> {
+        if packet.has(PacketFlags::OWN) {
+            return Some(self.fragment);
+        }
+        let Some(request) = F::too_big(packet, adjacency.mtu_bytes.into()) else {
+            return Some(self.fragment);
+        };
+        tally.count(TunnelDrop::TooBig, 1);
+        packet.index = request.to_index();
+        Some(self.error)
+    }
+
+    /// Put the header stack in front of a packet that has passed the tunnel's output, step by step.
+    pub(super) fn put(
+        &self,
+        tally: Tally<'_>,
+        packet: &mut Packet,
+        counts_hop: bool,
+    ) -> Result<NodeId, TunnelDrop> {
+        let entry = self.output.entries.get(self.output.tables.adjacencies.get(packet.index).entry);
+        if entry.header_len() == 0 {
+            return Err(TunnelDrop::NoTunnel);
+        }
+        let own = packet.has(PacketFlags::OWN);
+        let hash = flow_hash::<F>(packet);
+        let hop = self.output.hop(entry, hash);
+        let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
+        let mtu = self.output.mtu(entry, hop, || None);
+        let fits = total <= mtu.mtu_bytes;
+        if !fits && !own {
+            if let Some(request) = F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len())) {
+                tally.count(TunnelDrop::TooBig, 1);
+                packet.index = request.to_index();
+                return Ok(self.error);
+            }
+            tally.count(TunnelDrop::Fragmented, 1);
+        }
+        offload::headers_added(packet, entry.header_len())?;
+        if counts_hop {
+            F::decrement_hop_limit(packet.bytes_mut());
+        }
+        let length = packet.length();
+        let InnerFields { traffic_class, hop_limit, .. } =
+            F::fields(packet.bytes()).ok_or(TunnelDrop::Truncated)?;
+        let dont_fragment = fits && F::forbids_fragments(packet.bytes(), length);
+        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+        packet.clear(PacketFlags::OWN);
+        self.output.put(entry, packet, length, inside)?;
+        if fits && self.output.is_resolved(hop) {
+            return Ok(push_link(self.output.adjacency(hop), packet)?);
+        }
+        let too_long_for = (!fits).then_some(mtu);
+        Ok(self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Encapsulator))
+    }
+}
+
+impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P, O, F> {
+    const NAME: &'static str = P::NODES.encap[place::<O>()][place::<F>()];
+    const ALIKE: bool = true;
+    type Reason = TunnelDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        self.output.entries.prefetch(self.output.tables.adjacencies.get(packet.index).entry);
+    }
+
+    #[inline(always)]
+    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+        let tunnel = self.output.tables.adjacencies.get(packet.index);
+        let entry = self.output.entries.get(tunnel.entry);
+        let hash = flow_hash::<F>(packet);
+        let hop = self.output.hop(entry, hash);
+        let underlay = self.output.adjacency(hop);
+        let length = packet.segment_length();
+        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let fits = (length <= usize::from(tunnel.mtu_bytes))
+            & (length + entry.header_len() <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into());
+        let fast = packet.has_none(unusual)
+            & fits
+            & self.output.is_resolved(hop)
+            & (entry.header_len() != 0)
+            & tally.interface(tunnel.tx).is_some_and(is_open);
+        let forwarded = if fast { F::forward(packet.bytes_mut()) } else { None };
+        let Some((traffic_class, hop_limit)) = forwarded else { return self.slow(tally, packet) };
+        let dont_fragment = F::forbids_fragments(packet.bytes(), length);
+        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+        let next = self.output.put_and_leave(entry, underlay, packet, length, inside)?;
+        let counters = tally.interface_counters(tunnel.tx);
+        counters.tx_packets.add(1);
+        counters.tx_bytes.add(length as u64);
+        Ok(next)
+    }
+}
+
+/// The declaration.
+pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, F: InnerPacket>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+) -> NodeSpec {
+    let entries = entries.clone();
+    NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
+        TunnelEncap::<P, O, F>::new(wiring, &entries)
+    })
+    .detour(O::REWRITE)
+    .describe(|record, names| {
+        format!("{} bytes with the tunnel's headers, to {}", record.packet_bytes, names.node(record.next))
+    })
+}

@@ -1,0 +1,107 @@
+//! The ends of an outer packet, as its IP header says, and as an ICMP error quotes it.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use quiver_tables::ip::{Ip4, Ip6};
+use quiver_wire::icmp4::Icmp4Header;
+use quiver_wire::icmp6::{self, Icmp6Header};
+use quiver_wire::ip6::MTU_MIN;
+use quiver_wire::ip6::extension::upper_layer;
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
+
+use super::table::bits;
+use crate::outer::OuterHeader;
+use crate::relay::UnderlayError;
+
+/// Who sent an outer packet to whom, IPv4 addresses mapped, and what it carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// The outer source.
+    pub source: u128,
+    /// The outer destination.
+    pub destination: u128,
+    /// What follows the outer header and its extensions.
+    pub protocol: IpProtocol,
+    /// Where that begins.
+    pub header_len: usize,
+    /// Bytes of the packet, as the header says.
+    pub length: usize,
+}
+
+/// IPv4 or IPv6 outside, at the end of a tunnel.
+pub trait OuterEnds: OuterHeader {
+    /// The smallest MTU that a router of the underlay is believed to tell (RFC 1191 §3, RFC 8201 §4).
+    const PATH_MTU_MIN: u16;
+    /// The claims of nodes on ICMP errors by the protocol of the packet that is quoted.
+    const ERROR_CLAIMS: &'static str;
+    /// The claims of nodes on packets for the router itself.
+    const CLAIMS: &'static str;
+
+    /// The ends of the packet that `bytes` begin with.
+    fn ends(bytes: &[u8]) -> Option<Ends>;
+
+    /// What an ICMP error says, and where the packet begins that it quotes.
+    fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)>;
+}
+
+impl OuterEnds for Ip4 {
+    const PATH_MTU_MIN: u16 = 68;
+    const ERROR_CLAIMS: &'static str = "icmp4-error-about-tunnel";
+    const CLAIMS: &'static str = "ip4-protocol";
+
+    #[inline(always)]
+    fn ends(bytes: &[u8]) -> Option<Ends> {
+        let header = Ip4Header::overlay(bytes)?;
+        let mapped = |address: Ipv4Addr| bits(IpAddr::V4(address));
+        Some(Ends {
+            source: mapped(header.source()),
+            destination: mapped(header.destination()),
+            protocol: header.protocol(),
+            header_len: header.header_len(),
+            length: header.total_length().into(),
+        })
+    }
+
+    fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)> {
+        let at = Ip4Header::overlay(bytes)?.header_len();
+        let icmp = Icmp4Header::overlay(bytes.get(at..)?)?;
+        Some((UnderlayError::of_icmp4(icmp), at + Icmp4Header::LEN))
+    }
+}
+
+impl OuterEnds for Ip6 {
+    const PATH_MTU_MIN: u16 = MTU_MIN as u16;
+    const ERROR_CLAIMS: &'static str = "icmp6-error-about-tunnel";
+    const CLAIMS: &'static str = "ip6-protocol";
+
+    #[inline(always)]
+    fn ends(bytes: &[u8]) -> Option<Ends> {
+        let (header, behind) = Ip6Header::split(bytes)?;
+        let mut ends = Ends {
+            source: header.source_bits(),
+            destination: header.destination_bits(),
+            protocol: header.next_header(),
+            header_len: Ip6Header::LEN,
+            length: usize::from(header.payload_length()) + Ip6Header::LEN,
+        };
+        if matches!(
+            ends.protocol,
+            IpProtocol::HOP_BY_HOP
+                | IpProtocol::ROUTING
+                | IpProtocol::FRAGMENT
+                | IpProtocol::DESTINATION_OPTIONS
+        ) {
+            let upper = upper_layer(ends.protocol, behind).ok()?;
+            ends.protocol = upper.protocol;
+            ends.header_len += upper.offset;
+        }
+        Some(ends)
+    }
+
+    fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)> {
+        let (header, message) = icmp6::within(bytes)?;
+        let (icmp, quoted) = Icmp6Header::split(message)?;
+        let end = Ip6Header::LEN + usize::from(header.payload_length());
+        Some((UnderlayError::of_icmp6(icmp), end.checked_sub(quoted.len())?))
+    }
+}

@@ -1,0 +1,144 @@
+//! Encapsulation of Ethernet frames that are sent by the interface of a tunnel.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::device::TxQueue;
+use quiver_core::node::{NodeSpec, Wiring};
+use quiver_core::packet::PacketFlags;
+use quiver_core::stage::{Stage, Tally};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_wire::{EthernetHeader, Header};
+
+use super::protocol::{ETHERNET, Stack, TunnelProtocol, place};
+use super::reasons::TunnelDrop;
+use crate::entries::WorkerEncapEntries;
+use crate::entry::Words;
+use crate::flow::kept_frame_hash;
+use crate::offload;
+use crate::outer::{Inside, OuterHeader};
+use crate::output::{EncapOutput, IcmpRecipient, push_link};
+
+/// The hop limit of an outer header around a frame, which has none to copy.
+const HOP_LIMIT: u8 = 64;
+
+/// The encapsulation entry of each interface that carries frames; 0 for others.
+pub struct EntryByInterface(Box<[AtomicU32]>);
+
+impl EntryByInterface {
+    /// None.
+    pub(super) fn new() -> EntryByInterface {
+        EntryByInterface((0..INTERFACES_MAX).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    #[inline(always)]
+    fn get(&self, interface: InterfaceId) -> u32 {
+        self.0.get(interface.index()).map_or(0, |entry| entry.load(Ordering::Acquire))
+    }
+
+    /// Let frames that `interface` sends get this entry's headers (control thread).
+    pub(super) fn set(&self, interface: InterfaceId, entry: u32) {
+        if let Some(place) = self.0.get(interface.index()) {
+            place.store(entry, Ordering::Release);
+        }
+    }
+}
+
+/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
+pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader> {
+    output: EncapOutput<Stack<P, O>>,
+    by_interface: Arc<EntryByInterface>,
+}
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
+    fn inside(hash: u32) -> Inside {
+        Inside { traffic_class: 0, hop_limit: HOP_LIMIT, hash, protocol: ETHERNET, dont_fragment: false }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slow(&self, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        if entry.header_len() == 0 {
+            return Err(TunnelDrop::NoTunnel);
+        }
+        if packet.segment_length() < EthernetHeader::LEN {
+            return Err(TunnelDrop::Truncated);
+        }
+        let hash = kept_frame_hash(packet);
+        let hop = self.output.hop(entry, hash);
+        let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
+        let mtu = self.output.mtu(entry, hop, || None);
+        let fits = total <= mtu.mtu_bytes;
+        // IPv4 routers may fragment the outer packet; in IPv6 this router does.
+        packet.l2_bytes = 0;
+        offload::headers_added(packet, entry.header_len())?;
+        let length = packet.length();
+        packet.clear(PacketFlags::OWN);
+        self.output.put(entry, packet, length, Self::inside(hash))?;
+        if fits && self.output.is_resolved(hop) {
+            return Ok(push_link(self.output.adjacency(hop), packet)?);
+        }
+        let too_long_for = (!fits).then_some(mtu);
+        Ok(self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Encapsulator))
+    }
+}
+
+impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
+    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+    const ALIKE: bool = true;
+    type Reason = TunnelDrop;
+    type Common = ();
+
+    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(&self, _: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let hash = kept_frame_hash(packet);
+        let hop = self.output.hop(entry, hash);
+        let underlay = self.output.adjacency(hop);
+        let length = packet.segment_length();
+        let fast = packet.has_none(PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD))
+            & (length + entry.header_len() <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
+            & self.output.is_resolved(hop)
+            & (entry.header_len() != 0)
+            & (length >= EthernetHeader::LEN);
+        if !fast {
+            return self.slow(packet);
+        }
+        Ok(self.output.put_and_leave(entry, underlay, packet, length, Self::inside(hash))?)
+    }
+}
+
+/// The declaration.
+pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    by_interface: &Arc<EntryByInterface>,
+) -> NodeSpec {
+    let (entries, by_interface) = (entries.clone(), by_interface.clone());
+    NodeSpec::stage("Puts a tunnel's headers in front of Ethernet frames", move |wiring: &Wiring<'_>| {
+        FrameEncap::<P, O> { output: EncapOutput::new(wiring, &entries), by_interface: by_interface.clone() }
+    })
+    .detour(O::REWRITE)
+    .describe(|record, names| {
+        format!("{} bytes with the tunnel's headers, to {}", record.packet_bytes, names.node(record.next))
+    })
+}
+
+/// The device of a tunnel: packets go to the node that encapsulates.
+pub(super) struct TunnelTx(pub NodeId);
+
+impl TxQueue for TunnelTx {
+    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        // Who sends to an interface need not say so in each packet.
+        let tx = cx.tx;
+        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
+        frame.set_all_next(self.0);
+    }
+
+    fn passes_on(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,62 @@
+//! Tunnels of every protocol: interfaces whose packets get an outer header. A protocol says how its header is written
+//! and read ([`TunnelProtocol`]) and what its commands are; the rest stands here.
+
+mod behind_output;
+pub mod config;
+mod encap;
+mod ends;
+mod errors;
+mod frames;
+mod input;
+mod protocol;
+mod reasons;
+mod table;
+mod teib;
+
+use quiver_core::Engine;
+use quiver_core::graph::GraphBuilder;
+use quiver_tables::ip::{Ip4, Ip6};
+use quiver_tables::memory::MemoryError;
+
+pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels};
+pub use encap::TunnelEncap;
+pub use ends::{Ends, OuterEnds};
+pub use errors::TunnelErrorDrop;
+pub use frames::FrameEncap;
+pub use input::TunnelInput;
+pub use protocol::{ETHERNET, Nodes, Parsed, Payload, Stack, TunnelProtocol};
+pub use reasons::TunnelDrop;
+pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
+
+/// Declare the nodes of a protocol. What it returns is to be given to [`start`] when the engine starts.
+pub fn register<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, MemoryError> {
+    let tunnels = Tunnels::<P>::new(graph.workers(), graph.epochs())?;
+    let (entries, table) = (tunnels.worker_entries(), tunnels.table());
+    let arcs = [graph.arc("ip4-unicast"), graph.arc("ip6-unicast")];
+    graph.node(encap::spec::<P, Ip4, Ip4>(&entries));
+    graph.node(encap::spec::<P, Ip4, Ip6>(&entries));
+    graph.node(encap::spec::<P, Ip6, Ip4>(&entries));
+    graph.node(encap::spec::<P, Ip6, Ip6>(&entries));
+    if P::CARRIES_FRAMES {
+        graph.node(frames::spec::<P, Ip4>(&entries, tunnels.frames()));
+        graph.node(frames::spec::<P, Ip6>(&entries, tunnels.frames()));
+    }
+    graph.node(behind_output::spec::<P>(&entries));
+    graph.node(input::spec::<P, Ip4>(&table, arcs));
+    graph.node(input::spec::<P, Ip6>(&table, arcs));
+    graph.node(errors::spec::<P, Ip4>(&table, &entries));
+    graph.node(errors::spec::<P, Ip6>(&table, &entries));
+    for protocol in P::IP_PROTOCOLS {
+        let number = protocol.0.into();
+        graph.claim(Ip4::CLAIMS, number, P::NODES.input[0]);
+        graph.claim(Ip6::CLAIMS, number, P::NODES.input[1]);
+        graph.claim(Ip4::ERROR_CLAIMS, number, P::NODES.errors[0]);
+        graph.claim(Ip6::ERROR_CLAIMS, number, P::NODES.errors[1]);
+    }
+    Ok(tunnels)
+}
+
+/// Keep a protocol's tunnels.
+pub fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: Tunnels<P>) {
+    config::start(engine, tunnels);
+}

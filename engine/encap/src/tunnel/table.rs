@@ -1,0 +1,133 @@
+//! Which tunnel an outer packet belongs to: an exact match by its ends, its table and its key.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use quiver_core::InterfaceId;
+use quiver_core::cpu::Variant;
+use quiver_core::epoch::Epochs;
+use quiver_tables::exact::{ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed};
+use quiver_tables::memory::MemoryError;
+
+/// Words of a key, and of an object: the key, the interface with the kind, and the encapsulation entry.
+pub(super) const KEY_WORDS: usize = 5;
+const OBJECT_WORDS: usize = 8;
+const INTERFACE_WORD: usize = 5;
+const ENTRY_WORD: usize = 6;
+/// Ends of tunnels at most, in all tunnels of a protocol.
+pub const TUNNEL_ENDS_MAX: usize = 1 << 16;
+
+/// How an outer packet is matched.
+pub(super) type Key = [u64; KEY_WORDS];
+
+/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender.
+#[inline(always)]
+pub(super) fn key(remote: u128, local: u128, table: u32, key: Option<u32>) -> Key {
+    let key = key.map_or(0, |key| 1 << 32 | u64::from(key));
+    [(remote >> 64) as u64, remote as u64, (local >> 64) as u64, local as u64, u64::from(table) << 33 | key]
+}
+
+/// An address as a number, an IPv4 address mapped (RFC 4291 §2.5.5.2).
+pub(super) fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+/// The end of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub interface: InterfaceId,
+    pub carries_frames: bool,
+    /// The entry for what goes the other way; 0 where there is none.
+    pub entry: u32,
+}
+
+/// What workers read.
+#[derive(Clone)]
+pub(super) struct TunnelTable(LongTable<Objects<OBJECT_WORDS>, KEY_WORDS>);
+
+impl TunnelTable {
+    /// The end of the tunnel that an outer packet belongs to.
+    #[inline(always)]
+    pub fn find(&self, key: &Key) -> Option<End> {
+        self.0.lookup(key).map(|index| self.end(index))
+    }
+
+    /// The places of many, of which many are likely to be alike.
+    #[inline(always)]
+    pub fn find_all(&self, variant: Variant, keys: &[Key], found: &mut [u32]) {
+        let Some(first) = keys.first() else { return };
+        if keys.iter().all(|key| key == first) {
+            return found.fill(self.0.lookup(first).unwrap_or(NOT_FOUND));
+        }
+        self.0.lookup_slice(variant, keys, found);
+    }
+
+    /// The end at a place that was found.
+    #[inline(always)]
+    pub fn end(&self, index: u32) -> End {
+        let object = self.0.keys().get(index);
+        let word = object[INTERFACE_WORD].load(Ordering::Relaxed);
+        End {
+            interface: InterfaceId(word as u32),
+            carries_frames: word >> 32 != 0,
+            entry: object[ENTRY_WORD].load(Ordering::Relaxed) as u32,
+        }
+    }
+}
+
+/// The control thread's side.
+pub(super) struct TunnelTableWriter {
+    objects: ObjectsWriter<OBJECT_WORDS>,
+    table: LongWriter<Objects<OBJECT_WORDS>, KEY_WORDS>,
+}
+
+impl TunnelTableWriter {
+    pub fn new(epochs: &Arc<Epochs>) -> Result<TunnelTableWriter, MemoryError> {
+        let limits = quiver_tables::exact::Limits {
+            what: "table of tunnel ends",
+            entries_max: TUNNEL_ENDS_MAX,
+            remedy: "delete tunnels that are not used",
+        };
+        let objects = ObjectsWriter::new(epochs, limits)?;
+        let table = LongWriter::new(epochs, limits, Seed::random(), objects.objects().clone())?;
+        Ok(TunnelTableWriter { objects, table })
+    }
+
+    pub fn table(&self) -> TunnelTable {
+        TunnelTable(self.table.table())
+    }
+
+    pub fn has(&self, key: &Key) -> bool {
+        self.table.get(key).is_some()
+    }
+
+    pub fn insert(&mut self, key: Key, end: End) -> Result<(), ExactError> {
+        self.objects.collect();
+        self.table.collect();
+        let mut object = [0; OBJECT_WORDS];
+        object[..KEY_WORDS].copy_from_slice(&key);
+        object[INTERFACE_WORD] = u64::from(end.carries_frames) << 32 | u64::from(end.interface.0);
+        object[ENTRY_WORD] = end.entry.into();
+        let index = self.objects.take(object)?;
+        match self.table.insert(index) {
+            Ok(old) => {
+                old.into_iter().for_each(|old| self.objects.retire(old));
+                Ok(())
+            }
+            Err(error) => {
+                self.objects.retire(index);
+                Err(error)
+            }
+        }
+    }
+
+    pub fn remove(&mut self, key: &Key) {
+        if let Some(index) = self.table.remove(key) {
+            self.objects.retire(index);
+        }
+    }
+}
