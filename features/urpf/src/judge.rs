@@ -36,6 +36,8 @@ pub(crate) struct Judge {
     pub tables: Arc<IpTables>,
     /// Nodes that send out of the interface of an adjacency.
     sending: [NodeId; 5],
+    /// Nodes that send by a tunnel, by the interface of a stacked adjacency.
+    stacked: Box<[NodeId]>,
     local: NodeId,
     lookup_in_table: NodeId,
     link_local: Option<NodeId>,
@@ -77,6 +79,7 @@ impl Judge {
         Judge {
             tables: wiring.shared(),
             sending: [rewrite, confirm, incomplete, glean, count],
+            stacked: wiring.claims("stacked-adjacency").into_iter().map(|(_, node)| node).collect(),
             local,
             lookup_in_table,
             link_local,
@@ -137,7 +140,7 @@ impl Judge {
     }
 
     fn way(&self, mode: Mode, hop: Hop, rx: InterfaceId) -> Way {
-        if self.sending.contains(&hop.next) {
+        if self.sending.contains(&hop.next) || self.stacked.contains(&hop.next) {
             let good = mode == Mode::Loose || self.tables.adjacencies.get(hop.index).tx == rx;
             return if good { Way::Good } else { Way::Bad(UrpfDrop::WrongInterface) };
         }
