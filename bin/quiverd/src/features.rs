@@ -31,6 +31,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_span::register(registry);
     quiver_pbr::register(registry);
     quiver_srv6::register(registry);
+    quiver_teib::register(registry);
     quiver_superblocks::register(registry);
     registry.commands.publish_answers(include_str!("../answers.json"));
 }
