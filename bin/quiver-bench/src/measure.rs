@@ -102,6 +102,7 @@ impl Router {
         quiver_cop::register(&mut registry);
         quiver_pbr::register(&mut registry);
         quiver_srv6::register(&mut registry);
+        quiver_gre::register(&mut registry);
         quiver_reassembly::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;

@@ -32,6 +32,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_pbr::register(registry);
     quiver_srv6::register(registry);
     quiver_teib::register(registry);
+    quiver_gre::register(registry);
     quiver_superblocks::register(registry);
     registry.commands.publish_answers(include_str!("../answers.json"));
 }

@@ -1,0 +1,135 @@
+//! The header behind the outer IP header (RFC 2784, RFC 2890), as tunnels write and read it.
+
+use quiver_core::Packet;
+use quiver_encap::inner::Truncated;
+use quiver_encap::tunnel::{ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol};
+use quiver_wire::checksum::Sum;
+use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
+use quiver_wire::{EtherType, Header, IpProtocol};
+
+/// Where the header names what follows.
+const PROTOCOL_OFFSET: usize = 2;
+
+/// GRE.
+pub struct Gre;
+
+/// What an EtherType announces.
+#[inline(always)]
+fn payload(protocol: EtherType) -> Result<Payload, TunnelDrop> {
+    match protocol {
+        EtherType::IPV4 => Ok(Payload::Ip4),
+        EtherType::IPV6 => Ok(Payload::Ip6),
+        TRANSPARENT_ETHERNET => Ok(Payload::Frame),
+        _ => Err(TunnelDrop::Payload),
+    }
+}
+
+/// A header with optional fields, or a wrong one.
+#[cold]
+fn parse_options(header: &GreHeader, bytes: &[u8]) -> Result<Parsed, TunnelDrop> {
+    if header.version() != 0 {
+        return Err(TunnelDrop::Version);
+    }
+    if !header.is_well_formed() {
+        return Err(TunnelDrop::Flags);
+    }
+    let (repr, _) = Repr::parse(bytes).map_err(|_| TunnelDrop::Truncated)?;
+    Ok(Parsed {
+        header_len: repr.header_len(),
+        payload: payload(repr.protocol)?,
+        key: repr.key,
+        has_checksum: repr.has_checksum,
+    })
+}
+
+impl TunnelProtocol for Gre {
+    const NAME: &'static str = "gre";
+    const WORDS: &'static str = "GRE tunnel";
+    const NODES: Nodes = Nodes {
+        encap: [["gre4-encap-ip4", "gre4-encap-ip6"], ["gre6-encap-ip4", "gre6-encap-ip6"]],
+        encap_frames: ["gre4-encap-teb", "gre6-encap-teb"],
+        output: "gre-output",
+        input: ["gre4-input", "gre6-input"],
+        errors: ["gre4-icmp-error", "gre6-icmp-error"],
+    };
+    const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::GRE];
+    const CARRIES_FRAMES: bool = true;
+
+    #[inline(always)]
+    fn ip_protocol(_: IpProtocol) -> IpProtocol {
+        IpProtocol::GRE
+    }
+
+    fn header(key: Option<u32>) -> Vec<u8> {
+        let repr = Repr { protocol: EtherType(0), has_checksum: false, key, sequence: None };
+        let mut bytes = vec![0; HEADER_BYTES_MAX];
+        let length = repr.emit(&mut bytes).unwrap_or(0);
+        bytes.truncate(length);
+        bytes
+    }
+
+    #[inline(always)]
+    fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated> {
+        let protocol = match inside {
+            IpProtocol::IPV4 => EtherType::IPV4,
+            IpProtocol::IPV6 => EtherType::IPV6,
+            ETHERNET => TRANSPARENT_ETHERNET,
+            _ => return Err(Truncated),
+        };
+        let place = header.get_mut(PROTOCOL_OFFSET..).and_then(|rest| rest.first_chunk_mut::<2>());
+        *place.ok_or(Truncated)? = protocol.0.to_be_bytes();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn parse(_: IpProtocol, bytes: &[u8]) -> Result<Parsed, TunnelDrop> {
+        let header = GreHeader::overlay(bytes).ok_or(TunnelDrop::Truncated)?;
+        if !header.is_bare() {
+            return parse_options(header, bytes);
+        }
+        let payload = payload(header.protocol())?;
+        Ok(Parsed { header_len: GreHeader::LEN, payload, key: None, has_checksum: false })
+    }
+
+    fn checksum_is_good(packet: &Packet, mut at: usize, mut length: usize) -> bool {
+        let mut sum = Sum::new();
+        for segment in packet.segments() {
+            let skipped = at.min(segment.len());
+            let taken = length.min(segment.len() - skipped);
+            sum = sum.bytes(segment.get(skipped..skipped + taken).unwrap_or_default());
+            (at, length) = (at - skipped, length - taken);
+        }
+        sum.is_good()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_with_a_key_is_read_as_it_is_written() {
+        for key in [None, Some(7)] {
+            for (inside, payload) in [
+                (IpProtocol::IPV4, Payload::Ip4),
+                (IpProtocol::IPV6, Payload::Ip6),
+                (ETHERNET, Payload::Frame),
+            ] {
+                let mut header = Gre::header(key);
+                Gre::fill(&mut header, inside).expect("room");
+                let parsed = Parsed { header_len: header.len(), payload, key, has_checksum: false };
+                assert_eq!(Gre::parse(IpProtocol::GRE, &header), Ok(parsed));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_header_has_a_name() {
+        let parse = |bytes: &[u8]| Gre::parse(IpProtocol::GRE, bytes);
+        assert_eq!(parse(&[0, 1, 8, 0]), Err(TunnelDrop::Version));
+        assert_eq!(parse(&[0x40, 0, 8, 0]), Err(TunnelDrop::Flags));
+        assert_eq!(parse(&[0x20, 0, 8, 0, 0, 0]), Err(TunnelDrop::Truncated));
+        assert_eq!(parse(&[0, 0, 8]), Err(TunnelDrop::Truncated));
+        assert_eq!(parse(&[0, 0, 0x88, 0x47]), Err(TunnelDrop::Payload));
+    }
+}
