@@ -103,6 +103,7 @@ impl Router {
         quiver_pbr::register(&mut registry);
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);
+        quiver_ipip::register(&mut registry);
         quiver_reassembly::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;

@@ -1,0 +1,86 @@
+//! Golden frames with bytes changed, cut or longer: each is sent or counted, and no buffer is lost.
+
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use quiver_testkit::{Register, Router, golden};
+
+const FEATURES: [Register; 5] = [
+    quiver_ethernet::register,
+    quiver_ip::register,
+    quiver_reassembly::register,
+    quiver_teib::register,
+    quiver_ipip::register,
+];
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+
+fn router() -> Router {
+    let mut router = Router::new(&FEATURES);
+    for name in ["e0", "e1"] {
+        router.interface(name);
+    }
+    for line in [
+        "set interface ip address e0 10.0.0.1/24",
+        "set interface ip address e0 2001:db8:a::1/64",
+        "set interface ip address e1 192.0.2.1/24",
+        "set interface ip address e1 2001:db8:1::1/64",
+        "ip neighbor e0 10.0.0.2 02:00:00:00:00:a0",
+        "ip neighbor e1 192.0.2.2 02:00:00:00:00:b1",
+        "ip neighbor e1 2001:db8:1::2 02:00:00:00:00:b1",
+        "ip route add 203.0.113.0/24 via 192.0.2.2 e1",
+        "ip route add 2001:db8:f::/48 via 2001:db8:1::2 e1",
+        "create ipip tunnel src 192.0.2.1 dst 203.0.113.2",
+        "create ipip tunnel src 2001:db8:1::1 dst 2001:db8:f::2",
+        "create ipip tunnel src 192.0.2.1 multipoint",
+        "set interface state ipip0 up",
+        "set interface state ipip1 up",
+        "set interface state ipip2 up",
+        "set interface ip address ipip0 10.1.0.1/30",
+        "set interface ip address ipip1 10.1.1.1/30",
+        "set interface ip address ipip2 10.1.3.1/24",
+        "create teib interface ipip2 peer 10.1.3.2 nh 203.0.113.7",
+        "ip route add 198.51.100.0/24 via ipip0",
+        "ip route add 2001:db8:b::/48 via ipip1",
+    ] {
+        router.cli(line);
+    }
+    router
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_comes_loses_no_buffer(
+        changes in prop::collection::vec(
+            (
+                any::<prop::sample::Index>(),
+                0..2u8,
+                prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+                prop::option::weighted(0.3, any::<prop::sample::Index>()),
+                prop_oneof![6 => Just(0usize), 1 => 0usize..3000],
+            ),
+            40,
+        ),
+    ) {
+        let seeds = golden::frames_in(Path::new(GOLDEN));
+        let mut router = router();
+        for (seed, port, edits, cut, grow) in changes {
+            let mut frame = seed.get(&seeds).clone();
+            frame.resize(frame.len() + grow, 0x5a);
+            for (place, value) in edits {
+                let reach = frame.len().min(110);
+                frame[place.index(reach)] = value;
+            }
+            if let Some(cut) = cut {
+                frame.truncate(14 + cut.index(frame.len() - 13));
+            }
+            frame[5] = port;
+            router.inject(&format!("e{port}"), &frame);
+        }
+        router.run();
+        router.advance(Duration::from_secs(120));
+        prop_assert_eq!(router.buffers_in_use(), 0);
+    }
+}
