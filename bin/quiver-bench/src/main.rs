@@ -18,6 +18,7 @@ mod population;
 mod report;
 mod segment_paths;
 mod segments;
+mod tunnel_paths;
 
 use std::path::PathBuf;
 
