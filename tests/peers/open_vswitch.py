@@ -86,6 +86,10 @@ class OpenVSwitch:
             add = ["add-port", here, name, "--", "set", "Interface", name, "type=patch"]
             self.vsctl(*add, f"options:peer={there}-{here}", "--", "set", "port", name, *settings)
 
+    def flow(self, bridge: str, rule: str) -> None:
+        """Add a flow of OpenFlow to a bridge."""
+        self._ofctl("add-flow", bridge, rule)
+
     def count(self, bridge: str, source: str) -> None:
         """Let a bridge count the frames that come from a MAC address; they go on as they did."""
         self._ofctl("add-flow", bridge, f"priority=1,dl_src={source},actions=NORMAL")

@@ -318,7 +318,7 @@ fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 }
 
 /// Check the addresses of a tunnel.
-fn check<P: TunnelProtocol>(config: &TunnelConfig) -> Result<(), TunnelError> {
+fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
     for address in [Some(config.source), config.destination].into_iter().flatten() {
         if !is_host(address) {
             return Err(TunnelError::Address(address));
@@ -338,7 +338,7 @@ pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
     mut config: TunnelConfig,
 ) -> Result<InterfaceId, TunnelError> {
-    check::<P>(&config)?;
+    check(&config)?;
     let instance = free_instance::<P>(engine, config.instance)?;
     config.instance = Some(instance);
     let family = Family::of(config.source);

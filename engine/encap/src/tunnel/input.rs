@@ -15,7 +15,7 @@ use quiver_tables::ip::IpTables;
 use quiver_wire::{EthernetHeader, Header};
 
 use super::ends::OuterEnds;
-use super::protocol::{Parsed, Payload, TunnelProtocol, place};
+use super::protocol::{Payload, TunnelProtocol, place};
 use super::reasons::TunnelDrop;
 use super::table::{End, Key, TunnelTable, key};
 use crate::decapsulated::{self, take_off};
@@ -29,12 +29,54 @@ pub struct TunnelInput<P, O> {
     kind: std::marker::PhantomData<(P, O)>,
 }
 
+/// In [`Packet::index`]: the headers could not be read.
+const UNREAD: u32 = u32::MAX;
+
+/// What was read of an outer packet's headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Read {
+    /// Bytes in front of the payload.
+    header_len: u16,
+    /// Bytes of these that are the tunnel's own header.
+    tunnel_len: u8,
+    payload: Payload,
+    has_checksum: bool,
+}
+
+impl Read {
+    #[inline(always)]
+    fn to_index(self) -> u32 {
+        let payload = match self.payload {
+            Payload::Ip4 => 0,
+            Payload::Ip6 => 1,
+            Payload::Frame => 2,
+        };
+        u32::from(self.header_len)
+            | u32::from(self.tunnel_len) << 16
+            | payload << 24
+            | u32::from(self.has_checksum) << 28
+    }
+
+    #[inline(always)]
+    fn from_index(index: u32) -> Read {
+        let payload = match index >> 24 & 3 {
+            0 => Payload::Ip4,
+            1 => Payload::Ip6,
+            _ => Payload::Frame,
+        };
+        Read {
+            header_len: index as u16,
+            tunnel_len: (index >> 16) as u8,
+            payload,
+            has_checksum: index >> 28 & 1 != 0,
+        }
+    }
+}
+
 /// An outer packet's headers.
 struct Outer {
     key: Key,
-    /// Bytes in front of the payload.
-    header_len: usize,
-    parsed: Parsed,
+    header: Read,
 }
 
 impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
@@ -46,7 +88,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         let parsed = P::parse(ends.protocol, behind)?;
         let table = O::table_of(&self.tables.interfaces, packet.rx);
         let key = key(ends.source, ends.destination, table, parsed.key);
-        Ok(Outer { key, header_len: ends.header_len + parsed.header_len, parsed })
+        let header = Read {
+            header_len: (ends.header_len + parsed.header_len) as u16,
+            tunnel_len: parsed.header_len as u8,
+            payload: parsed.payload,
+            has_checksum: parsed.has_checksum,
+        };
+        Ok(Outer { key, header })
     }
 
     /// The interface receives what is left.
@@ -81,12 +129,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         end: End,
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let (at, is_frame) = (outer.header_len, outer.parsed.payload == Payload::Frame);
-        if (end.carries_frames != is_frame) | outer.parsed.has_checksum {
+        let Read { payload, has_checksum, .. } = outer.header;
+        let (at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
+        if (end.carries_frames != is_frame) | has_checksum {
             self.check(outer, end, packet)?;
         }
         let row = tally.interface(end.interface).ok_or(TunnelDrop::NoTunnel)?;
-        let family = match outer.parsed.payload {
+        let family = match payload {
             Payload::Ip4 => {
                 if decapsulated::ip4_fast::<O>(packet, at).is_none() {
                     decapsulated::ip4::<O>(packet, at)?;
@@ -121,10 +170,10 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
     /// A packet with a checksum, or of another kind than the tunnel is for.
     #[cold]
     fn check(&self, outer: &Outer, end: End, packet: &Packet) -> Result<(), TunnelDrop> {
-        if end.carries_frames != (outer.parsed.payload == Payload::Frame) {
+        if end.carries_frames != (outer.header.payload == Payload::Frame) {
             return Err(TunnelDrop::Kind);
         }
-        let at = outer.header_len - outer.parsed.header_len;
+        let at = usize::from(outer.header.header_len) - usize::from(outer.header.tunnel_len);
         let length = packet.length().checked_sub(at).ok_or(TunnelDrop::Truncated)?;
         if P::checksum_is_good(packet, at, length) { Ok(()) } else { Err(TunnelDrop::Checksum) }
     }
@@ -132,7 +181,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
     /// A packet that no point-to-point tunnel is for: a multipoint one takes it from any sender.
     #[cold]
     #[inline(never)]
-    fn from_any(&self, tally: Tally<'_>, outer: &Outer, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn open_any(&self, tally: Tally<'_>, outer: &Outer, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let [_, _, high, low, rest] = outer.key;
         let end = self.table.find(&[0, 0, high, low, rest]).ok_or(TunnelDrop::NoTunnel)?;
         self.open(tally, outer, end, packet)
@@ -149,9 +198,15 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
 
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
+    /// What was read is kept in [`Packet::index`], for [`settle`](Self::settle).
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Key {
-        self.outer(packet).map_or([0; _], |outer| outer.key)
+        let Ok(outer) = self.outer(packet) else {
+            packet.index = UNREAD;
+            return [0; _];
+        };
+        packet.index = outer.header.to_index();
+        outer.key
     }
 
     #[inline(always)]
@@ -164,13 +219,16 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         &self,
         tally: Tally<'_>,
         (): (),
-        _: Key,
+        key: Key,
         found: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let outer = self.outer(packet)?;
+        if packet.index == UNREAD {
+            return self.outer(packet).and(Err(TunnelDrop::Truncated));
+        }
+        let outer = Outer { key, header: Read::from_index(packet.index) };
         if found == NOT_FOUND {
-            return self.from_any(tally, &outer, packet);
+            return self.open_any(tally, &outer, packet);
         }
         self.open(tally, &outer, self.table.end(found), packet)
     }
@@ -193,4 +251,20 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(table: &TunnelTable, arcs: [
         let (from, bytes) = (names.interface(record.rx), record.packet_bytes);
         format!("{bytes} bytes from {from}, to {}", names.node(record.next))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_fits_an_index() {
+        for payload in [Payload::Ip4, Payload::Ip6, Payload::Frame] {
+            for has_checksum in [false, true] {
+                let read = Read { header_len: 1_000, tunnel_len: 16, payload, has_checksum };
+                assert_eq!(Read::from_index(read.to_index()), read);
+                assert_ne!(read.to_index(), UNREAD);
+            }
+        }
+    }
 }
