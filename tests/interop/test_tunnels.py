@@ -12,7 +12,7 @@ import pytest
 from peers.namespace import Namespace, veth
 from peers.network import DEVICE, answers, namespaces, ping, ping_all
 from peers.open_vswitch import OpenVSwitch, open_vswitch
-from peers.processes import wait_until
+from peers.processes import need, parse_json, wait_until
 from peers.router import Router
 
 #: The ends of the tunnel.
@@ -23,6 +23,8 @@ MTU_BYTES = 1500
 FRAME_OVERHEAD_BYTES = 14 + 4 + 20
 PACKET_OVERHEAD_BYTES = 4 + 20
 KEY_BYTES = 4
+#: What must have arrived of a transfer over TCP.
+TRANSFER_BYTES_MIN = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,15 @@ class Tunnelled:
     near: Namespace
     far: Namespace
 
+    def transfer(self, sender: Namespace, receiver: Namespace, address: str) -> None:
+        """Send a few megabytes over TCP."""
+        listening = receiver.start("iperf3", "-s", "-1", "--forceflush")
+        listening.wait_for_text("listening")
+        result = parse_json(sender.run("iperf3", "-c", address, "-J", "-n", "4M", check=False).stdout)
+        assert "error" not in result, result["error"]
+        assert result["end"]["sum_received"]["bytes"] >= TRANSFER_BYTES_MIN
+        listening.wait()
+
     def wait_for_answers(self, host: Namespace, address: str) -> None:
         """The switch resolves its tunnel's neighbour when the first packet wants to go there."""
         wait_until(f"{address} answers", lambda: answers(ping(host, address, count=1)) == 1)
@@ -42,6 +53,7 @@ class Tunnelled:
 @contextmanager
 def tunnelled(near: str, far: str, options: list[str]) -> Iterator[Tunnelled]:
     """Hosts with these addresses (with their lengths), and a switch whose tunnel has these options."""
+    need("iperf3", "ethtool")
     with namespaces("router", "switch", "near", "far") as (own, middle, host, other), Router(own) as router:
         veth(own, "wire", middle, "uplink", MTU_BYTES)
         veth(own, "port", host, DEVICE, MTU_BYTES)
@@ -54,6 +66,8 @@ def tunnelled(near: str, far: str, options: list[str]) -> Iterator[Tunnelled]:
             set interface state host-port up""")
         for namespace, address in ((host, near), (other, far)):
             namespace.ip("addr", "add", address, "dev", DEVICE)
+            # A tunnel carries packets whole: it cannot leave segments to a device.
+            namespace.run("ethtool", "-K", DEVICE, "tso", "off", "gso", "off", "tx", "off")
         with open_vswitch(middle) as switch:
             switch.bridge("underlay")
             switch.port("underlay", "uplink")
@@ -69,7 +83,7 @@ def tunnelled(near: str, far: str, options: list[str]) -> Iterator[Tunnelled]:
 
 @pytest.mark.parametrize("key", [None, 42], ids=["no-key", "key"])
 def test_frames_of_a_bridge_reach_the_bridge_at_the_other_end(key: int | None) -> None:
-    """Hosts of one subnet on both sides of the tunnel: ARP, ping in both directions, and frames that just fit."""
+    """Hosts of one subnet: ARP, ping and TCP in both directions, and frames that just fit."""
     options = [] if key is None else [f"options:key={key}"]
     words = "" if key is None else f" key {key}"
     with tunnelled("10.50.0.1/24", "10.50.0.2/24", options) as lab:
@@ -86,6 +100,10 @@ def test_frames_of_a_bridge_reach_the_bridge_at_the_other_end(key: int | None) -
         ping_all(lab.far, "10.50.0.1", "-s", str(fits), "-M", "do")
         # The outer packet is fragmented, and the switch does not put fragments together.
         ping(lab.near, "10.50.0.2", "-s", str(fits + 1), "-M", "do", count=1)
+        lab.near.ip("link", "set", DEVICE, "mtu", str(fits + 28))
+        lab.far.ip("link", "set", DEVICE, "mtu", str(fits + 28))
+        lab.transfer(lab.near, lab.far, "10.50.0.2")
+        lab.transfer(lab.far, lab.near, "10.50.0.1")
         assert lab.router.counters("gre0")["rx_packets"] > 100
         shown = lab.router.json("show gre tunnel")[0]
         assert (shown["underlay"], shown["packets"] > 100) == ("up", True)
@@ -113,4 +131,8 @@ def test_packets_are_routed_into_a_tunnel_and_their_senders_told_what_fits() -> 
         ping_all(lab.near, "10.60.2.2", "-s", str(fits), "-M", "do")
         told = ping(lab.near, "10.60.2.2", "-s", str(fits + 1), "-M", "do", count=2)
         assert re.search(rf"mtu ?=? ?{MTU_BYTES - PACKET_OVERHEAD_BYTES}\b", told), told
+        # The switch tells nobody what fits: its side sends segments that do.
+        lab.far.ip("link", "set", DEVICE, "mtu", str(fits + 28))
+        lab.transfer(lab.near, lab.far, "10.60.2.2")
+        lab.transfer(lab.far, lab.near, "10.60.1.2")
         lab.router.check_sound()
