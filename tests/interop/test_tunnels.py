@@ -24,7 +24,7 @@ FRAME_OVERHEAD_BYTES = 14 + 4 + 20
 PACKET_OVERHEAD_BYTES = 4 + 20
 KEY_BYTES = 4
 #: What must have arrived of a transfer over TCP.
-TRANSFER_BYTES_MIN = 3_000_000
+TRANSFER_BYTES_MIN = 2_000_000
 
 
 @dataclass(frozen=True)
