@@ -16,6 +16,7 @@ from stress.changes.policies import POLICIES
 from stress.changes.reading import READING
 from stress.changes.routes import NEXT_HOPS, ROUTES, TABLES
 from stress.changes.segments import SEGMENT_CHANGES
+from stress.changes.tunnels import TUNNELS
 
 CHANGES = [
     *ROUTES,
@@ -30,5 +31,6 @@ CHANGES = [
     *FRAGMENTS,
     *GROUPS,
     *SEGMENT_CHANGES,
+    *TUNNELS,
     *READING,
 ]

@@ -1,0 +1,43 @@
+"""Tunnels beside the load: they come and go, and move with the routes of their outer destinations."""
+
+from __future__ import annotations
+
+from stress.change import Change
+
+_CREATE = "create gre tunnel src 198.18.0.1 dst 203.0.113.7 instance 7"
+
+TUNNELS = [
+    Change(
+        "a GRE tunnel created, routed into and deleted",
+        cycle=(
+            _CREATE,
+            "set interface state gre7 up",
+            "ip route add 203.0.114.0/24 via gre7",
+            "delete gre tunnel gre7",
+        ),
+    ),
+    Change(
+        "the route of a tunnel's outer destination moved, and led through the tunnel itself",
+        cycle=(
+            "ip route add 203.0.113.7/32 via 198.18.1.2",
+            "ip route del 203.0.113.7/32 via 198.18.1.2",
+            "ip route add 203.0.113.7/32 via gre7",
+            "ip route del 203.0.113.7/32 via gre7",
+        ),
+        setup=(_CREATE, "set interface state gre7 up", "ip route add 203.0.113.0/24 via 198.18.0.2"),
+        teardown=("ip route del 203.0.113.0/24", "delete gre tunnel gre7"),
+    ),
+    Change(
+        "a next hop of a multipoint tunnel said and forgotten",
+        cycle=(
+            "create teib interface ipip7 peer 10.77.0.2 nh 203.0.113.8",
+            "delete teib interface ipip7 peer 10.77.0.2",
+        ),
+        setup=(
+            "create ipip tunnel src 198.18.0.1 multipoint instance 7",
+            "set interface state ipip7 up",
+            "set interface ip address ipip7 10.77.0.1/24",
+        ),
+        teardown=("delete ipip tunnel ipip7",),
+    ),
+]
