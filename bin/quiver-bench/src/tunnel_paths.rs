@@ -1,4 +1,5 @@
-//! The paths into tunnels and out of them: IPv4 packets in GRE, and in nothing but another IPv4 header.
+//! The paths into tunnels and out of them: IPv4 packets in GRE, and in nothing but another IPv4
+//! header.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +18,8 @@ const DESTINATION: u32 = 0x1400_0000;
 const ETHERNET: usize = 14;
 const PACKET: usize = 46;
 
-/// A frame from the peer of a tunnel, whose outer header names `protocol`, with these bytes behind that.
+/// A frame from the peer of a tunnel, whose outer header names `protocol`, with these bytes behind
+/// that.
 fn from_peer(protocol: IpProtocol, behind: &[u8]) -> Vec<u8> {
     let inner = ip4_frame(DESTINATION);
     let packet = &inner[ETHERNET..ETHERNET + PACKET];

@@ -1,6 +1,6 @@
-//! Decapsulation: the inner packet is left, checked as if it had just been received, with the congestion mark of
-//! the outer header (RFC 6040 §4.2). Who receives it says where it came in: on a tunnel's interface, or on none
-//! ([`Packet::set_carried`]).
+//! Decapsulation: the inner packet is left, checked as if it had just been received, with the
+//! congestion mark of the outer header (RFC 6040 §4.2). Who receives it says where it came in: on a
+//! tunnel's interface, or on none ([`Packet::set_carried`]).
 
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
@@ -73,8 +73,8 @@ pub fn ip4<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBa
     if may_change { merge_class4(packet, outer) } else { Ok(()) }
 }
 
-/// As [`ip6()`], if nothing is unusual about the inner packet, which begins `at` bytes from the outer header (0 for
-/// none); else nothing happens. Returns its destination.
+/// As [`ip6()`], if nothing is unusual about the inner packet, which begins `at` bytes from the
+/// outer header (0 for none); else nothing happens. Returns its destination.
 #[inline(always)]
 pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> {
     if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {

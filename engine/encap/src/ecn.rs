@@ -1,7 +1,7 @@
 //! Congestion notification through a tunnel (RFC 6040) and differentiated services (RFC 2983).
 //!
-//! At the entry of a tunnel the outer header takes the inner packet's ECN field as it is (normal mode). At its
-//! exit the two are merged by the table of RFC 6040 §4.2:
+//! At the entry of a tunnel the outer header takes the inner packet's ECN field as it is (normal
+//! mode). At its exit the two are merged by the table of RFC 6040 §4.2:
 //!
 //! ```text
 //!                     outer
@@ -27,7 +27,8 @@ pub const CE: u8 = 0b11;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion;
 
-/// Can the outer traffic class change the inner one? Seldom: only CE and ECT(1) do, where the inner field differs.
+/// Can the outer traffic class change the inner one? Seldom: only CE and ECT(1) do, where the inner
+/// field differs.
 #[inline(always)]
 pub fn may_change(outer_class: u8, inner_class: u8) -> bool {
     (outer_class & 1 != 0) & ((outer_class ^ inner_class) & MASK != 0)

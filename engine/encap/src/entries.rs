@@ -1,6 +1,6 @@
-//! Encapsulation entries: one ready-made header stack for each object that encapsulates (a segment list, a
-//! tunnel's peer), with its owner's words and one worker's counters beside it, so that a packet waits for one
-//! place in memory only.
+//! Encapsulation entries: one ready-made header stack for each object that encapsulates (a segment
+//! list, a tunnel's peer), with its owner's words and one worker's counters beside it, so that a
+//! packet waits for one place in memory only.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub const ENTRY_WORDS: usize = 3;
 /// Entries at most (32 MB of address space for each worker, committed as used).
 pub const ENCAP_ENTRIES_MAX: usize = 1 << 17;
 
-/// A header stack, its owner's words, and one worker's counters. The header never changes while a worker can
-/// find the entry: a change takes another entry. Words may change, each by one store.
+/// A header stack, its owner's words, and one worker's counters. The header never changes while a
+/// worker can find the entry: a change takes another entry. Words may change, each by one store.
 #[repr(C, align(64))]
 pub struct EncapEntry {
     packets: AtomicU64,
@@ -118,7 +118,8 @@ impl WorkerEncapEntries {
         self.0.get(index as usize)
     }
 
-    /// Prefetch the first two cache lines of an entry: its counters and words, and up to 96 bytes of header.
+    /// Prefetch the first two cache lines of an entry: its counters and words, and up to 96 bytes
+    /// of header.
     #[inline(always)]
     pub fn prefetch(&self, index: u32) {
         let entry = std::ptr::from_ref(self.0.get(index as usize));
@@ -159,13 +160,14 @@ impl EncapEntries {
         self.workers.clone()
     }
 
-    /// Write an entry for `header` (at most [`HEADER_BYTES_MAX`] bytes), its counters zero. Workers see it when
-    /// its number is published. `None` when the table is full.
+    /// Write an entry for `header` (at most [`HEADER_BYTES_MAX`] bytes), its counters zero. Workers
+    /// see it when its number is published. `None` when the table is full.
     pub fn add(&mut self, header: &[u8], words: [u32; ENTRY_WORDS]) -> Option<u32> {
         self.slots.reclaim(&self.epochs, |_| ());
         let index = self.slots.take(1)?;
         for entries in &self.workers {
-            // SAFETY: the entry is not published (fresh, or past its grace period), so nobody reads it.
+            // SAFETY: the entry is not published (fresh, or past its grace period), so nobody reads
+            // it.
             unsafe { entries.0.slot(index as usize).write(EncapEntry::new(header, words)) };
         }
         Some(index)

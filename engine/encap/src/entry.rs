@@ -6,8 +6,8 @@ use quiver_tables::GroupId;
 use crate::ecn;
 use crate::entries::{ENTRY_WORDS, EncapEntries, EncapEntry};
 
-/// Bits of the second word: the place of the next header, flags, and from bit 16 on the path MTU in bytes, the
-/// greatest number as long as none is known.
+/// Bits of the second word: the place of the next header, flags, and from bit 16 on the path MTU in
+/// bytes, the greatest number as long as none is known.
 const COPIES_HOP_LIMIT: u32 = 1 << 8;
 const FEATURE_FLAG: u32 = 1 << 9;
 const COPIES_DSCP: u32 = 1 << 10;
@@ -17,16 +17,18 @@ const PATH_MTU_WORD: usize = 1;
 /// What a feature says about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryWords {
-    /// The next-hop group that leads to the outer destination: the underlay's, which the FIB keeps up to date.
+    /// The next-hop group that leads to the outer destination: the underlay's, which the FIB keeps
+    /// up to date.
     pub underlay: GroupId,
     /// The small number of the table that has the outer destination.
     pub table: u32,
-    /// The offset, from the first byte of the header stack, of the byte that names the inner protocol.
+    /// The offset, from the first byte of the header stack, of the byte that names the inner
+    /// protocol.
     pub protocol_offset: u8,
     /// Does the outer header have the hop limit that the inner packet has left?
     pub copies_hop_limit: bool,
-    /// Does the outer header have the differentiated services of the inner packet (RFC 2983 §3, uniform model)? The ECN
-    /// field is always copied (RFC 6040 §4.1).
+    /// Does the outer header have the differentiated services of the inner packet (RFC 2983 §3,
+    /// uniform model)? The ECN field is always copied (RFC 6040 §4.1).
     pub copies_dscp: bool,
     /// A flag whose meaning is the feature's.
     pub feature_flag: bool,
@@ -84,7 +86,8 @@ impl Words<'_> {
         self.0.word(1) & COPIES_HOP_LIMIT != 0
     }
 
-    /// The traffic class of the outer header, whose template has one, around a packet that has another.
+    /// The traffic class of the outer header, whose template has one, around a packet that has
+    /// another.
     #[inline(always)]
     pub fn outer_class(self, template: u8, inner: u8) -> u8 {
         if self.0.word(1) & COPIES_DSCP != 0 { inner } else { template & !ecn::MASK | inner & ecn::MASK }

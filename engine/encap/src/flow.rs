@@ -1,4 +1,5 @@
-//! The flow of an inner packet or frame, for the outer header: its label, and the path that it takes.
+//! The flow of an inner packet or frame, for the outer header: its label, and the path that it
+//! takes.
 
 use quiver_core::Packet;
 use quiver_tables::ip::{Ip4, Ip6, IpFamily};
@@ -13,7 +14,8 @@ pub fn flow_label(hash: u32) -> u32 {
     (hash.wrapping_mul(SPREAD) >> 12).max(1)
 }
 
-/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its addresses.
+/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its
+/// addresses.
 #[inline(always)]
 pub fn frame_hash(frame: &[u8]) -> u32 {
     let mut at = 12;

@@ -53,9 +53,9 @@ pub trait InnerPacket: IpFamily {
     /// The node that fragments a packet for the adjacency in [`Packet::index`].
     const FRAGMENT_NODE: &'static str;
 
-    /// Does a packet of `length` bytes that begins with these forbid routers to fragment what is around it? An IPv4 packet
-    /// by its flag (RFC 2003 §3.1), an IPv6 packet unless it has the smallest length that every path must take (RFC 4213
-    /// §3.2.2).
+    /// Does a packet of `length` bytes that begins with these forbid routers to fragment what is
+    /// around it? An IPv4 packet by its flag (RFC 2003 §3.1), an IPv6 packet unless it has the
+    /// smallest length that every path must take (RFC 4213 §3.2.2).
     fn forbids_fragments(bytes: &[u8], length: usize) -> bool;
 
     /// What is read of the header.
@@ -67,9 +67,9 @@ pub trait InnerPacket: IpFamily {
     /// One hop less to live.
     fn decrement_hop_limit(bytes: &mut [u8]);
 
-    /// The error for the sender of a packet of `length` bytes that begins with these and must not be longer than
-    /// `mtu_bytes`. `None` when the packet cannot be made smaller: then the outer packet must be fragmented
-    /// (RFC 2473 §7).
+    /// The error for the sender of a packet of `length` bytes that begins with these and must not
+    /// be longer than `mtu_bytes`. `None` when the packet cannot be made smaller: then the outer
+    /// packet must be fragmented (RFC 2473 §7).
     fn too_big_of(bytes: &[u8], length: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest>;
 
     /// As [`too_big_of`](Self::too_big_of), for a packet that is there.
@@ -77,8 +77,8 @@ pub trait InnerPacket: IpFamily {
         Self::too_big_of(packet.bytes(), packet.length(), mtu_bytes)
     }
 
-    /// Count a hop of a packet that may be forwarded; returns its traffic class and the hops that are left. `None`,
-    /// and nothing changes, for a packet that [`refusal`](Self::refusal) is for.
+    /// Count a hop of a packet that may be forwarded; returns its traffic class and the hops that
+    /// are left. `None`, and nothing changes, for a packet that [`refusal`](Self::refusal) is for.
     #[inline(always)]
     fn forward(bytes: &mut [u8]) -> Option<(u8, u8)> {
         let fields = Self::fields(bytes)?;
@@ -193,7 +193,8 @@ impl InnerPacket for Ip4 {
     }
 }
 
-/// Packet too big (RFC 4443 §3.2), whatever the smallest MTU is: for an IPv6 packet that may not be fragmented here.
+/// Packet too big (RFC 4443 §3.2), whatever the smallest MTU is: for an IPv6 packet that may not be
+/// fragmented here.
 pub fn packet_too_big(mtu_bytes: usize) -> IcmpErrorRequest {
     let detail = u16::try_from(mtu_bytes).unwrap_or(u16::MAX);
     IcmpErrorRequest { kind: icmp6::kind::PACKET_TOO_BIG, code: 0, detail }

@@ -1,7 +1,8 @@
-//! Encapsulation for every tunnel: header stacks put on and taken off, TTL and hop limit, DSCP and ECN, the path MTU of
-//! a stack, and ICMP errors from the underlay relayed to the senders of inner packets. It knows no tunnel protocol.
+//! Encapsulation for every tunnel: header stacks put on and taken off, TTL and hop limit, DSCP and
+//! ECN, the path MTU of a stack, and ICMP errors from the underlay relayed to the senders of inner
+//! packets. It knows no tunnel protocol.
 //!
-//! - [`EncapEntries`]: ready-made header stacks, one for each object that encapsulates, with counters.
+//! - [`EncapEntries`]: ready-made header stacks with counters, one for each object that encapsulates.
 //! - [`EncapOutput`]: a packet gets an entry's stack and leaves by the underlay's next-hop group.
 //! - [`decapsulated`]: an inner packet without its outer headers, checked.
 //! - [`relay`], [`path_mtu`]: what routers of the underlay report.

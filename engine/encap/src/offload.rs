@@ -1,4 +1,5 @@
-//! Work that is left to the transmitting device, when headers are put in front of a packet or taken off.
+//! Work that is left to the transmitting device, when headers are put in front of a packet or taken
+//! off.
 
 use quiver_core::Packet;
 use quiver_core::packet::PacketFlags;
@@ -7,8 +8,8 @@ use quiver_core::packet::PacketFlags;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsegmented;
 
-/// `count` bytes of headers will be put in front: a checksum that is left to a device lies so many bytes further
-/// behind.
+/// `count` bytes of headers will be put in front: a checksum that is left to a device lies so many
+/// bytes further behind.
 #[cold]
 pub fn headers_added(packet: &mut Packet, count: usize) -> Result<(), Unsegmented> {
     if !packet.has(PacketFlags::OFFLOAD) {

@@ -1,4 +1,5 @@
-//! The outer IP header, IPv4 or IPv6: the nodes by which it leaves, and the fields that differ from packet to packet.
+//! The outer IP header, IPv4 or IPv6: the nodes by which it leaves, and the fields that differ from
+//! packet to packet.
 
 use std::net::IpAddr;
 
@@ -17,7 +18,8 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// The inner packet or frame, as far as an outer header tells of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside {
-    /// Differentiated services and congestion notification, which the outer header takes over (RFC 2983, RFC 6040).
+    /// Differentiated services and congestion notification, which the outer header takes over (RFC
+    /// 2983, RFC 6040).
     pub traffic_class: u8,
     /// Hops that are left.
     pub hop_limit: u8,
@@ -35,28 +37,31 @@ pub trait OuterHeader: IpFamily {
     const LEN: usize;
     /// The longest packet, in bytes.
     const PACKET_BYTES_MAX: usize;
-    /// The node that sends to a neighbour by the adjacency in [`Packet::index`](quiver_core::Packet::index).
+    /// The node that sends to a neighbour by the adjacency in
+    /// [`Packet::index`](quiver_core::Packet::index).
     const REWRITE: &'static str;
-    /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed or resolved, packets that are
-    /// counted.
+    /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed or resolved,
+    /// packets that are counted.
     const ADJACENCY_NODES: [&'static str; 3];
     /// The node to which the FIB sends packets without a route.
     const DROP: &'static str;
-    /// The node that looks the destination up in the table in [`Packet::index`](quiver_core::Packet::index).
+    /// The node that looks the destination up in the table in
+    /// [`Packet::index`](quiver_core::Packet::index).
     const LOOK_UP: &'static str;
-    /// The node that fragments by a [`FragmentRequest`](quiver_tables::FragmentRequest). There is none for IPv4: where
-    /// only a link behind is too narrow, routers there fragment.
+    /// The node that fragments by a [`FragmentRequest`](quiver_tables::FragmentRequest). There is
+    /// none for IPv4: where only a link behind is too narrow, routers there fragment.
     const FRAGMENT: Option<&'static str>;
 
     /// Differentiated services and congestion notification of the header that `bytes` begin with.
     fn traffic_class(bytes: &[u8]) -> Option<u8>;
 
-    /// A header from `source` to `destination`, as [`fill`](Self::fill) completes it; `None` for addresses of the other
-    /// family. It has a traffic class and a hop limit for entries that do not copy those of the inner packet.
+    /// A header from `source` to `destination`, as [`fill`](Self::fill) completes it; `None` for
+    /// addresses of the other family. It has a traffic class and a hop limit for entries that do
+    /// not copy those of the inner packet.
     fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>>;
 
-    /// Write the fields of a template that differ from packet to packet. `total` is the length of the packet with it, in
-    /// bytes.
+    /// Write the fields of a template that differ from packet to packet. `total` is the length of
+    /// the packet with it, in bytes.
     fn fill(
         words: Words<'_>,
         bytes: &mut [u8],
@@ -163,8 +168,8 @@ impl OuterHeader for Ip6 {
     }
 }
 
-/// Write the fields of an outer IPv6 header: class, label, length, and the hop limit where it is copied. `total` is the
-/// length of the packet with it, in bytes.
+/// Write the fields of an outer IPv6 header: class, label, length, and the hop limit where it is
+/// copied. `total` is the length of the packet with it, in bytes.
 #[inline(always)]
 pub fn fill_ip6(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated> {
     let header = Ip6Header::overlay_mut(bytes).ok_or(Truncated)?;
@@ -181,7 +186,7 @@ pub trait HeaderStack: Send + Sync + 'static {
     /// Its outermost header.
     type Outer: OuterHeader;
 
-    /// Write the fields of the stack, whose first byte is that of `bytes`, that differ from packet to packet. `total`
-    /// is the length of the packet with the stack, in bytes.
+    /// Write the fields of the stack, whose first byte is that of `bytes`, that differ from packet
+    /// to packet. `total` is the length of the packet with the stack, in bytes.
     fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated>;
 }

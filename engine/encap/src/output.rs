@@ -1,5 +1,6 @@
-//! Encapsulation output: a packet leaves with its header stack in front, in one step by the adjacency that leads to
-//! the outer destination, which the FIB has found beforehand, or by the node that the FIB names instead.
+//! Encapsulation output: a packet leaves with its header stack in front, in one step by the
+//! adjacency that leads to the outer destination, which the FIB has found beforehand, or by the
+//! node that the FIB names instead.
 
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ impl From<Unsegmented> for EncapError {
 /// Who receives ICMP errors about a packet on its way through the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IcmpRecipient {
-    /// This router, which is the source of the outer header, behind the table of the outer destination.
+    /// This router, which is the source of the outer header, behind the table of the outer
+    /// destination.
     Encapsulator,
     /// The packet's sender, behind the interface that it came in by.
     Sender,
@@ -72,8 +74,8 @@ pub struct EncapOutput<S> {
     stack: std::marker::PhantomData<S>,
 }
 
-/// Put an entry's header stack in front of a packet, and before it the link header of a resolved adjacency. Returns
-/// the length of the latter.
+/// Put an entry's header stack in front of a packet, and before it the link header of a resolved
+/// adjacency. Returns the length of the latter.
 #[inline(always)]
 pub fn push_stack(
     entry: &EncapEntry,
@@ -88,7 +90,8 @@ pub fn push_stack(
     if done { Ok(link_len) } else { Err(EncapError::NoHeadroom) }
 }
 
-/// Put the link header of a resolved adjacency in front of a packet; returns the node by which it leaves.
+/// Put the link header of a resolved adjacency in front of a packet; returns the node by which it
+/// leaves.
 #[inline(always)]
 pub fn push_link(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, EncapError> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
@@ -163,8 +166,9 @@ impl<S: HeaderStack> EncapOutput<S> {
         self.is_resolved(hop) || self.adjacency_nodes.contains(&hop.next)
     }
 
-    /// The longest packet with an entry's stack that may go by this hop. `beyond` follows a hop that goes on inside of
-    /// the router to the hop by which the packet leaves, and says how many bytes shorter it is there.
+    /// The longest packet with an entry's stack that may go by this hop. `beyond` follows a hop
+    /// that goes on inside of the router to the hop by which the packet leaves, and says how many
+    /// bytes shorter it is there.
     pub fn mtu(&self, entry: &EncapEntry, hop: Hop, beyond: impl FnOnce() -> Option<(Hop, usize)>) -> Mtu {
         let max = S::Outer::PACKET_BYTES_MAX.min(usize::from(u16::MAX));
         let has_adjacency = self.has_adjacency(hop);
@@ -221,9 +225,10 @@ impl<S: HeaderStack> EncapOutput<S> {
         Ok(leave(adjacency, packet))
     }
 
-    /// The node that the hop names. The router has made the header in front: no hop of it is counted where it leaves.
-    /// Where the FIB knows no way for a next hop, the outer destination is looked up as any other: it may be the
-    /// router's own, or behind another table. `too_long_for` is the MTU of a packet that is longer.
+    /// The node that the hop names. The router has made the header in front: no hop of it is
+    /// counted where it leaves. Where the FIB knows no way for a next hop, the outer destination is
+    /// looked up as any other: it may be the router's own, or behind another table. `too_long_for`
+    /// is the MTU of a packet that is longer.
     pub fn by_node(
         &self,
         entry: &EncapEntry,
@@ -254,8 +259,8 @@ impl<S: HeaderStack> EncapOutput<S> {
         hop.next
     }
 
-    /// ICMP errors about the packet are for those behind the table of the outer destination, wherever the inner packet
-    /// came from.
+    /// ICMP errors about the packet are for those behind the table of the outer destination,
+    /// wherever the inner packet came from.
     fn answer_by_underlay(&self, entry: &EncapEntry, packet: &mut Packet) {
         let (interfaces, table) = (&self.tables.interfaces, Words(entry).table());
         if S::Outer::table_of(interfaces, packet.rx) != table {

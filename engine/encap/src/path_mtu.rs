@@ -1,5 +1,5 @@
-//! Path MTUs of encapsulation entries, as routers of the underlay report them (RFC 2473 §7, RFC 8201, RFC 1191), on
-//! the control thread.
+//! Path MTUs of encapsulation entries, as routers of the underlay report them (RFC 2473 §7, RFC
+//! 8201, RFC 1191), on the control thread.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ impl PathMtus {
         self.0.get(&entry).copied()
     }
 
-    /// A router reports the MTU of an entry's path; workers know it at once. A greater MTU than the known one changes
-    /// nothing. Returns whether it did.
+    /// A router reports the MTU of an entry's path; workers know it at once. A greater MTU than the
+    /// known one changes nothing. Returns whether it did.
     pub fn learn(&mut self, entries: &EncapEntries, entry: u32, mtu_bytes: u16, now_ns: u64) -> bool {
         let is_news = self.get(entry).is_none_or(|known| mtu_bytes < known.mtu_bytes);
         if is_news {
@@ -46,7 +46,8 @@ impl PathMtus {
         self.0.remove(&entry);
     }
 
-    /// Forget reports that are over by `now_ns`; workers try those paths anew. Returns their entries.
+    /// Forget reports that are over by `now_ns`; workers try those paths anew. Returns their
+    /// entries.
     pub fn expire(&mut self, entries: &EncapEntries, now_ns: u64) -> Vec<u32> {
         let over = |(entry, path): (&u32, &PathMtu)| (path.until_ns <= now_ns).then_some(*entry);
         let old: Vec<u32> = self.0.iter().filter_map(over).collect();

@@ -1,5 +1,5 @@
-//! ICMP errors from the underlay about outer packets, relayed to the senders of the packets inside (RFC 2473 §8,
-//! RFC 4213 §3.4).
+//! ICMP errors from the underlay about outer packets, relayed to the senders of the packets inside
+//! (RFC 2473 §8, RFC 4213 §3.4).
 
 use quiver_core::packet::PacketFlags;
 use quiver_core::{InterfaceId, Packet};
@@ -56,9 +56,9 @@ impl UnderlayError {
         }
     }
 
-    /// The error for the sender of the inner packet that begins with `inner`, if it is to be told (RFC 2473 §8.2, §8.3).
-    /// `around` is the bytes of the outer headers. Where the outer header has the hops of the inner packet
-    /// (`copies_hop_limit`), its sender has chosen so few.
+    /// The error for the sender of the inner packet that begins with `inner`, if it is to be told
+    /// (RFC 2473 §8.2, §8.3). `around` is the bytes of the outer headers. Where the outer header
+    /// has the hops of the inner packet (`copies_hop_limit`), its sender has chosen so few.
     pub fn for_sender<F: InnerPacket>(
         self,
         inner: &[u8],
@@ -77,9 +77,9 @@ impl UnderlayError {
     }
 }
 
-/// Make of an ICMP error the inner packet that it quotes, which begins at `at`, ready for the node that sends `request`
-/// to its sender. The sender is behind `table`, the small number of the table that the packet was sent from. False when
-/// the quoted packet does not begin there.
+/// Make of an ICMP error the inner packet that it quotes, which begins at `at`, ready for the node
+/// that sends `request` to its sender. The sender is behind `table`, the small number of the table
+/// that the packet was sent from. False when the quoted packet does not begin there.
 #[must_use]
 pub fn to_sender<F: InnerPacket>(
     tables: &IpTables,

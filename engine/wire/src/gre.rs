@@ -1,4 +1,4 @@
-//! Generic routing encapsulation (RFC 2784 §2, with the key and the sequence number of RFC 2890 §2).
+//! Generic routing encapsulation (RFC 2784 §2; key and sequence number: RFC 2890 §2).
 //!
 //! ```text
 //! 0              2          4            6          8         12        16
@@ -7,8 +7,8 @@
 //! +--------------+----------+------------+----------+---------+---------+---------
 //! ```
 //!
-//! Fields in brackets are there when their flag is set, in this order. The checksum is over the header and all that
-//! follows.
+//! Fields in brackets are there when their flag is set, in this order. The checksum is over the
+//! header and all that follows.
 
 use zerocopy::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -27,8 +27,8 @@ const CHECKSUM: u16 = 0x8000;
 const KEY: u16 = 0x2000;
 /// A sequence number is there (RFC 2890 §2.2).
 const SEQUENCE: u16 = 0x1000;
-/// Bits that a receiver ignores (RFC 2784 §2.3). All others must be zero: bits 1, 4 and 5 are those of RFC 1701's
-/// source routing, and the last three the version.
+/// Bits that a receiver ignores (RFC 2784 §2.3). All others must be zero: bits 1, 4 and 5 are those
+/// of RFC 1701's source routing, and the last three the version.
 const IGNORED: u16 = 0x03f8;
 
 /// The part that is always there, 4 bytes.

@@ -1,5 +1,5 @@
-//! Nothing stands between the outer IP header and the inner packet: the outer header names it (RFC 2003, RFC 4213,
-//! RFC 2473).
+//! Nothing stands between the outer IP header and the inner packet: the outer header names it (RFC
+//! 2003, RFC 4213, RFC 2473).
 
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;

@@ -29,8 +29,8 @@ impl SrhPlace {
         Some(SrhPlace { at, named_at, next: *bytes.get(named_at)? })
     }
 
-    /// Put it there, or nothing, and let the packet go `to` its first segment; false without headroom. Its own next
-    /// header is [`next`](Self::next).
+    /// Put it there, or nothing, and let the packet go `to` its first segment; false without
+    /// headroom. Its own next header is [`next`](Self::next).
     pub fn put(self, packet: &mut Packet, srh: &[u8], to: Ipv6Addr) -> Result<bool, Unsegmented> {
         let length = packet.length() + srh.len();
         offload::headers_added(packet, srh.len())?;

@@ -1,5 +1,5 @@
-//! Behind the output of a tunnel's interface with features, or of packets that were fragmented for it: the header stack
-//! of the adjacency by which they came.
+//! Behind the output of a tunnel's interface with features, or of packets that were fragmented for
+//! it: the header stack of the adjacency by which they came.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Tunnels of a protocol on the control thread: their interfaces, their ends, and where their packets go.
+//! Tunnels of a protocol on the control thread: their interfaces, their ends, and where their
+//! packets go.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,7 +28,8 @@ use crate::path_mtu::{PathMtu, PathMtus, SWEEP_NS};
 
 /// Instances are counted from 0 up to this.
 pub const INSTANCE_MAX: u32 = 16_383;
-/// The MTU of a tunnel's interface until it is set, bytes. What does not fit the path is told to senders one by one.
+/// The MTU of a tunnel's interface until it is set, bytes. What does not fit the path is told to
+/// senders one by one.
 const MTU_BYTES: u32 = 9_000;
 /// The hop limit of outer headers around frames, and the default where one is set at all.
 pub const HOP_LIMIT: u8 = 64;
@@ -240,7 +242,8 @@ impl<P: TunnelProtocol> Tunnels<P> {
         outer.map(|outer| [outer, P::header(config.key)].concat())
     }
 
-    /// An entry for packets to a destination, and the group that leads there. Nothing is left of what is refused.
+    /// An entry for packets to a destination, and the group that leads there. Nothing is left of
+    /// what is refused.
     fn add_peer(
         &mut self,
         fib: &mut Fib,
@@ -421,7 +424,8 @@ fn create_interface<P: TunnelProtocol>(
     Ok(id)
 }
 
-/// Locally administered, different each time (RFC 9542 §2.1): both ends of a tunnel are ports of one bridge.
+/// Locally administered, different each time (RFC 9542 §2.1): both ends of a tunnel are ports of
+/// one bridge.
 fn made_up_mac() -> [u8; 6] {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();

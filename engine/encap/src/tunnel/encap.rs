@@ -1,5 +1,5 @@
-//! Encapsulation of IP packets that the FIB sends to the interface of a tunnel: from the look-up in one step to the
-//! underlay's output, where no feature stands on the tunnel's output.
+//! Encapsulation of IP packets that the FIB sends to the interface of a tunnel: from the look-up in
+//! one step to the underlay's output, where no feature stands on the tunnel's output.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::offload;
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
-/// The node for inner packets of family `F` and outer headers of family `O`. A stacked adjacency is in
-/// [`Packet::index`].
+/// The node for inner packets of family `F` and outer headers of family `O`. A stacked adjacency is
+/// in [`Packet::index`].
 pub struct TunnelEncap<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> {
     output: EncapOutput<Stack<P, O>>,
     error: NodeId,
@@ -47,7 +47,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         }
     }
 
-    /// A packet about which something is unusual: it may be dead, too long, or pass features of the tunnel's output.
+    /// A packet about which something is unusual: it may be dead, too long, or pass features of the
+    /// tunnel's output.
     #[cold]
     #[inline(never)]
     fn slow(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
@@ -82,7 +83,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         Ok(next)
     }
 
-    /// Longer than the tunnel's own MTU: the sender is told, or the packet is fragmented for the tunnel.
+    /// Longer than the tunnel's own MTU: the sender is told, or the packet is fragmented for the
+    /// tunnel.
     fn too_long(&self, tally: Tally<'_>, adjacency: &Adjacency, packet: &mut Packet) -> Option<NodeId> {
         if packet.has(PacketFlags::OWN) {
             return Some(self.fragment);

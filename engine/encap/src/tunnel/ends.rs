@@ -30,7 +30,8 @@ pub struct Ends {
 
 /// IPv4 or IPv6 outside, at the end of a tunnel.
 pub trait OuterEnds: OuterHeader {
-    /// The smallest MTU that a router of the underlay is believed to tell (RFC 1191 §3, RFC 8201 §4).
+    /// The smallest MTU that a router of the underlay is believed to tell (RFC 1191 §3, RFC 8201
+    /// §4).
     const PATH_MTU_MIN: u16;
     /// The claims of nodes on ICMP errors by the protocol of the packet that is quoted.
     const ERROR_CLAIMS: &'static str;

@@ -1,5 +1,5 @@
-//! ICMP errors about the outer packets of tunnels: senders of inner packets are told, and path MTUs are reported to the
-//! control thread.
+//! ICMP errors about the outer packets of tunnels: senders of inner packets are told, and path MTUs
+//! are reported to the control thread.
 
 use std::sync::Arc;
 

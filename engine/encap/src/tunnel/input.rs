@@ -1,5 +1,5 @@
-//! Decapsulation: an outer packet for the router itself becomes the packet or frame that its tunnel's interface
-//! receives.
+//! Decapsulation: an outer packet for the router itself becomes the packet or frame that its
+//! tunnel's interface receives.
 
 use std::sync::Arc;
 

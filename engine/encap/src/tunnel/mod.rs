@@ -1,5 +1,5 @@
-//! Tunnels of every protocol: interfaces whose packets get an outer header. A protocol says how its header is written
-//! and read ([`TunnelProtocol`]) and what its commands are; the rest stands here.
+//! Tunnels of every protocol: interfaces whose packets get an outer header. A protocol says how its
+//! header is written and read ([`TunnelProtocol`]) and what its commands are; the rest stands here.
 
 mod behind_output;
 pub mod config;
@@ -28,7 +28,8 @@ pub use protocol::{ETHERNET, Nodes, Parsed, Payload, Stack, TunnelProtocol};
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 
-/// Declare the nodes of a protocol. What it returns is to be given to [`start`] when the engine starts.
+/// Declare the nodes of a protocol. What it returns is to be given to [`start`] when the engine
+/// starts.
 pub fn register<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, MemoryError> {
     let tunnels = Tunnels::<P>::new(graph.workers(), graph.epochs())?;
     let (entries, table) = (tunnels.worker_entries(), tunnels.table());

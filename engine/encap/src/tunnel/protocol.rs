@@ -12,7 +12,8 @@ use crate::entry::Words;
 use crate::inner::Truncated;
 use crate::outer::{HeaderStack, Inside, OuterHeader};
 
-/// Ethernet inside of IPv6 (IANA protocol numbers); tunnels whose headers name EtherTypes say it so among themselves.
+/// Ethernet inside of IPv6 (IANA protocol numbers); tunnels whose headers name EtherTypes say it so
+/// among themselves.
 pub const ETHERNET: IpProtocol = IpProtocol(143);
 
 /// What a tunnel carries, as its header says.
@@ -80,7 +81,8 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// Read the header that stands behind an outer IP header which names `protocol`.
     fn parse(protocol: IpProtocol, bytes: &[u8]) -> Result<Parsed, TunnelDrop>;
 
-    /// Is the checksum of a header right, which begins at `at` and covers `length` bytes of the packet?
+    /// Is the checksum of a header right, which begins at `at` and covers `length` bytes of the
+    /// packet?
     fn checksum_is_good(packet: &Packet, at: usize, length: usize) -> bool;
 }
 

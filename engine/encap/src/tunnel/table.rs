@@ -10,7 +10,8 @@ use quiver_core::epoch::Epochs;
 use quiver_tables::exact::{ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed};
 use quiver_tables::memory::MemoryError;
 
-/// Words of a key, and of an object: the key, the interface with the kind, and the encapsulation entry.
+/// Words of a key, and of an object: the key, the interface with the kind, and the encapsulation
+/// entry.
 pub(super) const KEY_WORDS: usize = 5;
 const OBJECT_WORDS: usize = 8;
 const INTERFACE_WORD: usize = 5;

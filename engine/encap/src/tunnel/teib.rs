@@ -1,5 +1,5 @@
-//! The tunnel endpoint information base: behind which outer address a next hop on a multipoint tunnel is (VPP: TEIB;
-//! the table that NHRP fills, RFC 2332).
+//! The tunnel endpoint information base: behind which outer address a next hop on a multipoint
+//! tunnel is (VPP: TEIB; the table that NHRP fills, RFC 2332).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -85,7 +85,8 @@ impl Teib {
         (before, followed)
     }
 
-    /// Add, change or remove (`None`) the entry of a next hop. Nothing changes when the tunnel cannot send there.
+    /// Add, change or remove (`None`) the entry of a next hop. Nothing changes when the tunnel
+    /// cannot send there.
     pub fn set(
         engine: &mut Engine,
         interface: InterfaceId,

@@ -1,5 +1,5 @@
-//! Stacked adjacencies: on the interface of a tunnel packets get a header stack, and go on by the route of the outer
-//! destination (the underlay), which the FIB tracks.
+//! Stacked adjacencies: on the interface of a tunnel packets get a header stack, and go on by the
+//! route of the outer destination (the underlay), which the FIB tracks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -18,7 +18,8 @@ pub struct StackedHop {
     pub nodes: [NodeId; 2],
     /// The encapsulation entry.
     pub entry: u32,
-    /// The group of the outer destination, which the owner of the tunnel holds ([`Fib::hold_paths`]).
+    /// The group of the outer destination, which the owner of the tunnel holds
+    /// ([`Fib::hold_paths`]).
     pub underlay: GroupId,
 }
 
@@ -80,7 +81,8 @@ impl Stacks {
         })
     }
 
-    /// Does what is sent to a next hop on `interface` come back to one of these lists, by the underlays of tunnels?
+    /// Does what is sent to a next hop on `interface` come back to one of these lists, by the
+    /// underlays of tunnels?
     pub fn lead_back(
         &self,
         interface: InterfaceId,
@@ -133,7 +135,8 @@ impl Fib {
         self.stack_changed(interface, hop);
     }
 
-    /// Let the interface of a multipoint tunnel have a header stack for each next hop; none at first.
+    /// Let the interface of a multipoint tunnel have a header stack for each next hop; none at
+    /// first.
     pub fn set_multipoint(&mut self, interface: InterfaceId) {
         self.stacks.enter(interface, Some(Stack::Multipoint(BTreeMap::new())));
         self.stack_changed(interface, None);

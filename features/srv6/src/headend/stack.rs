@@ -1,5 +1,6 @@
-//! Header stacks of segment lists, ready made for encapsulation entries ([`EncapEntries`](quiver_encap::EncapEntries)):
-//! an outer IPv6 header and an SRH behind it, or an SRH that goes into packets.
+//! Header stacks of segment lists, ready made for encapsulation entries
+//! ([`EncapEntries`](quiver_encap::EncapEntries)): an outer IPv6 header and an SRH behind it, or an
+//! SRH that goes into packets.
 
 use std::net::Ipv6Addr;
 
@@ -67,8 +68,8 @@ fn prepare(outer: &Outer, first: Ipv6Addr, srh: Option<Repr<'_>>) -> Result<Prep
     Ok(Prepared { header, has_srh: srh.is_some(), hop_limit: outer.hop_limit, signs: false })
 }
 
-/// What goes around packets (RFC 8986 §5.1, §5.2). The reduced form of one segment has no SRH, unless it carries
-/// an HMAC, which stands in the full form then.
+/// What goes around packets (RFC 8986 §5.1, §5.2). The reduced form of one segment has no SRH,
+/// unless it carries an HMAC, which stands in the full form then.
 pub(super) fn around(
     outer: &Outer,
     path: &[Ipv6Addr],
@@ -82,9 +83,10 @@ pub(super) fn around(
     prepare(outer, first, (!alone || hmac_key_id.is_some()).then_some(srh))
 }
 
-/// What goes into packets: an SRH whose last segment, where `to_destination`, is the destination that the packet
-/// had (draft-filsfils-spring-srv6-net-pgm-insertion §3). The header in front of it lends the first segment. An HMAC is
-/// made for every packet: its text has the packet's source (RFC 8754 §2.1.2.1).
+/// What goes into packets: an SRH whose last segment, where `to_destination`, is the destination
+/// that the packet had (draft-filsfils-spring-srv6-net-pgm-insertion §3). The header in front of it
+/// lends the first segment. An HMAC is made for every packet: its text has the packet's source (RFC
+/// 8754 §2.1.2.1).
 pub(super) fn into(
     path: &[Ipv6Addr],
     form: Form,
@@ -104,7 +106,8 @@ pub(super) fn into(
 }
 
 impl Prepared {
-    /// The words of the entry, with the group of the way to the first segment, which is looked up in `table`.
+    /// The words of the entry, with the group of the way to the first segment, which is looked up
+    /// in `table`.
     pub fn words(&self, group: GroupId, table: u32) -> [u32; ENTRY_WORDS] {
         let place = if self.has_srh { SRH_PLACE } else { NEXT_HEADER_PLACE };
         EntryWords {
@@ -131,7 +134,8 @@ pub(super) fn signs(words: Words<'_>) -> bool {
     words.feature_flag()
 }
 
-/// Bytes of an IPv6 header and of what is behind it at least: an SRH, or a packet without one in front.
+/// Bytes of an IPv6 header and of what is behind it at least: an SRH, or a packet without one in
+/// front.
 const FRONT_BYTES: usize = Ip6Header::LEN + 8;
 
 /// The header stack of a segment list.
