@@ -92,6 +92,7 @@ impl EncapEntry {
     }
 
     /// The header without the padding before it.
+    #[inline(always)]
     pub fn header(&self) -> &[u8] {
         let blocks = self.blocks().as_flattened();
         &blocks[blocks.len() - self.header_len().min(blocks.len())..]

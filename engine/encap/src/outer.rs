@@ -33,6 +33,8 @@ pub struct Inside {
 
 /// IPv4 or IPv6 outside.
 pub trait OuterHeader: IpFamily {
+    /// Has the header a field for the flow?
+    const HAS_FLOW: bool;
     /// Bytes of the header.
     const LEN: usize;
     /// The longest packet, in bytes.
@@ -72,6 +74,7 @@ pub trait OuterHeader: IpFamily {
 }
 
 impl OuterHeader for Ip4 {
+    const HAS_FLOW: bool = false;
     const LEN: usize = Ip4Header::LEN;
     const PACKET_BYTES_MAX: usize = u16::MAX as usize;
     const REWRITE: &'static str = "ip4-rewrite";
@@ -104,8 +107,10 @@ impl OuterHeader for Ip4 {
         inside: Inside,
     ) -> Result<(), Truncated> {
         let header: &mut [u8; Ip4Header::LEN] = bytes.first_chunk_mut().ok_or(Truncated)?;
-        let class = words.outer_class(header[1], inside.traffic_class);
-        let hops = if words.copies_hop_limit() { inside.hop_limit } else { header[8] };
+        // Of the entry: a load from what was just stored in the packet would wait for the stores.
+        let template: &[u8; Ip4Header::LEN] = words.0.header().first_chunk().ok_or(Truncated)?;
+        let class = words.outer_class(template[1], inside.traffic_class);
+        let hops = if words.copies_hop_limit() { inside.hop_limit } else { template[8] };
         // Only what may be fragmented needs a number of its own (RFC 6864 §4.1).
         let (identification, flags) =
             if inside.dont_fragment { (0, DONT_FRAGMENT) } else { (words.0.packets() as u16, 0) };
@@ -119,7 +124,7 @@ impl OuterHeader for Ip4 {
             + (first >> 16 & 0xffff)
             + (first & 0xffff)
             + u64::from(second)
-            + u64::from(u16::from_be_bytes([header[10], header[11]]));
+            + u64::from(u16::from_be_bytes([template[10], template[11]]));
         let sum = (sum & 0xffff) + (sum >> 16);
         let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
         let (front, rest) = header.split_at_mut(8);
@@ -132,6 +137,7 @@ impl OuterHeader for Ip4 {
 }
 
 impl OuterHeader for Ip6 {
+    const HAS_FLOW: bool = true;
     const LEN: usize = Ip6Header::LEN;
     const PACKET_BYTES_MAX: usize = Ip6Header::LEN + u16::MAX as usize;
     const REWRITE: &'static str = "ip6-rewrite";

@@ -158,8 +158,13 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
     fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let tunnel = self.output.tables.adjacencies.get(packet.index);
         let entry = self.output.entries.get(tunnel.entry);
-        let hash = flow_hash::<F>(packet);
-        let hop = self.output.hop(entry, hash);
+        let (hash, hop) = match O::HAS_FLOW {
+            true => {
+                let hash = flow_hash::<F>(packet);
+                (hash, self.output.hop(entry, hash))
+            }
+            false => (0, self.output.hop_for::<F>(entry, packet)),
+        };
         let underlay = self.output.adjacency(hop);
         let length = packet.segment_length();
         let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
