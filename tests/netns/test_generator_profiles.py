@@ -27,7 +27,7 @@ from peers.processes import parse_json, run
 from peers.router import ROOT, binary
 
 #: Where whole profiles stand as examples.
-PAGES = ("bin/quiver-tg/README.md", "bin/quiver-tg/src/stateful/README.md", "docs/guide/generator.md")
+PAGES = ("bin/quiver-tg/README.md", "bin/quiver-tg/stateful/README.md", "docs/guide/generator.md")
 STAMP_BYTES = 16
 #: Measurements until one has lost nothing.
 ATTEMPTS = 10

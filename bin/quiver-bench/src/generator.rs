@@ -16,10 +16,11 @@ use quiver_core::interfaces::InterfaceSpec;
 use quiver_core::memory::PageSize;
 use quiver_core::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, Packet, WorkerId};
-use quiver_tg::generator::{Generator, Surroundings};
-use quiver_tg::profile::{Port, Profile};
-use quiver_tg::request::{Measure, Rate};
-use quiver_tg::stamp::{STAMP_BYTES, Stamp};
+use quiver_tg_measuring::generator::Generator;
+use quiver_tg_measuring::request::{Measure, Rate};
+use quiver_tg_measuring::surroundings::Surroundings;
+use quiver_tg_traffic::profile::{Port, Profile};
+use quiver_tg_traffic::stamp::{STAMP_BYTES, Stamp};
 
 use crate::measure::{Form, Measured};
 

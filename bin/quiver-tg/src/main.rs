@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use quiver_tg::control::{Places, default_socket};
-use quiver_tg::profile::{StreamRate, read_seconds};
-use quiver_tg::{check, ready, run, schema, self_test, serve, top};
+use quiver_tg_control::{Places, default_socket, run, schema, serve, top};
+use quiver_tg_measuring::self_test;
+use quiver_tg_traffic::profile::{StreamRate, read_seconds};
+use quiver_tg_traffic::{check, ready};
 use tracing_subscriber::filter::LevelFilter;
 
 const EXAMPLES: &str = "Examples:

@@ -66,7 +66,7 @@ class TransactionsNow(Answer):
 
 
 class TransactionsResult(Answer):
-    """One measurement. bin/quiver-tg/src/stateful/README.md says what each count is."""
+    """One measurement. bin/quiver-tg/stateful/README.md says what each count is."""
 
     measurement: int = 0
     kind: Literal["udp", "tcp"]

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod commands;
+mod host;
+mod job;
+mod live;
+mod machine;
+pub mod run;
+mod sampler;
+pub mod schema;
+pub mod serve;
+pub mod session;
+mod shows;
+mod station;
+mod stdio;
+pub mod top;
+mod transactions;
+
+pub use commands::commands;
+pub use host::{Host, Places, default_socket};
+pub use machine::{Found, Machine};
+pub use sampler::Rates;
+pub use station::{Measured, Outcome, Station, UNTIL_STOPPED_S, read};
+pub(crate) use transactions::line as transactions_line;

@@ -1,0 +1,104 @@
+//! What transactions do now: for `show statistics`, and on a line.
+
+use quiver_control::{Output, Refusal};
+use serde_json::{Value as Json, json};
+
+use super::shows::ports;
+use super::station::Station;
+use quiver_tg_measuring::surroundings::Surroundings;
+use quiver_tg_stateful::counters::Counters;
+use quiver_tg_stateful::measuring::Look;
+use quiver_tg_stateful::rates::Rates;
+use quiver_tg_stateful::report::SideReport;
+use quiver_tg_traffic::figures::{grouped, scaled};
+use quiver_tg_traffic::profile::stateful::Kind;
+
+/// One side: what it counted, and how fast it goes.
+fn side(counters: Option<&Counters>, rates: Rates) -> Json {
+    let Some(counters) = counters else { return Json::Null };
+    let mut json = json!(SideReport::new(counters));
+    json["rates"] = json!(rates);
+    json
+}
+
+/// How fast both sides go.
+fn rates_of<S: Surroundings>(station: &mut Station<S>) -> [Rates; 2] {
+    let generator = station.generator().and_then(|machine| machine.of_transactions());
+    generator.map(|generator| generator.sampler.rates()).unwrap_or_default()
+}
+
+/// What clients, servers and ports do now.
+pub fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
+    let look = station.transactions();
+    let rates = rates_of(station);
+    let (measurement, profile) = (station.last(), station.loaded()?.profile.path.display().to_string());
+    let state = match &look {
+        None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
+        None => "idle",
+        Some(look) => look.state,
+    };
+    let machine = &mut station.loaded()?.generator;
+    let (now_ns, ports) = (machine.engine().now_ns(), ports(machine));
+    let kind = machine.of_transactions().map(|generator| generator.stateful().kind);
+    let (clients, servers) =
+        look.as_ref().map_or((None, None), |look| (look.clients.as_deref(), look.servers.as_deref()));
+    let mut text = format!("{state}\n");
+    for (name, counters, rates) in [("clients", clients, rates[0]), ("servers", servers, rates[1])] {
+        if let Some(counters) = counters {
+            text += &describe(name, counters, &rates);
+        }
+    }
+    let json = json!({
+        "state": state, "now_ns": now_ns, "profile": profile, "measurement": measurement,
+        "elapsed_s": look.as_ref().map(|look| look.at_s),
+        "duration_s": look.as_ref().map(|look| look.of_s),
+        "streams": [], "ports": ports,
+        "transactions": {
+            "kind": if kind == Some(Kind::Udp) { "udp" } else { "tcp" },
+            "rate_cps": look.as_ref().map(|look| look.rate),
+            "is_paused": look.as_ref().is_some_and(|look| look.is_paused),
+            "clients": side(clients, rates[0]),
+            "servers": side(servers, rates[1]),
+        },
+    });
+    Ok(Output::both(text, json))
+}
+
+fn describe(name: &str, counters: &Counters, rates: &Rates) -> String {
+    let (transactions, packets) = (&counters.transactions, &counters.packets);
+    let mut text = format!(
+        "{name}  begun {} ({})  successful {} ({})  failed {}  open {}  sent again {}\n",
+        grouped(transactions.attempted.get()),
+        scaled(rates.attempted_cps, "cps"),
+        grouped(transactions.successful.get()),
+        scaled(rates.successful_cps, "cps"),
+        grouped(transactions.failed_total()),
+        grouped(transactions.open()),
+        grouped(packets.retransmitted.get()),
+    );
+    let why: Vec<String> = transactions
+        .failures()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{} {}", name.replace('_', " "), grouped(count)))
+        .collect();
+    if !why.is_empty() {
+        text += &format!("{name} failed: {}\n", why.join(", "));
+    }
+    text
+}
+
+/// How it goes, on a line.
+pub(crate) fn line<S: Surroundings>(station: &mut Station<S>, look: &Look) -> String {
+    let rates = rates_of(station);
+    let Some((counters, rates)) =
+        look.clients.as_ref().map(|c| (c, rates[0])).or(look.servers.as_ref().map(|c| (c, rates[1])))
+    else {
+        return String::new();
+    };
+    let of = match look.of_s {
+        of_s if of_s >= super::UNTIL_STOPPED_S => String::new(),
+        of_s => format!(" of {of_s:.1}"),
+    };
+    let name = if look.clients.is_some() { "clients" } else { "servers" };
+    format!("{:6.1}{of} s  {}", look.at_s, describe(name, counters, &rates))
+}

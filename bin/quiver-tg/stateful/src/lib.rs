@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod flow;
+pub mod frame;
+pub mod generator;
+pub mod index;
+pub mod io;
+pub mod key;
+pub mod link;
+pub mod measuring;
+pub mod next_hop;
+pub mod pattern;
+pub mod plan;
+pub mod program;
+pub mod rates;
+pub mod readiness;
+pub mod report;
+pub mod schedule;
+pub mod session;
+pub mod side;
+pub mod stage;
+pub mod table;
+pub mod tcp;
+pub mod udp;
+pub mod wheel;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod test_profiles;
+#[cfg(test)]
+mod tests;
