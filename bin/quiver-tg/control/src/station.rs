@@ -14,7 +14,7 @@ use quiver_tg_measuring::generator::Look;
 use quiver_tg_measuring::request::{Measure, Rate};
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_measuring::turn::Turn;
-use quiver_tg_stateful::measuring::Look as StatefulLook;
+use quiver_tg_stateful::look::Look as StatefulLook;
 use quiver_tg_traffic::profile::{Profile, ProfileError, StreamList, StreamRate};
 
 /// Results that are kept.

@@ -7,7 +7,7 @@ use super::shows::ports;
 use super::station::Station;
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_stateful::counters::Counters;
-use quiver_tg_stateful::measuring::Look;
+use quiver_tg_stateful::look::Look;
 use quiver_tg_stateful::rates::Rates;
 use quiver_tg_stateful::report::SideReport;
 use quiver_tg_traffic::figures::{grouped, scaled};

@@ -9,7 +9,7 @@ pub mod index;
 pub mod io;
 pub mod key;
 pub mod link;
-pub mod measuring;
+pub mod look;
 pub mod next_hop;
 pub mod pattern;
 pub mod plan;

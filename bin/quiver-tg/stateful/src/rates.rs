@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::counters::Counters;
-use super::measuring::Look;
+use super::look::Look;
 
 /// Looks are at least so far apart, nanoseconds.
 const INTERVAL_NS: u64 = 500_000_000;

@@ -1,5 +1,7 @@
 //! A generator of transactions: an engine with one worker, its ports, and how it measures.
 
+mod measuring;
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -9,16 +11,16 @@ use quiver_core::graph::EngineConfig;
 use quiver_core::ring::ring;
 use quiver_core::{Engine, InterfaceId, NodeId, NodeSpec};
 
-use super::flow::Flow;
-use super::frame::Heading;
-use super::measuring::{LOOK_NS, Running, Seen};
-use super::next_hop::NextHop;
-use super::plan::Plan;
-use super::program::{Program, Role};
-use super::rates::Sampler;
-use super::readiness::Readiness;
-use super::side::{Listens, Side};
-use super::stage::{Knock, Live, Performance, Play, Player, Stage};
+use self::measuring::{LOOK_NS, Running, Seen};
+use crate::flow::Flow;
+use crate::frame::Heading;
+use crate::next_hop::NextHop;
+use crate::plan::Plan;
+use crate::program::{Program, Role};
+use crate::rates::Sampler;
+use crate::readiness::Readiness;
+use crate::side::{Listens, Side};
+use crate::stage::{Knock, Live, Performance, Play, Player, Stage};
 use quiver_tg_measuring::capture::Captures;
 use quiver_tg_measuring::faults::{Done, FaultLine, FaultNode, RING_FRAMES, Subject};
 use quiver_tg_measuring::neighbours::Neighbours;
@@ -31,26 +33,26 @@ use quiver_tg_traffic::profile::{Port, Profile};
 /// A part of the clients' entries more for the servers, who learn later that one is over.
 const SERVER_ENTRIES_PART: usize = 8;
 
-pub(super) struct PortParts {
+struct PortParts {
     name: String,
-    pub(super) interface: InterfaceId,
+    interface: InterfaceId,
     output: NodeId,
     neighbours: Neighbours,
     announcements: Vec<Vec<u8>>,
-    pub(super) faults: Option<Arc<Done>>,
+    faults: Option<Arc<Done>>,
 }
 
 /// The generator.
 pub struct StatefulGenerator<S> {
-    pub(super) engine: Engine,
-    pub(super) surroundings: S,
-    pub(super) stage: NodeId,
-    pub(super) ports: Vec<PortParts>,
+    engine: Engine,
+    surroundings: S,
+    stage: NodeId,
+    ports: Vec<PortParts>,
     profile: Profile,
-    pub(super) stateful: Stateful,
-    pub(super) running: Option<Running>,
+    stateful: Stateful,
+    running: Option<Running>,
     is_announced: bool,
-    pub(super) captures: Captures,
+    captures: Captures,
     /// How fast it goes.
     pub sampler: Sampler,
 }
@@ -216,19 +218,19 @@ impl<S: Surroundings> StatefulGenerator<S> {
         }
     }
 
-    pub(super) fn port_without_link(&self) -> Option<usize> {
+    fn port_without_link(&self) -> Option<usize> {
         let is_up = |port: &PortParts| self.engine.interface(port.interface).is_some_and(|i| i.row().up);
         self.ports.iter().position(|port| !is_up(port))
     }
 
-    pub(super) fn link_trouble(&self, number: usize) -> String {
+    fn link_trouble(&self, number: usize) -> String {
         let port = &self.ports[number];
         let trouble = self.surroundings.link_trouble(&self.engine, port.interface);
         format!("port {number} ({}): {trouble}", port.name)
     }
 
     /// Put both sides on the stage.
-    pub(super) fn put_on<F: Flow>(&mut self) -> anyhow::Result<Seen> {
+    fn put_on<F: Flow>(&mut self) -> anyhow::Result<Seen> {
         let stateful = self.stateful.clone();
         let servers_hosts = stateful.servers.hosts().context("servers")?;
         let live: Arc<Live> = Arc::default();

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
-use super::counters::Counters;
-use super::generator::StatefulGenerator;
-use super::report::{Facts, StatefulReport};
-use super::schedule::Schedule;
-use super::stage::{Live, Remains, Stage};
-use super::tcp::Connection;
-use super::udp::Exchange;
+use super::StatefulGenerator;
+use crate::counters::Counters;
+use crate::look::Look;
+use crate::report::{Facts, StatefulReport};
+use crate::schedule::Schedule;
+use crate::stage::{Live, Remains, Stage};
+use crate::tcp::Connection;
+use crate::udp::Exchange;
 use quiver_tg_measuring::request::{Measure, Rate};
 use quiver_tg_measuring::surroundings::{Surroundings, WORKER};
 use quiver_tg_measuring::turn::Turn;
@@ -76,26 +77,6 @@ enum Phase {
     Ending { until_ns: u64 },
     /// All have ended; late packets are counted.
     Draining { until_ns: u64 },
-}
-
-/// What a measurement has come to so far.
-pub struct Look {
-    /// Time of the engine's clock, nanoseconds.
-    pub now_ns: u64,
-    /// Since the first transaction was due, seconds.
-    pub at_s: f64,
-    /// While transactions begin, seconds.
-    pub of_s: f64,
-    /// In words.
-    pub state: &'static str,
-    /// Transactions a second that are meant to begin.
-    pub rate: Rate,
-    /// None begin until they are told to.
-    pub is_paused: bool,
-    /// What clients count, if they are played.
-    pub clients: Option<Arc<Counters>>,
-    /// What servers count, if they are played.
-    pub servers: Option<Arc<Counters>>,
 }
 
 fn rate_of(rate_cps: f64) -> Rate {
