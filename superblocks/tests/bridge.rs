@@ -1,6 +1,6 @@
 //! Frames good and bad through a bridge domain with a routed interface, in every form of the router: what
 //! comes out, what is counted, what is learned and why frames die must be the same node by node and in
-//! superblocks, on every variant.
+//! one pass, on every variant.
 
 use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
@@ -161,7 +161,7 @@ fn fused(router: &mut Router, node: &str) -> u64 {
 }
 
 #[test]
-fn known_frames_go_through_one_superblock_with_learning_and_without() {
+fn known_frames_go_through_in_one_pass_with_learning_and_without() {
     for learn in [true, false] {
         let mut router = router(Settings::default());
         let there = Sent { from: 0, to: 1, length: 60, ip4: false };
@@ -182,7 +182,7 @@ fn known_frames_go_through_one_superblock_with_learning_and_without() {
 }
 
 #[test]
-fn what_is_routed_into_and_out_of_a_bridge_goes_through_superblocks_on_both_sides() {
+fn what_is_routed_into_and_out_of_a_bridge_goes_through_in_one_pass_on_both_sides() {
     let mut router = router(Settings::default());
     let station = Sent { from: 0, to: 14, length: 60, ip4: false };
     router.send("e0", &frame(station));

@@ -1,17 +1,18 @@
 //! A vector of good and bad packets through every form of the router: what comes out, what is counted
-//! and why packets die must be the same node by node and in superblocks, on every variant.
+//! and why packets die must be the same node by node and in one pass, on every variant.
 
 use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_taken, ethernet, in_any_order, mac, seen, totals,
+    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_one_pass, ethernet, in_any_order, mac, seen, totals,
     without_identifications,
 };
 
-const FEATURES: [Register; 5] = [
+const FEATURES: [Register; 6] = [
     quiver_ethernet::register,
     quiver_ip::register,
+    quiver_reassembly::register,
     quiver_srv6::register,
     quiver_urpf::register,
     quiver_superblocks::register,
@@ -236,7 +237,7 @@ proptest! {
 }
 
 #[test]
-fn vectors_of_one_vlan_go_through_a_superblock_whether_routed_or_passed_on() {
+fn vectors_of_one_vlan_go_through_in_one_pass_whether_routed_or_passed_on() {
     let mut router = router(Settings::default());
     VLANS.iter().for_each(|line| drop(router.cli(line)));
     let mac = mac(&mut router, "e0");
@@ -250,12 +251,12 @@ fn vectors_of_one_vlan_go_through_a_superblock_whether_routed_or_passed_on() {
             router.run();
         }
         let last = if tags == TAGS[4] { "l2-xconnect" } else { "ip4-rewrite" };
-        assert_taken(&mut router, &["vlan-input", last, "sub-interface-output", "e1-output"], "");
+        assert_one_pass(&mut router, &["vlan-input", last, "sub-interface-output", "e1-output"], "");
     }
 }
 
 #[test]
-fn a_vector_of_good_packets_goes_through_a_superblock() {
+fn a_vector_of_good_packets_goes_through_in_one_pass() {
     let mut router = router(Settings::default());
     let mac = mac(&mut router, "e0");
     let sent = Sent { six: false, destination: 0, payload: 26, fault: Fault::None };
@@ -266,24 +267,26 @@ fn a_vector_of_good_packets_goes_through_a_superblock() {
     }
     for name in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "e1-output"] {
         let totals = totals(&mut router, name);
-        assert_eq!((totals.calls, totals.vectors, totals.fused), (64, 64 * 200, 63), "{name}");
+        assert_eq!((totals.calls, totals.vectors, totals.fused), (64, 64 * 200, 64), "{name}");
         assert!(totals.clocks > 0, "{name} has its share of the clocks");
     }
 }
 
 #[test]
-fn vectors_of_an_interface_with_a_feature_are_taken_by_no_superblock_of_another_family() {
+fn features_of_an_interface_are_part_of_the_pass() {
     let mut router = router(Settings::default());
     router.cli("set urpf ip6 rx loose e0");
+    router.cli("set interface reassembly e0 virtual on");
     let mac = mac(&mut router, "e0");
     let sent = Sent { six: true, destination: 0, payload: 26, fault: Fault::None };
     for _ in 0..8 {
         (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
         router.run();
     }
-    for name in ["ethernet-input", "ip6-input"] {
+    let features = ["ip6-sv-reassembly-feature", "ip6-rx-urpf"];
+    for name in ["ethernet-input", "ip6-input", "ip6-lookup", "ip6-rewrite"].iter().chain(&features) {
         let totals = totals(&mut router, name);
-        assert_eq!((totals.vectors, totals.fused), (8 * 200, 0), "{name}");
+        assert_eq!((totals.vectors, totals.fused), (8 * 200, 8), "{name}");
     }
 }
 

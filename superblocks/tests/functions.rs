@@ -1,5 +1,5 @@
 //! Packets good and bad to gateways of the mobile user plane, to proxies and back from their functions, through every
-//! form of the router: what comes out and what is counted must be the same node by node and in superblocks, on every
+//! form of the router: what comes out and what is counted must be the same node by node and in one pass, on every
 //! variant.
 
 use std::time::Duration;
@@ -10,8 +10,8 @@ use quiver_wire::gtpu::{self, Direction, PduSession};
 use quiver_wire::{Header, Ip4Header, UdpHeader, checksum, udp};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, in_any_order, mac,
-    seen, without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet, in_any_order,
+    mac, seen, without_identifications,
 };
 
 const SETUP: [&str; 29] = [
@@ -277,6 +277,12 @@ fn without_numbers(mut seen: Seen) -> Seen {
             let sum = checksum::header_checksum(header);
             header.set_checksum(sum);
         }
+        if frame.get(12..15) == Some(&[8, 0, 0x45]) && frame[23] == 1 && frame.len() >= 42 + Ip4Header::LEN {
+            let quoted = 42; // behind Ethernet, IPv4 and ICMP headers
+            for bytes in [36..38, quoted + 4..quoted + 6, quoted + 10..quoted + 12] {
+                frame[bytes].fill(0); // checksum of ICMP; identification and checksum of the quoted header
+            }
+        }
         if let (Some([0x86, 0xdd]), Some(44)) = (frame.get(12..14), frame.get(20)) {
             frame[58..62].fill(0);
         }
@@ -310,7 +316,8 @@ proptest! {
         vectors in proptest::collection::vec(vector(), 1..5),
         more in proptest::sample::select(vec![
             "", "set interface mtu packet 1400 e1", "set interface state e1 down",
-            "ip route add fc00:2::/32 via fd00:2::2 e2\nip route add fc00:9::/32 via fd00:2::2 e2",
+            "ip neighbor e2 fd00:2::2 02:00:00:00:00:c2 static\nip route add fc00:2::/32 via fd00:2::2 e2\n\
+             ip route add fc00:9::/32 via fd00:2::2 e2",
         ]),
     ) {
         let more: Vec<&str> = more.split_terminator('\n').collect();
@@ -319,7 +326,7 @@ proptest! {
 }
 
 #[test]
-fn vectors_of_one_kind_go_through_a_superblock_and_leave() {
+fn vectors_of_one_kind_go_through_in_one_pass_and_leave() {
     let mut router = router(Settings::default());
     for (kind, (what, inner, port, nodes)) in KINDS.into_iter().enumerate() {
         let mac = mac(&mut router, port);
@@ -342,6 +349,6 @@ fn vectors_of_one_kind_go_through_a_superblock_and_leave() {
             router.run();
         }
         assert_eq!(router.sent("e1").len() as u64, ROUNDS * PACKETS, "{what:?}");
-        assert_taken(&mut router, nodes, &format!("{what:?}"));
+        assert_one_pass(&mut router, nodes, &format!("{what:?}"));
     }
 }

@@ -1,4 +1,4 @@
-//! The golden packets of the features, through superblocks and node by node, in every form that this
+//! The golden packets of the features, in one pass and node by node, in every form that this
 //! processor has: the malformed ones meet the same reasons everywhere.
 
 use std::path::Path;

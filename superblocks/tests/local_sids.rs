@@ -1,5 +1,5 @@
 //! Packets good and bad to local SIDs of every kind and to binding SIDs, through every form of the router: what comes out, what is
-//! counted for nodes, reasons and SIDs must be the same node by node and in superblocks, on every variant.
+//! counted for nodes, reasons and SIDs must be the same node by node and in one pass, on every variant.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use quiver_testkit::{Router, Settings};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_taken, ethernet, in_any_order, ip6,
-    mac, seen, without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet, in_any_order,
+    ip6, mac, seen, without_identifications,
 };
 
 const SETUP: [&str; 37] = [
@@ -159,7 +159,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// Packets that go all the way through a superblock: to each kind of SID what it is for.
+/// Packets that go all the way in one pass: to each kind of SID what it is for.
 fn plain() -> impl Strategy<Value = Sent> {
     let on = |to: usize| (to, Some(vec![19, to]), 1, Inner::Udp);
     let ends = |to: usize, inner| (to, Some(vec![to, 24]), 0, inner);
@@ -188,7 +188,7 @@ fn plain() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// Packets of a vector at most: two blocks of a superblock, and no more errors than are sent at once (RFC 4443
+/// Packets of a vector at most: two blocks, and no more errors than are sent at once (RFC 4443
 /// §2.4), for which of them are sent depends on the order.
 const PACKETS_MAX: usize = 100;
 
@@ -325,7 +325,7 @@ fn ways() -> Vec<(Sent, &'static [&'static str])> {
 }
 
 #[test]
-fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
+fn vectors_to_one_kind_of_sid_go_through_in_one_pass() {
     let mut router = router(Settings::default());
     let mac = mac(&mut router, "e0");
     for (sent, behind) in ways() {
@@ -335,13 +335,13 @@ fn vectors_to_one_kind_of_sid_go_through_a_superblock() {
             (0..PACKETS).for_each(|_| router.inject("e0", &frame(&sent, mac)));
             router.run();
         }
-        assert_taken(&mut router, &["ethernet-input", "ip6-input", "ip6-lookup"], to);
-        assert_taken(&mut router, behind, to);
+        assert_one_pass(&mut router, &["ethernet-input", "ip6-input", "ip6-lookup"], to);
+        assert_one_pass(&mut router, behind, to);
     }
 }
 
 #[test]
-fn what_comes_from_one_side_finds_its_superblock_while_other_things_come_from_the_other() {
+fn what_comes_from_one_side_goes_its_way_while_other_things_come_from_the_other() {
     let mut router = router(Settings::default());
     let (mac, other, ways) = (mac(&mut router, "e0"), mac(&mut router, "e1"), ways());
     let [there, back] = [&ways[0].0, &ways[4].0]; // End, End.X
@@ -350,7 +350,7 @@ fn what_comes_from_one_side_finds_its_superblock_while_other_things_come_from_th
         (0..PACKETS).for_each(|_| router.inject("e1", &frame(back, other)));
         router.run();
     }
-    assert_taken(&mut router, &["sr-localsid", "sr-localsid-x"], "beside the other");
+    assert_one_pass(&mut router, &["sr-localsid", "sr-localsid-x"], "beside the other");
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn a_traced_packet_shows_every_node_of_its_way() {
     for (sent, behind) in ways() {
         let to = ADDRESSES[sent.to];
         (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));
-        router.run(); // the chain is found
+        router.run();
         router.cli("clear trace");
         router.cli("trace add test-input 5");
         (0..5).for_each(|_| router.inject("e0", &frame(&sent, mac)));

@@ -1,4 +1,4 @@
-//! Node by node and in superblocks, on every variant of the processor, packets meet the same fate.
+//! Node by node and in one pass, on every variant of the processor, packets meet the same fate.
 
 mod bridge;
 mod forms;

@@ -1,5 +1,5 @@
 //! Whatever can be wrong with a packet for a local SID or a binding SID, behaviour by behaviour: what its sender hears, or
-//! why it dies, node by node and in superblocks, and that nothing else has changed (`malformed.txt` is the table).
+//! why it dies, node by node and in one pass, and that nothing else has changed (`malformed.txt` is the table).
 
 use quiver_testkit::{Router, Settings};
 

@@ -1,6 +1,6 @@
 //! The nodes that every graph has: where packets die, where interfaces send.
 
-use crate::arc::INTERFACE_OUTPUT;
+use crate::block::OutputKernel;
 use crate::context::Context;
 use crate::device::TxQueue;
 use crate::frame::Frame;
@@ -70,36 +70,6 @@ impl Node for Done {
     }
 }
 
-/// `NAME-output`: counts, and lets the output features have their say.
-struct InterfaceOutput {
-    interface: InterfaceId,
-    tx: NodeId,
-}
-
-impl Node for InterfaceOutput {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let first = match cx.interface(self.interface) {
-            Some(row) if row.up => row.first(INTERFACE_OUTPUT, self.tx),
-            _ => return frame.route(|_| Err(OutputDrop::Down)),
-        };
-        let mut bytes = 0;
-        let mut chained = false;
-        for packet in frame.packets_mut() {
-            packet.tx = self.interface; // for features in the arc
-            packet.arc_place = 0;
-            bytes += packet.segment_length() as u64;
-            chained |= packet.is_chained();
-        }
-        if chained {
-            bytes = frame.packets().iter().map(|packet| packet.length() as u64).sum();
-        }
-        let counters = cx.interface_counters(self.interface);
-        counters.tx_packets.add(frame.len() as u64);
-        counters.tx_bytes.add(bytes);
-        frame.set_all_next(first);
-    }
-}
-
 /// `NAME-tx`: gives packets to the device's queue.
 struct DeviceTx {
     interface: InterfaceId,
@@ -142,8 +112,8 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
 /// The declaration of `NAME-output`.
 pub(crate) fn output_node(name: &str, interface: InterfaceId) -> NodeSpec {
     let tx_name = format!("{name}-tx");
-    NodeSpec::new(format!("{name}-output"), "Counts what the interface sends", move |wiring| {
-        Box::new(InterfaceOutput { interface, tx: wiring.node(&tx_name) })
+    NodeSpec::kernel(format!("{name}-output"), "Counts what the interface sends", move |wiring| {
+        Box::new(OutputKernel::Interface(interface, wiring.node(&tx_name)))
     })
     .reasons::<OutputDrop>()
     .describe(|record, names| format!("{}: {} bytes out", names.interface(record.tx), record.packet_bytes))

@@ -90,12 +90,8 @@ pub struct NodeCounters {
     pub max_clocks: Count,
     /// Packets in that call.
     pub max_vectors: Count,
-    /// Calls that were part of a superblock; their clocks are its share of the whole pass.
+    /// Calls in passes of several nodes; their clocks are the node's share of the whole pass.
     pub fused: Count,
-    /// Packets in the other calls.
-    pub alone_vectors: Count,
-    /// Clocks of the other calls.
-    pub alone_clocks: Count,
 }
 
 impl NodeCounters {

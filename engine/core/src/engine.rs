@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arc::ArcId;
+use crate::block::PairSpec;
 use crate::buffer::BufferPool;
 use crate::clock::Clock;
 use crate::counters::WorkerCounters;
@@ -25,7 +26,6 @@ use crate::interfaces::Interfaces;
 use crate::node::Names;
 use crate::poll::Bell;
 use crate::reactor::Reactor;
-use crate::superblock::SuperblockSpec;
 use crate::watchdog::Watchdog;
 use crate::worker::Shared;
 
@@ -52,7 +52,7 @@ pub struct Engine {
     pub(crate) directory: Directory,
     free_nodes: VecDeque<(Stamp, NodeId)>,
     pub(crate) arcs: Vec<ArcSpec>,
-    pub(crate) superblocks: Vec<SuperblockSpec>,
+    pub(crate) pairs: Vec<PairSpec>,
     pub(crate) rows: Arc<InterfaceRows>,
     pub(crate) interfaces: Interfaces,
     pub(crate) workers: Vec<WorkerHandle>,
@@ -70,11 +70,8 @@ impl Engine {
     pub fn build(builder: GraphBuilder) -> Result<Engine, BuildError> {
         builder.check_memory()?;
         let directory = builder.directory()?;
-        let superblocks = if builder.config.superblocks { builder.superblocks.clone() } else { Vec::new() };
-        let superblocks: Vec<_> = superblocks
-            .into_iter()
-            .filter(|s| s.names.iter().all(|name| directory.ids.contains_key(*name)))
-            .collect();
+        let mut pairs = builder.pairs.clone();
+        pairs.retain(|pair| pair.names.iter().all(|name| directory.ids.contains_key(*name)));
         let arcs = builder.ordered_arcs()?;
         let rows = Arc::new(InterfaceRows::new(&builder.epochs));
         let mut workers = Vec::new();
@@ -96,7 +93,7 @@ impl Engine {
             directory,
             free_nodes: VecDeque::new(),
             arcs,
-            superblocks,
+            pairs,
             rows,
             interfaces: Interfaces::default(),
             workers,

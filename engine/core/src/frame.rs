@@ -10,7 +10,7 @@ use crate::node::{DROP, Reason};
 use crate::packet::Packet;
 use crate::visits::Age;
 
-pub(crate) use sorting::Sorting;
+pub(crate) use sorting::{Sorting, places_of};
 
 /// Packets in a vector at most.
 pub const FRAME_PACKETS_MAX: usize = 256;
@@ -66,8 +66,6 @@ pub struct Frame {
     length: usize,
     /// At least one packet may be traced.
     pub(crate) traced: bool,
-    /// It goes node by node, to see what each costs.
-    pub(crate) alone: bool,
     /// All packets came in by the same interface.
     same_rx: bool,
     /// The visits of the packet that has made most of them.
@@ -86,7 +84,6 @@ impl Frame {
             next: [NodeId(0); FRAME_PACKETS_MAX],
             length: 0,
             traced: false,
-            alone: false,
             same_rx: false,
             age: Age::NEW,
             again: false,
@@ -153,6 +150,16 @@ impl Frame {
         let packets =
             unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) };
         (packets, &mut self.next[..self.length])
+    }
+
+    /// The packets, and the next nodes of a full vector, for the block driver.
+    #[inline(always)]
+    pub(crate) fn parts_mut(&mut self) -> (&mut [Packet], &mut [NodeId; FRAME_PACKETS_MAX]) {
+        self.same_next = None;
+        // SAFETY: the first `length` places are initialised.
+        let packets =
+            unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) };
+        (packets, &mut self.next)
     }
 
     /// Where the packet at `place` goes next.
@@ -263,7 +270,6 @@ impl Frame {
             && self.packets().first().map(|p| p.rx) == other.packets().first().map(|p| p.rx);
         self.length += other.length;
         self.traced |= other.traced;
-        self.alone |= other.alone;
         self.age = self.age.max(other.age);
         self.again &= other.again;
         other.length = 0;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::arc::{ARCS_MAX, ArcId, FeatureSpec, order};
+use crate::block::PairSpec;
 use crate::buffer::{BUFFERS_DEFAULT, BufferPool, DATA_BYTES_DEFAULT, PoolError};
 use crate::builtin;
 use crate::clock::Clock;
@@ -16,7 +17,7 @@ use crate::ids::NodeId;
 use crate::memory::PageSize;
 use crate::node::NodeSpec;
 use crate::reserve::is_available;
-use crate::superblock::SuperblockSpec;
+use crate::stage::Stage;
 use crate::watchdog::Stalled;
 
 /// Workers that a router can have.
@@ -45,7 +46,7 @@ pub struct EngineConfig {
     /// The form in which loops over packets and look-ups run; one that the processor does not have is
     /// replaced by the best it has.
     pub variant: Variant,
-    /// Are superblocks used? Without them every vector goes node by node.
+    /// Do blocks go on from node to node in one pass? Otherwise every vector goes node by node.
     pub superblocks: bool,
 }
 
@@ -129,7 +130,7 @@ pub struct GraphBuilder {
     features: Vec<FeatureSpec>,
     claims: Vec<Claim>,
     shared: Shared,
-    pub(crate) superblocks: Vec<SuperblockSpec>,
+    pub(crate) pairs: Vec<PairSpec>,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) clock: Clock,
@@ -153,7 +154,7 @@ impl GraphBuilder {
             features: Vec::new(),
             claims: Vec::new(),
             shared: Shared::new(),
-            superblocks: Vec::new(),
+            pairs: Vec::new(),
             pool,
             clock,
             config,
@@ -223,10 +224,10 @@ impl GraphBuilder {
         self.shared.insert(TypeId::of::<T>(), shared);
     }
 
-    /// Run these nodes in one pass where nothing stands between them. A superblock whose nodes are not
-    /// all built in is left out.
-    pub fn superblock(&mut self, spec: SuperblockSpec) {
-        self.superblocks.push(spec);
+    /// Run two stages as one loop where the first leads to the second. The types are those with which
+    /// their nodes were declared; a pair whose nodes are not both built in is left out.
+    pub fn pair<A: Stage, B: Stage>(&mut self) {
+        self.pairs.push(PairSpec::of::<A, B>());
     }
 
     /// The number of each name, and claims; an error for a name or a claim that is there twice.

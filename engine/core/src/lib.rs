@@ -1,6 +1,7 @@
 //! The engine: what moves packets, and knows no protocol.
 
 pub mod arc;
+mod block;
 pub mod buffer;
 pub mod builtin;
 pub mod capture;
@@ -31,11 +32,9 @@ pub mod poll;
 pub mod reactor;
 pub mod reserve;
 pub mod ring;
-mod shares;
 pub mod stage;
 pub mod statistics;
 pub mod sub_interface;
-pub mod superblock;
 pub mod sync;
 pub mod throttle;
 pub mod trace;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::block::{Kernel, MakeKernel};
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::frame::Frame;
@@ -216,8 +217,10 @@ pub struct NodeSpec {
     /// The next node that is a slow path for what comes from here.
     pub(crate) detour: Option<&'static str>,
     pub(crate) make: Option<MakeNode>,
+    /// Makes a kernel instead.
+    pub(crate) make_kernel: Option<MakeKernel>,
     pub(crate) describe: Option<Describe>,
-    /// A [`StageMaker`](crate::stage::StageMaker), when the node is a stage that superblocks can take.
+    /// A [`StageMaker`](crate::stage::StageMaker), when the node is a stage that can be part of a pair.
     pub(crate) maker: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
@@ -237,9 +240,20 @@ impl NodeSpec {
             is_slow_path: false,
             detour: None,
             make: Some(make),
+            make_kernel: None,
             describe: None,
             maker: None,
         }
+    }
+
+    /// A node whose packets the block driver takes through a kernel.
+    pub(crate) fn kernel(
+        name: impl Into<String>,
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> Box<dyn Kernel> + Send + Sync + 'static,
+    ) -> NodeSpec {
+        let spec = NodeSpec::input(name, help);
+        NodeSpec { kind: NodeKind::Internal, make_kernel: Some(Arc::new(make)), ..spec }
     }
 
     /// The name under which devices of one kind give packets to the graph.
@@ -252,6 +266,7 @@ impl NodeSpec {
             is_slow_path: false,
             detour: None,
             make: None,
+            make_kernel: None,
             describe: None,
             maker: None,
         }

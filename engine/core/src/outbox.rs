@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::buffer::BufferCache;
 use crate::counters::{NODES_MAX, WorkerCounters};
-use crate::frame::{FRAME_PACKETS_MAX, Frame, Marks, Sorting};
+use crate::frame::{FRAME_PACKETS_MAX, Frame, Sorting};
 use crate::ids::NodeId;
 use crate::node::DROP;
 use crate::order::Order;
@@ -103,7 +103,6 @@ impl Outbox {
     pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
         debug_assert!(frame.is_empty());
         frame.traced = false;
-        frame.alone = false;
         frame.age = Age::NEW;
         frame.set_same_rx(false);
         self.unused.push(frame);
@@ -149,20 +148,6 @@ impl Outbox {
         }
     }
 
-    /// The marked packets of a vector leave it, some of them perhaps for a slow path; `from` says behind which node.
-    pub(crate) fn divide(&mut self, frame: &Frame, marks: &Marks, from: impl Fn(usize) -> NodeId) {
-        let mut marked = (0..frame.len()).filter(|place| marks.has(*place));
-        if marked.any(|place| self.is_slow(from(place), frame.next_of(place))) {
-            self.note_order(frame.packets());
-        }
-    }
-
-    /// Packets come in this order, and some of them go out of it.
-    pub(crate) fn note_order(&mut self, packets: &[Packet]) {
-        self.order.note(packets);
-        self.divided = true;
-    }
-
     /// A packet that was made of another one goes where that one would have gone.
     #[inline]
     pub(crate) fn follow(&mut self, made: &Packet, original: &Packet) {
@@ -206,12 +191,44 @@ impl Outbox {
         counters: &WorkerCounters,
     ) {
         let Some(next) = frame.common_next() else {
-            return self.scatter(from, frame, buffers, counters);
+            return self.scatter(Some(from), frame, buffers, counters);
         };
-        frame.again = next == from;
         if next == DROP {
             frame.packets_mut().iter_mut().for_each(|p| name_the_dead(from, p));
         }
+        self.forward_all(next, next == from, frame, buffers);
+    }
+
+    /// As [`forward`](Self::forward), of packets of which each has its own node that let it go.
+    pub(crate) fn forward_each(
+        &mut self,
+        from: &[NodeId; FRAME_PACKETS_MAX],
+        mut frame: Box<Frame>,
+        buffers: &mut BufferCache,
+        counters: &WorkerCounters,
+    ) {
+        let (packets, next) = frame.split_mut();
+        let mut is_slow = false;
+        for ((packet, next), from) in packets.iter_mut().zip(next).zip(from) {
+            if *next == DROP {
+                name_the_dead(*from, packet);
+            }
+            is_slow |= self.is_slow(*from, *next);
+        }
+        let Some(next) = frame.common_next() else {
+            if is_slow {
+                self.order.note(frame.packets());
+                self.divided = true;
+            }
+            return self.scatter(None, frame, buffers, counters);
+        };
+        self.forward_all(next, false, frame, buffers);
+    }
+
+    /// All packets go to one node, which has sent them there itself if they go there `again`.
+    #[inline]
+    fn forward_all(&mut self, next: NodeId, again: bool, mut frame: Box<Frame>, buffers: &mut BufferCache) {
+        frame.again = again;
         if next.index() >= NODES_MAX {
             frame.drain().for_each(|p| buffers.free(p));
             return self.recycle(frame);
@@ -228,10 +245,11 @@ impl Outbox {
         }
     }
 
+    /// Packets go to several nodes; `from` is the node that let them go, unless that has been seen to for each.
     #[inline(never)]
     fn scatter(
         &mut self,
-        from: NodeId,
+        from: Option<NodeId>,
         mut frame: Box<Frame>,
         buffers: &mut BufferCache,
         counters: &WorkerCounters,
@@ -241,13 +259,13 @@ impl Outbox {
         let mut sorting = Sorting::new(&mut frame);
         while let Some(mut group) = sorting.next_group() {
             let next = if group.next.index() < NODES_MAX { group.next } else { DROP };
-            let dies = group.next == DROP;
-            if self.is_slow(from, next) {
+            let dies = from.filter(|_| group.next == DROP);
+            if from.is_some_and(|from| self.is_slow(from, next)) {
                 group.note_order(&mut self.order);
                 self.divided = true;
             }
             while !group.is_empty() {
-                let Some(open) = self.open_or_new(next, same_rx, age, next == from) else {
+                let Some(open) = self.open_or_new(next, same_rx, age, from == Some(next)) else {
                     group.drain(|packet| {
                         counters.no_frame.add(1);
                         buffers.free(packet);
@@ -260,7 +278,7 @@ impl Outbox {
                 group.move_to(open, |packet| {
                     differs |= !same_rx && open_rx.is_some_and(|open_rx| open_rx != packet.rx);
                     has_traced |= traced && packet.has(PacketFlags::TRACED);
-                    if dies {
+                    if let Some(from) = dies {
                         name_the_dead(from, packet);
                     }
                 });
@@ -289,22 +307,6 @@ impl Outbox {
         open.age = open.age.max(age);
         open.again &= again;
         Some(open)
-    }
-
-    /// One untraced packet from one node to another, which may be where packets die.
-    pub(crate) fn put_from(
-        &mut self,
-        from: NodeId,
-        next: NodeId,
-        mut packet: Packet,
-        same_rx: bool,
-        buffers: &mut BufferCache,
-        counters: &WorkerCounters,
-    ) {
-        if next == DROP {
-            name_the_dead(from, &mut packet);
-        }
-        self.put(next, packet, false, same_rx, buffers, counters);
     }
 
     /// One packet to one node.

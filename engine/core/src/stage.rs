@@ -1,19 +1,19 @@
-//! What a node decides, apart from how its packets are looped over. A node that is declared as a stage
-//! runs alone as a node of the graph, and in one pass with its neighbours as part of a
-//! [superblock](crate::superblock): the same function, inlined into either loop.
+//! What a node decides, apart from how its packets are looped over: that is the same for all nodes, in
+//! [`block`](crate::block). A function of a stage is inlined into the loops that run it.
 
 use std::sync::Arc;
 
 use crate::arc::{ARCS_MAX, ArcId};
+use crate::block::{Kernel, LookUpKernel, StageKernel, SteerKernel};
 use crate::context::{Context, Reach, next_in_arc, put_event};
 use crate::counters::InterfaceCounters;
-use crate::cpu::{Body, Variant};
+use crate::cpu::Variant;
 use crate::epoch::Pass;
 use crate::event::Event;
-use crate::frame::{FRAME_PACKETS_MAX, Frame, settle};
+use crate::frame::settle;
 use crate::ids::{InterfaceId, NodeId};
 use crate::interface::InterfaceRow;
-use crate::node::{Node, NodeSpec, Reason, Wiring};
+use crate::node::{NodeSpec, Reason, Wiring};
 use crate::packet::Packet;
 
 /// What a stage reaches beside its packet: where it counts, and the rows of interfaces. Two words, so that it is handed
@@ -107,15 +107,14 @@ pub trait Stage: Send + 'static {
     /// interface that [`expect`](Self::expect) named are counted for it by the engine, all at once; the stage
     /// counts the others.
     const SORTS: bool = false;
-    /// Are the packets of a vector that a look-up leads here likely to be alike: to few destinations (routers'
-    /// addresses), or by few ways (into policies)? Then blocks that are alike are looked up and decided about as one.
-    const ALIKE: bool = false;
     /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
     const LOOKS_BEHIND: bool = false;
+    /// Do most packets go to an interface's output from here? Then their bytes are added up in the same loop.
+    const SENDS: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What holds for all packets that came in by one interface, read once for a vector.
-    type Common: Copy;
+    type Common: Copy + Send;
 
     /// What holds for packets that came in by `rx`.
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
@@ -128,39 +127,23 @@ pub trait Stage: Send + 'static {
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
 
-    /// Of a stage that sorts: where the packets of a vector will be said to have come in when all are like the
-    /// first, and what `decide` makes of knowing that. `None` when they plainly differ, so that nothing is
-    /// gained by taking them through the stages behind this one at once. Each packet is decided about all the
-    /// same, and leaves the pass if it is of another interface.
+    /// Of a stage that sorts: where packets like the first of a block will be said to have come in, and
+    /// what `decide` makes of knowing that. Each packet is decided about all the same.
     #[inline(always)]
     fn expect(
         &self,
         cx: &Context<'_>,
         rx: InterfaceId,
         common: Self::Common,
-        packets: &[Packet],
-    ) -> Option<(Self::Common, InterfaceId)> {
-        let _ = (cx, packets);
-        Some((common, rx))
+        first: &Packet,
+    ) -> (Self::Common, InterfaceId) {
+        let _ = (cx, first);
+        (common, rx)
     }
 
-    /// May packets with `common` go to `next` in the same pass? Not when a feature stands between.
-    fn leads_to(&self, common: Self::Common, next: NodeId) -> bool {
-        let _ = (common, next);
-        true
-    }
-
-    /// Where a packet about which nothing is unusual will go, as far as a look at it says: asked of the stage that
-    /// begins a superblock, which takes no vector whose packets lead elsewhere.
-    #[inline(always)]
-    fn towards(&self, packet: &Packet) -> Option<NodeId> {
-        let _ = packet;
-        None
-    }
-
-    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. As the last stage
-    /// behind a look-up it is told of a block's packets before the first of them is decided about, and only of the
-    /// first one when all took the same way.
+    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. It is
+    /// called for a block's packets before the first of them is decided about, and only for the first one
+    /// when the indices of all are the same.
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         let _ = packet;
@@ -197,6 +180,8 @@ pub trait LookUp: Send + 'static {
     /// Does it say of some packets that leave the usual way that they came in by another interface
     /// ([`Packet::rx`])?
     const SORTS: bool = false;
+    /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
+    const LOOKS_BEHIND: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What is looked for.
@@ -204,7 +189,7 @@ pub trait LookUp: Send + 'static {
     /// What is found.
     type Found: Copy + Default + Send;
     /// What holds for all packets that came in by one interface, read once for a vector: the table, as a rule.
-    type Common: Copy;
+    type Common: Copy + Send;
 
     /// What holds for packets that came in by `rx`.
     fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
@@ -269,68 +254,8 @@ pub trait LookUp: Send + 'static {
     fn end(&self) {}
 }
 
-/// Makes the stage of a worker; kept by its node's declaration, so that a superblock gets one too.
+/// Makes the stage of a worker; kept by its node's declaration, so that a pair gets one too.
 pub(crate) struct StageMaker<S>(pub(crate) Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync>);
-
-/// A stage as a node.
-struct StageNode<S>(S);
-
-impl<S: Stage> Node for StageNode<S> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let stage = &self.0;
-        let tally = Tally::new(cx);
-        let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
-        if frame.is_same_rx() {
-            stage.arrived(cx, first, frame.len() as u64);
-            let common = stage.common(cx, first);
-            let expected = stage.expect(cx, first, common, frame.packets());
-            let (common, onward) = expected.unwrap_or((common, first));
-            let sorted = cx.variant.run(EachPacket { stage, tally, common, onward, frame });
-            sorted.count(tally, first, onward);
-        } else {
-            each::<S>(frame, |packet| {
-                stage.arrived(cx, packet.rx, 1);
-                stage.decide(tally, stage.common(cx, packet.rx), packet)
-            });
-        }
-        if S::SORTS {
-            frame.look_at_rx();
-        }
-    }
-}
-
-#[inline(always)]
-fn each<S: Stage>(frame: &mut Frame, decide: impl FnMut(&mut Packet) -> Result<NodeId, S::Reason>) {
-    if S::LOOKS_FIRST { frame.route_ahead(decide) } else { frame.route(decide) }
-}
-
-/// All packets of a vector from one interface.
-struct EachPacket<'a, S: Stage> {
-    stage: &'a S,
-    tally: Tally<'a>,
-    common: S::Common,
-    /// The interface that a stage which sorts expects them to have come in by.
-    onward: InterfaceId,
-    frame: &'a mut Frame,
-}
-
-impl<S: Stage> Body for EachPacket<'_, S> {
-    type Answer = Sorted;
-
-    #[inline(always)]
-    fn run(self) -> Sorted {
-        let mut sorted = Sorted::default();
-        each::<S>(self.frame, |packet| {
-            let length = if S::SORTS { packet.length() } else { 0 };
-            let decision = self.stage.decide(self.tally, self.common, packet);
-            if S::SORTS && packet.rx == self.onward {
-                sorted.add(length);
-            }
-            decision
-        });
-        sorted
-    }
-}
 
 /// Packets that a stage which sorts found to be as expected.
 #[derive(Clone, Copy, Default)]
@@ -340,6 +265,12 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
+    /// How many.
+    #[inline(always)]
+    pub(crate) fn packets(self) -> u64 {
+        self.packets
+    }
+
     /// One more.
     #[inline(always)]
     pub(crate) fn add(&mut self, length: usize) {
@@ -358,97 +289,45 @@ impl Sorted {
     }
 }
 
-/// A look-up as a node.
-struct LookUpNode<L: LookUp> {
-    look_up: L,
-    /// Kept here, not on the stack: a vector's worth each.
-    keys: Box<[L::Key; FRAME_PACKETS_MAX]>,
-    found: Box<[L::Found; FRAME_PACKETS_MAX]>,
-}
-
-impl<L: LookUp> Node for LookUpNode<L> {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some(first) = frame.packets().first().map(|p| p.rx) else { return };
-        let (variant, tally) = (cx.variant, Tally::new(cx));
-        if frame.is_same_rx() {
-            let common = self.look_up.common(cx, first);
-            variant.run(AllKeys { node: self, variant, tally, common, frame: &mut *frame });
-            if L::SORTS {
-                frame.look_at_rx();
-            }
-            return self.look_up.end();
-        }
-        let look_up = &self.look_up;
-        frame.route(|packet| {
-            let common = look_up.common(cx, packet.rx);
-            let (key, mut found) = (look_up.key(common, packet), [L::Found::default()]);
-            look_up.find(variant, common, &[key], &mut found);
-            look_up.settle(tally, common, key, found[0], packet)
-        });
-        look_up.end();
-    }
-}
-
-/// All packets of a vector from one interface.
-struct AllKeys<'a, L: LookUp> {
-    node: &'a mut LookUpNode<L>,
-    variant: Variant,
-    tally: Tally<'a>,
-    common: L::Common,
-    frame: &'a mut Frame,
-}
-
-impl<L: LookUp> Body for AllKeys<'_, L> {
-    type Answer = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let LookUpNode { look_up, keys, found } = self.node;
-        let (packets, next) = self.frame.split_mut();
-        let count = packets.len();
-        packets.iter().for_each(|packet| look_up.ahead(packet));
-        for (packet, key) in packets.iter_mut().zip(keys.iter_mut()) {
-            *key = look_up.key(self.common, packet);
-        }
-        look_up.find(self.variant, self.common, &keys[..count], &mut found[..count]);
-        for (((packet, next), found), key) in packets.iter_mut().zip(next).zip(found.iter()).zip(keys.iter())
-        {
-            *next = settle(look_up.settle(self.tally, self.common, *key, *found, packet), packet);
-        }
-    }
-}
-
 impl NodeSpec {
-    /// A node that decides packet by packet, by itself or in a superblock.
+    /// A node that decides packet by packet.
     pub fn stage<S: Stage>(
         help: &'static str,
         make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
     ) -> NodeSpec {
-        let make: Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync> = Arc::new(make);
-        let alone = make.clone();
-        let spec = NodeSpec::new(S::NAME, help, move |wiring| Box::new(StageNode(alone(wiring))));
-        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<S::Reason>()
+        NodeSpec::of_stage(help, make, |stage| Box::new(StageKernel::new(stage)))
     }
 
-    /// A node that looks packets up and judges what was found, by itself or in a superblock.
+    /// A node that sends all packets of an interface the same way.
+    pub fn steer<S: Steer>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
+    ) -> NodeSpec {
+        NodeSpec::of_stage(help, make, |stage| Box::new(SteerKernel::new(stage)))
+    }
+
+    fn of_stage<S: Stage>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
+        kernel: fn(S) -> Box<dyn Kernel>,
+    ) -> NodeSpec {
+        let make: Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync> = Arc::new(make);
+        let maker = StageMaker(make.clone());
+        let spec = NodeSpec::kernel(S::NAME, help, move |wiring| kernel(make(wiring)));
+        NodeSpec { maker: Some(Arc::new(maker)), ..spec }.reasons::<S::Reason>()
+    }
+
+    /// A node that looks packets up and classifies them by what was found.
     pub fn look_up<L: LookUp>(
         help: &'static str,
         make: impl Fn(&Wiring<'_>) -> L + Send + Sync + 'static,
     ) -> NodeSpec {
-        let make: Arc<dyn Fn(&Wiring<'_>) -> L + Send + Sync> = Arc::new(make);
-        let alone = make.clone();
-        let spec = NodeSpec::new(L::NAME, help, move |wiring| {
-            Box::new(LookUpNode {
-                look_up: alone(wiring),
-                keys: Box::new([L::Key::default(); FRAME_PACKETS_MAX]),
-                found: Box::new([L::Found::default(); FRAME_PACKETS_MAX]),
-            })
-        });
-        NodeSpec { maker: Some(Arc::new(StageMaker(make))), ..spec }.reasons::<L::Reason>()
+        let spec = NodeSpec::kernel(L::NAME, help, move |wiring| Box::new(LookUpKernel::new(make(wiring))));
+        spec.reasons::<L::Reason>()
     }
 }
 
-/// One decision, written down as [`settle`] does; for superblocks.
+/// One decision, written down as [`settle`] does; for kernels.
 #[inline(always)]
 pub(crate) fn decide<S: Stage>(
     stage: &S,

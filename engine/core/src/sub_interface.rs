@@ -2,17 +2,15 @@
 //! A sub-interface has a number, counters, state, MTU and features of its own, but no device: link and
 //! layer 2 address are its parent's, and what it sends leaves through its parent's output.
 
-use crate::arc::{ARCS_MAX, Chain, INTERFACE_OUTPUT};
-use crate::context::Context;
+use crate::arc::{ARCS_MAX, Chain};
+use crate::block::OutputKernel;
 use crate::device::Device;
 use crate::engine::Engine;
-use crate::frame::Frame;
 use crate::graph::BuildError;
 use crate::ids::InterfaceId;
 use crate::interface::{Encapsulation, InterfaceRow};
 use crate::interfaces::{Facts, InterfaceChange, InterfaceError};
-use crate::node::{Node, NodeSpec};
-use crate::packet::Packet;
+use crate::node::NodeSpec;
 
 /// The node that all sub-interfaces send by.
 pub const OUTPUT: &str = "sub-interface-output";
@@ -151,35 +149,11 @@ crate::reasons! {
     }
 }
 
-/// `sub-interface-output`: counts for each packet's sub-interface, and lets the output features have their
-/// say. One node for all of them, so that a vector to hundreds of them stays one vector.
-struct SubInterfaceOutput;
-
-impl SubInterfaceOutput {
-    fn decide(cx: &Context<'_>, packet: &mut Packet) -> Result<crate::NodeId, SubInterfaceDrop> {
-        let row = cx.interface(packet.tx).filter(|row| row.output == cx.node);
-        let row = row.ok_or(SubInterfaceDrop::Gone)?;
-        if !row.up {
-            return Err(SubInterfaceDrop::Down);
-        }
-        packet.arc_place = 0;
-        let counters = cx.interface_counters(packet.tx);
-        counters.tx_packets.add(1);
-        counters.tx_bytes.add(packet.length() as u64);
-        Ok(row.first(INTERFACE_OUTPUT, row.tx))
-    }
-}
-
-impl Node for SubInterfaceOutput {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| Self::decide(cx, packet));
-    }
-}
-
-/// The declaration of `sub-interface-output`.
+/// The declaration of `sub-interface-output`: one node for all of them, so that a vector to hundreds of
+/// sub-interfaces stays one vector.
 pub(crate) fn output_node() -> NodeSpec {
-    NodeSpec::new(OUTPUT, "Counts what sub-interfaces send, and gives it to their parents", |_| {
-        Box::new(SubInterfaceOutput)
+    NodeSpec::kernel(OUTPUT, "Counts what sub-interfaces send, and gives it to their parents", |_| {
+        Box::new(OutputKernel::SubInterfaces)
     })
     .reasons::<SubInterfaceDrop>()
     .describe(|record, names| {

@@ -7,6 +7,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::block::{Driver, KernelSlot};
 use crate::buffer::BufferCache;
 use crate::builtin::{NULL, NullDrop};
 use crate::capture::{Capture, Point};
@@ -26,7 +27,6 @@ use crate::outbox::{Outbox, Place};
 use crate::packet::Packet;
 use crate::poll::Poll;
 use crate::ring::{Consumer, Producer};
-use crate::superblock::Chains;
 use crate::trace::Tracer;
 use crate::visits::Age;
 
@@ -55,13 +55,28 @@ pub trait Errand: Send {
 
 /// A node as it stands in the graph of one worker.
 pub(crate) struct Installed {
-    pub(crate) node: Box<dyn Node>,
+    pub(crate) work: Work,
     pub(crate) sink: Option<Point>,
     pub(crate) is_sink: bool,
     pub(crate) is_slow_path: bool,
     pub(crate) detour: Option<NodeId>,
-    /// The superblocks that begin here.
-    pub(crate) chains: Chains,
+}
+
+/// What runs a node's vectors.
+pub(crate) enum Work {
+    /// The node itself.
+    Node(Box<dyn Node>),
+    /// The block driver.
+    Kernel(KernelSlot),
+}
+
+impl Work {
+    fn node(&mut self) -> Option<&mut Box<dyn Node>> {
+        match self {
+            Work::Node(node) => Some(node),
+            Work::Kernel(_) => None,
+        }
+    }
 }
 
 /// A receive queue and how it is served.
@@ -104,6 +119,9 @@ pub struct Worker {
     pub(crate) began_ns: u64,
     /// The form in which loops over packets run.
     pub(crate) variant: Variant,
+    pub(crate) driver: Driver,
+    /// Do blocks go on from node to node?
+    pub(crate) follows: bool,
 }
 
 macro_rules! context {
@@ -321,40 +339,61 @@ impl Worker {
 
     #[inline]
     fn run_node(&mut self, id: NodeId, mut frame: Box<Frame>, now_ns: u64, start: u64) -> u64 {
+        let Some(Some(installed)) = self.nodes.get(id.index()) else {
+            self.bury(id, frame);
+            return clocks();
+        };
+        let (is_sink, is_kernel) = (installed.is_sink, matches!(installed.work, Work::Kernel(_)));
+        self.shared.counters.enters(id);
+        frame.age = frame.age.after_visit(frame.again);
+        self.outbox.begin(frame.age);
+        if frame.age.is_old() && !is_sink && self.bury_the_old(&mut frame) {
+            self.outbox.recycle(frame);
+            return clocks();
+        }
+        if is_kernel {
+            self.run_blocks(id, frame, now_ns, start)
+        } else {
+            self.run_alone(id, frame, now_ns, start)
+        }
+    }
+
+    /// Have the driver take a vector through the kernel of its node, and through those behind it.
+    #[inline]
+    fn run_blocks(&mut self, id: NodeId, mut frame: Box<Frame>, now_ns: u64, start: u64) -> u64 {
+        let follows = self.follows && !frame.traced;
+        {
+            let mut cx = context!(self, id, now_ns);
+            self.driver.run(&mut self.nodes, &mut cx, id, &mut frame, follows);
+        }
+        if frame.traced {
+            self.tracer.record(id, &frame, false);
+        }
+        let (buffers, counters) = (&mut self.buffers, &self.shared.counters);
+        match self.driver.left_from() {
+            _ if frame.is_empty() => self.outbox.recycle(frame),
+            Ok(from) => self.outbox.forward(from, frame, buffers, counters),
+            Err(from) => self.outbox.forward_each(from, frame, buffers, counters),
+        }
+        let end = clocks();
+        self.driver.account(&mut self.nodes, &self.shared.counters, id, end - start);
+        end
+    }
+
+    /// Have a node run a vector by itself.
+    #[inline]
+    fn run_alone(&mut self, id: NodeId, mut frame: Box<Frame>, now_ns: u64, start: u64) -> u64 {
         let count = frame.len() as u64;
         // The node is taken out of its place while it runs, so that the context can lend the rest.
         let Some(mut installed) = self.nodes.get_mut(id.index()).and_then(Option::take) else {
             self.bury(id, frame);
             return clocks();
         };
-        self.shared.counters.enters(id);
-        frame.age = frame.age.after_visit(frame.again);
-        self.outbox.begin(frame.age);
         if installed.is_sink {
-            self.look_at_sink(id, &installed, &mut frame);
-        } else if frame.age.is_old() && self.bury_the_old(&mut frame) {
-            self.nodes[id.index()] = Some(installed);
-            self.outbox.recycle(frame);
-            return clocks();
+            self.look_at_sink(id, &mut installed, &mut frame);
         }
-        if !installed.chains.is_empty()
-            && !(frame.traced | frame.alone)
-            && frame.is_same_rx()
-            && let Some((taken, passed)) = installed.chains.run(&mut context!(self, id, now_ns), &mut frame)
-        {
-            if frame.is_empty() {
-                self.outbox.recycle(frame);
-            } else {
-                self.outbox.forward(passed.from, frame, &mut self.buffers, &self.shared.counters);
-            }
-            let end = clocks();
-            installed.chains.account(taken, &passed, &self.shared.counters, end - start);
-            self.nodes[id.index()] = Some(installed);
-            return end;
-        }
-        {
-            let mut cx = context!(self, id, now_ns);
-            installed.node.run(&mut cx, &mut frame);
+        if let Some(node) = installed.work.node() {
+            node.run(&mut context!(self, id, now_ns), &mut frame);
         }
         self.nodes[id.index()] = Some(installed);
         if frame.is_empty() {
@@ -370,15 +409,14 @@ impl Worker {
         row.calls.add(1);
         row.vectors.add(count);
         row.clocks.add(end - start);
-        row.alone_vectors.add(count);
-        row.alone_clocks.add(end - start);
         row.note_longest(end - start, count);
         end
     }
 
     #[inline]
-    fn look_at_sink(&mut self, id: NodeId, installed: &Installed, frame: &mut Frame) {
-        if let Some(tx) = installed.node.sends_on().filter(|_| frame.traced || self.capture.is_some()) {
+    fn look_at_sink(&mut self, id: NodeId, installed: &mut Installed, frame: &mut Frame) {
+        let sends_on = installed.work.node().and_then(|node| node.sends_on());
+        if let Some(tx) = sends_on.filter(|_| frame.traced || self.capture.is_some()) {
             frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
         }
         if frame.traced {
@@ -473,7 +511,8 @@ impl Worker {
     ) -> Option<R> {
         let mut installed = self.nodes.get_mut(id.index()).and_then(Option::take)?;
         let now_ns = self.clock.now_ns();
-        let node = installed.node.as_any().and_then(|node| node.downcast_mut::<N>());
+        let node =
+            installed.work.node().and_then(|node| node.as_any()).and_then(|node| node.downcast_mut::<N>());
         let result = node.map(|node| work(node, &mut context!(self, id, now_ns)));
         self.nodes[id.index()] = Some(installed);
         result

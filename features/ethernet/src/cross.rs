@@ -84,7 +84,7 @@ impl<const PATCH: bool> Steer for Cross<PATCH> {
 
 pub(crate) fn spec<const PATCH: bool>(crosses: &CrossConnects) -> NodeSpec {
     let ports = crosses.published().clone();
-    NodeSpec::stage("Sends every frame of one interface out of another", move |_| Cross::<PATCH> {
+    NodeSpec::steer("Sends every frame of one interface out of another", move |_| Cross::<PATCH> {
         ports: ports.clone(),
     })
     .describe(|record, names| {

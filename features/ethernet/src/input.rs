@@ -154,15 +154,6 @@ impl Stage for EthernetInput {
     }
 
     #[inline(always)]
-    fn towards(&self, packet: &Packet) -> Option<NodeId> {
-        match EthernetHeader::overlay(packet.bytes())?.ether_type() {
-            EtherType::IPV4 => Some(self.protocols.ip4),
-            EtherType::IPV6 => Some(self.protocols.ip6),
-            _ => None,
-        }
-    }
-
-    #[inline(always)]
     fn decide(&self, _: Tally<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, EthernetDrop> {
         let bytes = packet.bytes();
         let (Some(header), Some(first)) = (EthernetHeader::overlay(bytes), bytes.first_chunk()) else {

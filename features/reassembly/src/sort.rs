@@ -53,10 +53,6 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
         }
         Ok(behind.take(packet))
     }
-
-    fn leads_to(&self, common: (Behind, u32), next: NodeId) -> bool {
-        common.0.next == next
-    }
 }
 
 /// Is there a fragment header? What is a packet of its own nevertheless (RFC 6946) is of interest only to

@@ -14,7 +14,7 @@ pub const WITH_SEGMENTS: [Register; 6] = [
     quiver_superblocks::register,
 ];
 
-/// How many vectors are sent of how many packets, to see whether a superblock takes them.
+/// How many vectors are sent of how many packets, to see whether they go through in one pass.
 pub const ROUNDS: u64 = 128;
 pub const PACKETS: u64 = 200;
 
@@ -40,16 +40,12 @@ pub fn totals(router: &mut Router, node: &str) -> NodeTotals {
     engine.node_totals(WorkerId(0), engine.node_id(node).expect("built in"))
 }
 
-/// So many of them go node by node at most, until the chain is found.
-const ALONE_MAX: u64 = 13;
-
-/// [`ROUNDS`] vectors went through these nodes, and nearly all of them through a superblock.
-pub fn assert_taken(router: &mut Router, nodes: &[&str], what: &str) {
+/// [`ROUNDS`] vectors went through these nodes, all of them in passes of several nodes.
+pub fn assert_one_pass(router: &mut Router, nodes: &[&str], what: &str) {
     for node in nodes {
         let totals = totals(router, node);
-        assert_eq!((totals.calls, totals.vectors), (ROUNDS, ROUNDS * PACKETS), "{what} {node}");
-        let alone = ROUNDS - totals.fused;
-        assert!((1..=ALONE_MAX).contains(&alone), "{what} {node}: {}", totals.fused);
+        let counted = (totals.calls, totals.vectors, totals.fused);
+        assert_eq!(counted, (ROUNDS, ROUNDS * PACKETS, ROUNDS), "{what} {node}");
         assert!(totals.clocks > 0, "{what} {node} has its share of the clocks");
     }
 }

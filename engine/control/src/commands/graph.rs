@@ -283,13 +283,13 @@ fn show_features(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         );
         arcs.push(json!({ "name": arc.name, "features": features }));
     }
-    text += "\nSuperblocks, nodes in one pass over the vector where no feature stands between:\n";
-    let superblocks: Vec<&[&str]> = engine.superblocks().collect();
-    for nodes in &superblocks {
+    text += "\nPairs, nodes that run as one loop:\n";
+    let pairs: Vec<[&str; 2]> = engine.pairs().collect();
+    for nodes in &pairs {
         let _ = writeln!(text, "  {}", nodes.join(" → "));
     }
-    if superblocks.is_empty() {
+    if pairs.is_empty() {
         text += "  none\n";
     }
-    Ok(Output::both(text, json!({ "features": built_in, "arcs": arcs, "superblocks": superblocks })))
+    Ok(Output::both(text, json!({ "features": built_in, "arcs": arcs, "pairs": pairs })))
 }

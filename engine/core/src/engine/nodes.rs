@@ -1,13 +1,13 @@
 //! The nodes of a running engine: an instance of each for every worker, and what comes and goes while it runs.
 
 use super::Engine;
+use crate::block::{KernelSlot, Makers, Pair};
 use crate::counters::NODES_MAX;
 use crate::graph::BuildError;
 use crate::ids::{NodeId, WorkerId};
 use crate::node::{Names, Node, NodeKind, NodeSpec, Wiring};
-use crate::superblock::{Chains, Fused};
 use crate::trace::TraceRecord;
-use crate::worker::{Installed, Worker};
+use crate::worker::{Installed, Work, Worker};
 
 /// A node as the control thread knows it.
 pub struct NodeInfo {
@@ -27,12 +27,19 @@ impl NodeInfo {
 impl Engine {
     /// Make an instance of a declared node for each worker.
     pub(super) fn instantiate(&mut self, id: NodeId) -> Result<(), BuildError> {
-        let Some(make) = self.nodes[id.index()].as_ref().and_then(|n| n.spec.make.clone()) else {
-            return Ok(());
-        };
+        let Some(spec) = self.nodes[id.index()].as_ref().map(|node| &node.spec) else { return Ok(()) };
+        let (make, make_kernel) = (spec.make.clone(), spec.make_kernel.clone());
         for worker in 0..self.workers.len() {
-            let wiring = Wiring::new(&self.directory, id, WorkerId(worker as u16));
-            let node = make(&wiring);
+            let worker = WorkerId(worker as u16);
+            let wiring = Wiring::new(&self.directory, id, worker);
+            let work = match (&make, &make_kernel) {
+                (Some(make), _) => Work::Node(make(&wiring)),
+                (None, Some(make)) => {
+                    let kernel = make(&wiring);
+                    Work::Kernel(KernelSlot::new(kernel, self.pairs_at(id, worker)))
+                }
+                (None, None) => return Ok(()),
+            };
             let (edges, missing) = wiring.finish();
             if let Some(missing) = missing.into_iter().next() {
                 return Err(BuildError::EdgeMissing { node: self.node_name(id), missing });
@@ -40,12 +47,12 @@ impl Engine {
             if let Some(info) = &mut self.nodes[id.index()] {
                 info.edges = edges;
             }
-            self.install(id, WorkerId(worker as u16), node);
+            self.install(id, worker, work);
         }
         Ok(())
     }
 
-    fn install(&mut self, id: NodeId, worker: WorkerId, node: Box<dyn Node>) {
+    fn install(&mut self, id: NodeId, worker: WorkerId, work: Work) {
         let spec = self.nodes[id.index()].as_ref().map(|n| &n.spec);
         let is_sink = spec.is_some_and(|s| s.kind == NodeKind::Sink);
         let sink = is_sink.then(|| {
@@ -53,23 +60,24 @@ impl Engine {
         });
         let is_slow_path = spec.is_some_and(|s| s.is_slow_path);
         let detour = spec.and_then(|s| s.detour).and_then(|name| self.directory.ids.get(name).copied());
-        let chains = Chains::new(spec.map_or(Vec::new(), |spec| self.superblocks_at(&spec.name, worker)));
-        let mut installed = Some(Box::new(Installed { node, sink, is_sink, is_slow_path, detour, chains }));
+        let mut installed = Some(Box::new(Installed { work, sink, is_sink, is_slow_path, detour }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });
     }
 
-    /// A worker's instances of the superblocks that begin at the node called `name`.
-    fn superblocks_at(&self, name: &str, worker: WorkerId) -> Vec<Fused> {
-        let spec = |id: NodeId| self.nodes[id.index()].as_ref().map(|info| &info.spec);
-        let here = self.superblocks.iter().filter(|s| s.head() == name);
-        here.map(|superblock| superblock.instance(&self.directory, &spec, worker)).collect()
+    /// A worker's instances of the pairs that begin at a node.
+    fn pairs_at(&self, id: NodeId, worker: WorkerId) -> Vec<Pair> {
+        let specs = |id: NodeId| self.nodes[id.index()].as_ref().map(|info| &info.spec);
+        let makers = Makers { directory: &self.directory, specs: &specs, worker };
+        let name = self.node_name(id);
+        let here = self.pairs.iter().filter(|pair| pair.names[0] == name);
+        here.filter_map(|pair| pair.instance(&makers)).collect()
     }
 
-    /// The superblocks: the names of their nodes.
-    pub fn superblocks(&self) -> impl Iterator<Item = &[&'static str]> {
-        self.superblocks.iter().map(|superblock| superblock.names.as_slice())
+    /// The pairs of nodes that run as one loop.
+    pub fn pairs(&self) -> impl Iterator<Item = [&'static str; 2]> {
+        self.pairs.iter().map(|pair| pair.names)
     }
 
     /// Add a node while the router runs, with an instance per worker made by its declaration or,
@@ -93,10 +101,10 @@ impl Engine {
             _ => return Err(BuildError::TooMany(format!("the graph has {NODES_MAX} nodes already"))),
         };
         self.directory.ids.insert(spec.name.clone(), id);
-        let has_make = spec.make.is_some();
+        let has_make = spec.make.is_some() || spec.make_kernel.is_some();
         self.nodes[id.index()] = Some(NodeInfo { spec, edges: Vec::new() });
         for (worker, node) in instances.into_iter().enumerate() {
-            self.install(id, WorkerId(worker as u16), node);
+            self.install(id, WorkerId(worker as u16), Work::Node(node));
         }
         if has_make {
             self.instantiate(id)?;

@@ -136,6 +136,8 @@ pub(super) fn make_worker(
         clock: builder.clock.clone(),
         poll,
         variant: builder.config.variant.min(Variant::best()),
+        driver: crate::block::Driver::new(),
+        follows: builder.config.superblocks,
         began_ns: 0,
     });
     worker.set_awake(true);

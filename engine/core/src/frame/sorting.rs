@@ -101,7 +101,7 @@ impl Group<'_, '_> {
 
 /// Which of the nodes are `wanted`.
 #[inline(always)]
-fn places_of(wanted: NodeId, nodes: &[NodeId; 64]) -> u64 {
+pub(crate) fn places_of(wanted: NodeId, nodes: &[NodeId; 64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;

@@ -143,7 +143,6 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
 
 impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P, O, F> {
     const NAME: &'static str = P::NODES.encap[place::<O>()][place::<F>()];
-    const ALIKE: bool = true;
     type Reason = TunnelDrop;
     type Common = ();
 

@@ -87,7 +87,6 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
 
 impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
-    const ALIKE: bool = true;
     type Reason = TunnelDrop;
     type Common = ();
 

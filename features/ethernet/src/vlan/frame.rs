@@ -100,11 +100,9 @@ impl FrameTags {
 /// first type on under a mask, and the last type.
 #[derive(Clone, Copy, Debug)]
 pub struct TagShape {
+    /// Types and tags, and the last type where that lies in the eight bytes.
     tags: u64,
     mask: u64,
-    /// As `tags` and `mask`, with the last type where that lies in the eight bytes.
-    whole: u64,
-    whole_mask: u64,
     ether_type: [u8; 2],
     header_bytes: u16,
 }
@@ -116,32 +114,25 @@ const TAG_MASK: u64 = 0xffff_0fff;
 
 impl TagShape {
     /// That of no frame.
-    pub const OF_NONE: TagShape =
-        TagShape { tags: 1, mask: 0, whole: 1, whole_mask: 0, ether_type: [0; 2], header_bytes: 14 };
+    pub const OF_NONE: TagShape = TagShape { tags: 1, mask: 0, ether_type: [0; 2], header_bytes: 14 };
 
     /// That of `frame`, whose tags are `tags`.
     pub fn of(frame: &[u8], tags: &FrameTags) -> TagShape {
-        let (mask, whole_mask) = match tags.header_bytes {
-            14 => (0xffff << 48, 0xffff << 48),
-            18 => (TAG_MASK << 32, TAG_MASK << 32 | 0xffff << 16),
-            _ => (TAG_MASK << 32 | TAG_MASK, TAG_MASK << 32 | TAG_MASK),
+        let mask = match tags.header_bytes {
+            14 => 0xffff << 48,
+            18 => TAG_MASK << 32 | 0xffff << 16,
+            _ => TAG_MASK << 32 | TAG_MASK,
         };
         let Some(first) = first_tags(frame) else { return TagShape::OF_NONE };
         let ether_type = tags.ether_type.0.to_be_bytes();
         let header_bytes = tags.header_bytes as u16;
-        TagShape { tags: first & mask, mask, whole: first & whole_mask, whole_mask, ether_type, header_bytes }
-    }
-
-    /// Has a frame these tags?
-    #[inline(always)]
-    pub fn has_tags(&self, frame: &[u8]) -> bool {
-        first_tags(frame).is_some_and(|first| first & self.mask == self.tags)
+        TagShape { tags: first & mask, mask, ether_type, header_bytes }
     }
 
     /// Has a frame these tags, and the same type behind them?
     #[inline(always)]
     pub fn fits(&self, frame: &[u8]) -> bool {
-        first_tags(frame).is_some_and(|first| first & self.whole_mask == self.whole)
+        first_tags(frame).is_some_and(|first| first & self.mask == self.tags)
             && (self.header_bytes <= WITHIN_BYTES || self.ends(frame))
     }
 

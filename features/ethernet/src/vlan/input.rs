@@ -190,23 +190,12 @@ impl Stage for VlanInput {
         cx: &Context<'_>,
         rx: InterfaceId,
         nothing: Expected,
-        packets: &[Packet],
-    ) -> Option<(Expected, InterfaceId)> {
-        let (first, others) = (packets.first()?, [packets.get(packets.len() / 2)?, packets.last()?]);
-        let Some(tags) = FrameTags::read(first.bytes()) else { return Some((nothing, rx)) };
+        first: &Packet,
+    ) -> (Expected, InterfaceId) {
+        let Some(tags) = FrameTags::read(first.bytes()) else { return (nothing, rx) };
         let shape = TagShape::of(first.bytes(), &tags);
-        if !others.iter().all(|other| shape.has_tags(other.bytes())) {
-            return None;
-        }
         let verdict = self.judge(Tally::new(cx), rx, &tags);
-        Some((Expected { shape, verdict }, verdict.by))
-    }
-
-    fn leads_to(&self, expected: Expected, next: NodeId) -> bool {
-        match expected.verdict.fate {
-            Fate::Route { next: to, .. } | Fate::PassOn { next: to } => to == next,
-            Fate::WalkOn { .. } | Fate::Die(_) => true,
-        }
+        (Expected { shape, verdict }, verdict.by)
     }
 
     #[inline(always)]

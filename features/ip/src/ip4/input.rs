@@ -127,10 +127,6 @@ impl Stage for Ip4Input {
         Ok(first)
     }
 
-    fn leads_to(&self, first: NodeId, next: NodeId) -> bool {
-        first == next
-    }
-
     fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {
         cx.interface_counters(rx).ip4.add(packets);
     }

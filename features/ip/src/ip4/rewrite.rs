@@ -48,6 +48,7 @@ pub(crate) fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<Node
 
 impl Stage for Ip4Rewrite {
     const NAME: &'static str = "ip4-rewrite";
+    const SENDS: bool = true;
     type Reason = Ip4RewriteDrop;
     type Common = ();
 

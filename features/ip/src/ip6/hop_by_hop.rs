@@ -84,10 +84,6 @@ impl<const POLICY: u8> Stage for HopByHop<POLICY> {
         }
         Ok(behind.take(packet))
     }
-
-    fn leads_to(&self, behind: Behind, next: NodeId) -> bool {
-        behind.next == next
-    }
 }
 
 /// Do what the options say to do that the router does not know: the error to send, if one is due.

@@ -100,10 +100,6 @@ impl Stage for Ip6Input {
         Ok(first)
     }
 
-    fn leads_to(&self, first: NodeId, next: NodeId) -> bool {
-        first == next
-    }
-
     fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {
         cx.interface_counters(rx).ip6.add(packets);
     }

@@ -109,6 +109,7 @@ pub(crate) fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<Node
 
 impl Stage for Ip6Rewrite {
     const NAME: &'static str = "ip6-rewrite";
+    const SENDS: bool = true;
     type Reason = Ip6RewriteDrop;
     type Common = ();
 

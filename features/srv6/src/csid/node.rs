@@ -132,7 +132,6 @@ fn closer_still<F: Flavor>(
 
 impl<F: Flavor> Stage for CompressedCross<F> {
     const NAME: &'static str = F::NODE_X;
-    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

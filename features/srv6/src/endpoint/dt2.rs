@@ -202,7 +202,6 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
 impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     const NAME: &'static str = if MANY { NODE_M } else { NODE_U };
     const SORTS: bool = true;
-    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
@@ -211,12 +210,6 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
 
     fn ahead(&self, packet: &Packet) {
         self.ways.lines.prefetch(packet.index);
-    }
-
-    /// Each packet is counted for its tunnel by itself, for only then its bytes are those of the frame. The node asks
-    /// this, and a superblock whose last stage it is does not.
-    fn expect(&self, _: &Context<'_>, _: InterfaceId, (): (), _: &[Packet]) -> Option<((), InterfaceId)> {
-        None
     }
 
     #[inline(always)]

@@ -94,7 +94,6 @@ impl DecapsulateCross {
 
 impl Stage for DecapsulateCross {
     const NAME: &'static str = NODE;
-    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

@@ -119,8 +119,8 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
 
 impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     const NAME: &'static str = if VLAN { NODE_V } else { NODE };
-    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
+    const SENDS: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();
 

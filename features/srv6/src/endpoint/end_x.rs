@@ -121,7 +121,6 @@ impl CrossConnect {
 
 impl Stage for CrossConnect {
     const NAME: &'static str = NODE;
-    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Common = ();

@@ -54,6 +54,7 @@ fn closer<N: Asks>(at: &N, tally: Tally<'_>, packet: &mut Packet) -> Result<Node
 impl<N: Asks> LookUp for LooksUp<N> {
     const NAME: &'static str = N::NODE;
     const SORTS: bool = N::SORTS;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Key = Asked;
     type Found = GroupId;

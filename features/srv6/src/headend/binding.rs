@@ -132,8 +132,8 @@ impl<P: AtBinding> Binding<P> {
 
 impl<P: AtBinding> Stage for Binding<P> {
     const NAME: &'static str = P::NODE;
-    const ALIKE: bool = true;
     const LOOKS_BEHIND: bool = true;
+    const SENDS: bool = true;
     type Reason = HeadendDrop;
     type Common = ();
 

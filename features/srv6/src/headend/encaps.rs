@@ -137,7 +137,7 @@ impl<F: Encapsulated> Encaps<F> {
 
 impl<F: Encapsulated> Stage for Encaps<F> {
     const NAME: &'static str = F::NODE;
-    const ALIKE: bool = true;
+    const SENDS: bool = true;
     type Reason = HeadendDrop;
     type Common = ();
 

@@ -246,7 +246,7 @@ impl Fixed {
 
 impl Stage for Insert {
     const NAME: &'static str = NODE;
-    const ALIKE: bool = true;
+    const SENDS: bool = true;
     type Reason = HeadendDrop;
     type Common = ();
 

@@ -46,6 +46,7 @@ fn closer<B: AtSid>(at: &B, tally: Tally<'_>, packet: &mut Packet) -> Result<Nod
 
 impl<B: AtSid> LookUp for Gateway<B> {
     const NAME: &'static str = B::NODE;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Key = Asking;
     type Found = GroupId;

@@ -103,6 +103,7 @@ impl MobileToSegments4 {
 
 impl LookUp for MobileToSegments4 {
     const NAME: &'static str = NODE;
+    const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
     type Key = Asking;
     type Found = GroupId;

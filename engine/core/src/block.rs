@@ -1,0 +1,32 @@
+//! The block driver: it takes a vector through the graph in blocks of 64 packets.
+//!
+//! A [`Stage`](crate::stage::Stage) or a [`LookUp`](crate::stage::LookUp) becomes a [`Kernel`]: a loop
+//! over the packets of a block that are marked in a mask. The driver runs the kernel of a node, sees
+//! where the packets go, and runs the kernels of those nodes, until all packets have come to nodes
+//! without a kernel. No list of paths is needed: the graph says what follows. `docs/guide/performance.md`
+//! has the drawing, `docs/decisions/block-driver.md` the figures.
+
+mod costs;
+mod driver;
+mod kernel;
+mod look_up;
+mod output;
+mod pair;
+mod slot;
+mod stage;
+mod steer;
+
+pub(crate) use driver::Driver;
+pub(crate) use kernel::{Kernel, MakeKernel};
+pub(crate) use look_up::LookUpKernel;
+pub(crate) use output::OutputKernel;
+pub use pair::PairSpec;
+pub(crate) use pair::{Makers, Pair};
+pub(crate) use slot::KernelSlot;
+pub(crate) use stage::StageKernel;
+pub(crate) use steer::SteerKernel;
+
+/// Packets in a block.
+pub(crate) const BLOCK_PACKETS: usize = 64;
+/// How many packets ahead a stage asks for what it will read ([`Stage::soon`](crate::stage::Stage::soon)).
+const SOON_AHEAD: usize = 16;

@@ -1,0 +1,116 @@
+//! `NAME-output` and `sub-interface-output` as kernels: they count what leaves.
+
+use crate::arc::INTERFACE_OUTPUT;
+use crate::builtin::OutputDrop;
+use crate::context::Context;
+use crate::frame::settle;
+use crate::ids::{InterfaceId, NodeId};
+use crate::packet::Packet;
+use crate::sub_interface::SubInterfaceDrop;
+
+use super::kernel::{Block, Kernel, places};
+
+/// Whose output it is.
+pub(crate) enum OutputKernel {
+    /// An interface's, whose device is behind this node.
+    Interface(InterfaceId, NodeId),
+    /// That of all sub-interfaces.
+    SubInterfaces,
+}
+
+/// How many bytes have the live packets?
+fn count_bytes(block: &Block<'_>) -> u64 {
+    let (mut bytes, mut is_chained) = (0, !block.is_full());
+    for packet in block.packets.iter().take(block.count) {
+        is_chained |= packet.is_chained();
+        bytes += packet.segment_length() as u64;
+    }
+    if is_chained {
+        bytes = places(block.live).map(|place| block.packets[place].length() as u64).sum();
+    }
+    bytes
+}
+
+/// The interface that all live packets leave by, if it is one.
+fn common_tx(block: &Block<'_>) -> Option<InterfaceId> {
+    let first = block.first()?.tx;
+    let mut differing = 0;
+    if block.is_full() {
+        for packet in block.packets.iter().take(block.count) {
+            differing |= packet.tx.0 ^ first.0;
+        }
+    } else {
+        for place in places(block.live) {
+            differing |= block.packets[place].tx.0 ^ first.0;
+        }
+    }
+    (differing == 0).then_some(first)
+}
+
+impl OutputKernel {
+    /// The packets leave by `tx`, unless it is down; `None` when they must be looked at one by one.
+    fn all(
+        &self,
+        cx: &Context<'_>,
+        (tx, bytes): (InterfaceId, u64),
+        block: &mut Block<'_>,
+    ) -> Option<NodeId> {
+        let row = cx.interface(tx).filter(|row| row.up && row.output == cx.node)?;
+        let (behind, sets_tx) = match self {
+            OutputKernel::Interface(_, device) => (*device, true),
+            OutputKernel::SubInterfaces => (row.tx, false),
+        };
+        let first = row.first(INTERFACE_OUTPUT, behind);
+        if first != behind || block.is_alone {
+            for place in places(block.live) {
+                if let Some(packet) = block.packets.get_mut(place) {
+                    packet.arc_place = 0;
+                    packet.tx = if sets_tx { tx } else { packet.tx };
+                }
+            }
+        }
+        let counters = cx.interface_counters(tx);
+        counters.tx_packets.add(block.live_count());
+        counters.tx_bytes.add(bytes);
+        Some(first)
+    }
+
+    /// One packet.
+    fn one(cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, SubInterfaceDrop> {
+        let row = cx.interface(packet.tx).filter(|row| row.output == cx.node);
+        let row = row.ok_or(SubInterfaceDrop::Gone)?;
+        if !row.up {
+            return Err(SubInterfaceDrop::Down);
+        }
+        packet.arc_place = 0;
+        let counters = cx.interface_counters(packet.tx);
+        counters.tx_packets.add(1);
+        counters.tx_bytes.add(packet.length() as u64);
+        Ok(row.first(INTERFACE_OUTPUT, row.tx))
+    }
+}
+
+impl Kernel for OutputKernel {
+    fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
+        let tx = match self {
+            OutputKernel::Interface(interface, _) => Some(*interface),
+            OutputKernel::SubInterfaces => common_tx(block),
+        };
+        let bytes = block.bytes.unwrap_or_else(|| count_bytes(block));
+        if let Some(tx) = tx
+            && let Some(next) = self.all(cx, (tx, bytes), block)
+        {
+            block.bytes = Some(bytes);
+            return Some(next);
+        }
+        block.bytes = None;
+        for place in places(block.live) {
+            let packet = &mut block.packets[place];
+            block.next[place] = match self {
+                OutputKernel::Interface(..) => settle(Err(OutputDrop::Down), packet),
+                OutputKernel::SubInterfaces => settle(Self::one(cx, packet), packet),
+            };
+        }
+        None
+    }
+}

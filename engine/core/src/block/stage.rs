@@ -1,0 +1,158 @@
+//! A [`Stage`] as a kernel.
+
+use crate::context::Context;
+use crate::cpu::Body;
+use crate::frame::PREFETCH_AHEAD;
+use crate::ids::{InterfaceId, NodeId};
+use crate::packet::Packet;
+use crate::stage::{Sorted, Stage, Tally, decide};
+
+use super::kernel::{Ahead, Block, Facts, Kernel, PerInterface, places};
+use super::{BLOCK_PACKETS, SOON_AHEAD};
+
+/// A stage, and what it has read of an interface.
+pub(crate) struct StageKernel<S: Stage> {
+    stage: S,
+    /// Its state, and where packets are expected to be said to have come in.
+    state: PerInterface<(S::Common, InterfaceId)>,
+}
+
+impl<S: Stage> StageKernel<S> {
+    pub fn new(stage: S) -> Self {
+        StageKernel { stage, state: PerInterface::new() }
+    }
+
+    /// The stage, its state for the block, and the interface by which the packets that are like the
+    /// first one will be said to have come in.
+    #[inline(always)]
+    pub fn prepare(&mut self, cx: &Context<'_>, block: &Block<'_>) -> (&S, S::Common, InterfaceId) {
+        let (rx, stage) = (block.rx, &self.stage);
+        let (state, onward) = self.state.get(block.pass, rx, || {
+            let state = stage.common(cx, rx);
+            match block.first() {
+                Some(first) if S::SORTS => stage.expect(cx, rx, state, first),
+                _ => (state, rx),
+            }
+        });
+        (stage, state, onward)
+    }
+
+    /// So many packets of a block were as expected: when most were not, something else is expected of the next one.
+    #[inline(always)]
+    pub fn learn(&mut self, sorted: Sorted, packets: u64) {
+        if S::SORTS && sorted.packets() * 2 < packets {
+            self.state.forget();
+        }
+    }
+}
+
+/// All packets of a block.
+struct EachPacket<'a, S: Stage> {
+    stage: &'a S,
+    tally: Tally<'a>,
+    state: S::Common,
+    onward: InterfaceId,
+    /// The block's packets, and those behind them.
+    packets: &'a mut [Packet],
+    next: &'a mut [NodeId],
+    ahead: Ahead,
+    is_same_index: bool,
+}
+
+impl<S: Stage> EachPacket<'_, S> {
+    /// Packets between two looks ahead.
+    const CHUNK: usize = if S::LOOKS_FIRST { PREFETCH_AHEAD } else { SOON_AHEAD };
+}
+
+impl<S: Stage> Body for EachPacket<'_, S> {
+    /// The packets that were as expected, and the bytes of all, if they were added up.
+    type Answer = (Sorted, Option<u64>);
+
+    #[inline(always)]
+    fn run(self) -> Self::Answer {
+        let EachPacket { stage, tally, state, onward, packets, next, .. } = self;
+        let mut sorted = Sorted::default();
+        let (mut bytes, mut is_chained) = (0, !S::SENDS);
+        let behind = if S::LOOKS_FIRST { packets.len() } else { next.len().min(packets.len()) };
+        let mut rest = &mut packets[..behind];
+        let told = if self.is_same_index { 1 } else { next.len() };
+        let soon = if self.is_same_index { 0 } else { SOON_AHEAD };
+        rest.iter().take(told).for_each(|packet| stage.ahead(packet));
+        rest.iter().take(soon).for_each(|packet| stage.soon(packet));
+        for next in next.chunks_mut(Self::CHUNK) {
+            let (now, later) = rest.split_at_mut(next.len().min(rest.len()));
+            if S::LOOKS_FIRST {
+                self.ahead.ask(later);
+            } else {
+                later.iter().take(soon).for_each(|packet| stage.soon(packet));
+            }
+            for (packet, next) in now.iter_mut().zip(next) {
+                let length = if S::SORTS { packet.length() } else { 0 };
+                *next = decide(stage, tally, state, packet);
+                if S::SORTS && packet.rx == onward {
+                    sorted.add(length);
+                }
+                if S::SENDS {
+                    bytes += packet.segment_length() as u64;
+                    is_chained |= packet.is_chained();
+                }
+            }
+            rest = later;
+        }
+        (sorted, (!is_chained).then_some(bytes))
+    }
+}
+
+/// Some packets of a block.
+#[inline(never)]
+fn run_some<S: Stage>(
+    (stage, tally): (&S, Tally<'_>),
+    (state, onward): (S::Common, InterfaceId),
+    block: &mut Block<'_>,
+) -> Sorted {
+    if S::LOOKS_FIRST {
+        places(block.live).for_each(|place| block.ahead.ask(&block.packets[place..=place]));
+    }
+    places(block.live).for_each(|place| stage.ahead(&block.packets[place]));
+    let mut sorted = Sorted::default();
+    for place in places(block.live) {
+        let packet = &mut block.packets[place];
+        let length = if S::SORTS { packet.length() } else { 0 };
+        block.next[place % BLOCK_PACKETS] = decide(stage, tally, state, packet);
+        if S::SORTS && packet.rx == onward {
+            sorted.add(length);
+        }
+    }
+    sorted
+}
+
+impl<S: Stage> Kernel for StageKernel<S> {
+    fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
+        let (rx, arrived) = (block.rx, block.live_count());
+        let (stage, state, onward) = self.prepare(cx, block);
+        stage.arrived(cx, rx, arrived);
+        let (tally, variant) = (Tally::new(cx), cx.variant);
+        let (sorted, bytes) = if block.is_full() {
+            let (ahead, is_same_index) = (block.ahead, block.is_same_index);
+            let (packets, next) = (&mut *block.packets, &mut block.next[..block.count]);
+            variant.run(EachPacket { stage, tally, state, onward, packets, next, ahead, is_same_index })
+        } else {
+            (run_some((stage, tally), (state, onward), block), None)
+        };
+        sorted.count(tally, rx, onward);
+        block.came_in_by(onward, !S::SORTS || sorted.packets() == arrived);
+        block.bytes = bytes;
+        self.learn(sorted, arrived);
+        None
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { looks_first: S::LOOKS_FIRST, looks_behind: S::LOOKS_BEHIND }
+    }
+}
+
+/// Where a packet goes behind one stage of a pair.
+#[inline(always)]
+pub(super) fn leads_on<S: Stage>(packet: &Packet, next: NodeId, to: (NodeId, InterfaceId)) -> bool {
+    next == to.0 && (!S::SORTS || packet.rx == to.1)
+}
