@@ -11,14 +11,14 @@ use quiver_control::{
     Collected, Command, Commands, Execution, Job, OnRefusal, Output, Refusal, Registry, SharedCommands, Sink,
     Started, Step,
 };
-use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
 use quiver_core::clock::Clock;
+use quiver_core::control::engine::Unasked;
+use quiver_core::control::statistics::{InterfaceTotals, ReasonCount};
 use quiver_core::cpu::Variant;
-use quiver_core::engine::Unasked;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
-use quiver_core::node::Severity;
-use quiver_core::statistics::{InterfaceTotals, ReasonCount};
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::Severity;
+use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::answers;

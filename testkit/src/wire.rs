@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::node::NodeSpec;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet, WorkerId};
 
 /// Bytes of the largest layer 3 packet unless `mtu N` says otherwise.

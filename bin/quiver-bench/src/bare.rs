@@ -7,7 +7,7 @@ mod segments;
 
 use quiver_core::Frame;
 use quiver_core::cpu::{Body, Variant};
-use quiver_core::packet::Packet;
+use quiver_core::memory::packet::Packet;
 use quiver_ip::tables::IpTables;
 use quiver_tables::adjacency::Adjacencies;
 use quiver_tables::ip4_lpm::Ip4Lpm;

@@ -1,12 +1,12 @@
 //! How should the inner loop look? The same IPv4 forwarding in several forms, measured side by
 //! side; `docs/decisions/inner-loop.md` holds the table.
 
-use quiver_core::buffer::{BufferCache, BufferPool, DATA_BYTES_DEFAULT};
 use quiver_core::cpu::{Variant, clocks};
-use quiver_core::epoch::Epochs;
-use quiver_core::frame::Frame;
-use quiver_core::memory::PageSize;
-use quiver_core::node::{DROP, Never};
+use quiver_core::graph::frame::Frame;
+use quiver_core::graph::node::{DROP, Never};
+use quiver_core::memory::buffer::{BufferCache, BufferPool, DATA_BYTES_DEFAULT};
+use quiver_core::memory::epoch::Epochs;
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::{NodeId, Packet};
 use quiver_tables::next_hop_group::GroupId;
 use quiver_wire::ethernet::EthernetHeader;

@@ -17,12 +17,12 @@ use anyhow::{Result, anyhow};
 use quiver_bridge::Bridges;
 use quiver_control::{Commands, Registry};
 use quiver_core::clock::Clock;
+use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::cpu::{clocks, clocks_per_second};
-use quiver_core::device::{RxMode, RxQueue};
-use quiver_core::frame::{FRAME_PACKETS_MAX, Frame};
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::node::NodeSpec;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::frame::{FRAME_PACKETS_MAX, Frame};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::worker::device::{RxMode, RxQueue};
 use quiver_core::{Context, Engine, NodeId};
 use quiver_wire::MacAddress;
 
@@ -149,7 +149,7 @@ impl RxQueue for Arrivals {
         let data_bytes = cx.buffers.pool().data_bytes();
         for _ in 0..waiting {
             let Some(mut packet) = cx.buffers.packet() else { break };
-            if !packet.set_span(quiver_core::buffer::DATA_OFFSET, 60, data_bytes) {
+            if !packet.set_span(quiver_core::memory::buffer::DATA_OFFSET, 60, data_bytes) {
                 break;
             }
             let source = self.source();

@@ -3,14 +3,14 @@
 
 use anyhow::{Context as _, Result, anyhow};
 use quiver_control::{Collected, Commands, Registry};
-use quiver_core::buffer::{BufferCache, BufferPool};
 use quiver_core::clock::Clock;
+use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::cpu::{Variant, clocks};
-use quiver_core::device::RxMode;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::memory::PageSize;
-use quiver_core::node::NodeSpec;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::memory::buffer::{BufferCache, BufferPool};
+use quiver_core::memory::mapping::PageSize;
+use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, Frame, InterfaceId, NodeId, WorkerId};
 use quiver_tables::mac::StampMinutes;
 

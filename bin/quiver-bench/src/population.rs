@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
 use quiver_tables::ip4_lpm::Ip4LpmWriter;

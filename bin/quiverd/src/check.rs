@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use quiver_control::Registry;
 use quiver_control::types::core_list;
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 use rustix::fs::{Access, access};
 

@@ -3,7 +3,7 @@
 
 use quiver_control::{Refusal, Registry, SharedCommands};
 use quiver_core::Engine;
-use quiver_core::reserve::{RESERVE_BYTES, Reserve};
+use quiver_core::memory::reserve::{RESERVE_BYTES, Reserve};
 
 #[global_allocator]
 static MEMORY: Reserve = Reserve::new();

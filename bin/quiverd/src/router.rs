@@ -16,9 +16,9 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceChange;
-use quiver_core::reactor::Interest;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::reactor::Interest;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -35,8 +35,11 @@ type SharedCommands = Rc<RefCell<Commands<Engine>>>;
 
 /// A page of the reference.
 pub fn reference(page: &str) -> Result<String> {
-    let config =
-        EngineConfig { buffers: 256, pages: quiver_core::memory::PageSize::Small, ..Default::default() };
+    let config = EngineConfig {
+        buffers: 256,
+        pages: quiver_core::memory::mapping::PageSize::Small,
+        ..Default::default()
+    };
     let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
     features::register(&mut registry);
     match page {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use quiver_control::startup::{Buffers, Cpu, PageSize, Unix, Workers};
 use quiver_control::{StartupFile, StartupPart, StartupSchema};
-use quiver_core::graph::EngineConfig;
-use quiver_core::memory;
+use quiver_core::graph::builder::EngineConfig;
+use quiver_core::memory::mapping;
 
 /// Everything that must be known before the router is made.
 pub struct Settings {
@@ -49,9 +49,9 @@ impl Settings {
             buffers: buffers.per_numa.map_or(defaults.buffers, |n| n as usize),
             buffer_data_bytes: buffers.data_size_bytes.map_or(defaults.buffer_data_bytes, |n| n as usize),
             pages: match buffers.page_size {
-                PageSize::Default => memory::PageSize::Best,
-                PageSize::Kilobytes4 => memory::PageSize::Small,
-                PageSize::Megabytes2 => memory::PageSize::Huge,
+                PageSize::Default => mapping::PageSize::Best,
+                PageSize::Kilobytes4 => mapping::PageSize::Small,
+                PageSize::Megabytes2 => mapping::PageSize::Huge,
                 PageSize::Gigabyte1 => bail!("buffers: page-size 1G is not supported; take 2M or default"),
             },
             runtime_dir: runtime_dir.clone(),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quiver_core::buffer::DATA_OFFSET;
+use quiver_core::memory::buffer::DATA_OFFSET;
 use quiver_testkit::Router;
 
 const PORTS: [&str; 4] = ["e0", "e1", "e2", "e3"];

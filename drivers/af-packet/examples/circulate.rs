@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use quiver_af_packet::{HostConfig, create_host_interface};
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::node::Never;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::Never;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, WorkerId};
 use quiver_linux::lab::{run, unique};
 

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::followed::{self, mtu_of};
 use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkState};

@@ -10,7 +10,7 @@ mod transmit;
 
 use quiver_control::{Registry, order};
 use quiver_core::NodeSpec;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
 
 pub use host::{HostConfig, HostError, QUEUES_MAX, create_host_interface, delete_host_interface};

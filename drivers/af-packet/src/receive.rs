@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use quiver_core::device::RxQueue;
+use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};

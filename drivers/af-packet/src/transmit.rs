@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::builtin::TxDrop;
-use quiver_core::device::TxQueue;
+use quiver_core::graph::builtin::TxDrop;
+use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame};
 
 use crate::batch::SendBatch;

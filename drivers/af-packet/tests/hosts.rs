@@ -9,9 +9,9 @@ use std::{cell::RefCell, thread};
 
 use quiver_control::{Commands, Registry};
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
-use quiver_core::node::Never;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::Never;
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec};
 use quiver_linux::lab::traffic::{iperf, ping};
 use quiver_linux::lab::{Namespace, PATIENCE, has, run, unique, why_not};

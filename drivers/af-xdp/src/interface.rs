@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::worker::Worker;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::followed::{self, mtu_of};
 use quiver_linux::{FollowedLink, FollowsLink, LinkError, LinkState};

@@ -12,7 +12,7 @@ mod transmit;
 
 use quiver_control::{Registry, order};
 use quiver_core::NodeSpec;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
 
 pub use interface::{

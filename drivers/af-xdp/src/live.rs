@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use quiver_core::builtin::TxDrop;
-use quiver_core::device::TxQueue;
+use quiver_core::graph::builtin::TxDrop;
+use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, Packet};
 
 use crate::bpf::{self, Hook, SharedValue};

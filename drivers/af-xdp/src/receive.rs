@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 
 use quiver_core::cpu::prefetch;
-use quiver_core::device::RxQueue;
+use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};
 

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use quiver_core::clock::Clock;
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::memory::PageSize;
-use quiver_core::node::{Never, Node};
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::{Never, Node};
+use quiver_core::memory::mapping::PageSize;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec, WorkerId};
 use quiver_memif::{MemifConfig, Role};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, quoted};
-use quiver_core::device::RxMode;
+use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{BUFFER_BYTES_DEFAULT, MemifConfig, Mode, RING_SIZE_DEFAULT, Role};

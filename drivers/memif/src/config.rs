@@ -2,8 +2,8 @@
 
 use std::io;
 
-use quiver_core::device::RxMode;
-use quiver_core::interfaces::InterfaceError;
+use quiver_core::control::interfaces::InterfaceError;
+use quiver_core::worker::device::RxMode;
 
 use crate::protocol::{LOG2_RING_SIZE_MAX, SECRET_BYTES};
 use crate::ring::ring_bytes;

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use quiver_core::interfaces::InterfaceError;
-use quiver_core::reactor::Interest;
+use quiver_core::control::interfaces::InterfaceError;
+use quiver_core::control::reactor::Interest;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::config::Role;

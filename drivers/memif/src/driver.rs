@@ -4,11 +4,11 @@
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex};
 
-use quiver_core::device::TxQueue;
-use quiver_core::epoch::Published;
-use quiver_core::graph::GraphBuilder;
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
-use quiver_core::reactor::Interest;
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::control::reactor::Interest;
+use quiver_core::graph::builder::GraphBuilder;
+use quiver_core::memory::epoch::Published;
+use quiver_core::worker::device::TxQueue;
 use quiver_core::{Engine, InterfaceId, NodeSpec, WorkerId};
 
 use crate::config::{MTU_BYTES_DEFAULT, MemifConfig, MemifError, Role};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use quiver_core::buffer::BufferPool;
+use quiver_core::memory::buffer::BufferPool;
 
 use crate::config::{MemifConfig, QUEUES_MAX};
 use crate::interrupt::Interrupt;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 
-use quiver_core::poll::Bell;
+use quiver_core::worker::poll::Bell;
 
 use quiver_linux::disposal::{Unchecked, dispose};
 

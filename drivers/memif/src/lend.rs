@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::buffer::{Buffer, BufferPool, DATA_OFFSET};
 use quiver_core::cpu::prefetch;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::buffer::{Buffer, BufferPool, DATA_OFFSET};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, Packet};
 
 use crate::link::Fault;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use quiver_core::event::Event;
+use quiver_core::worker::event::Event;
 use quiver_core::{Context, InterfaceId, NodeId};
 
 /// What a peer did for which the connection is ended.

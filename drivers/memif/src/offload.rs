@@ -2,11 +2,11 @@
 //! is not complete, so it is completed here.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 
 use crate::reasons::MemifReason;
 
-/// Complete the checksum that the packet's [`Offload`](quiver_core::buffer::Offload) asks for.
+/// Complete the checksum that the packet's [`Offload`](quiver_core::memory::buffer::Offload) asks for.
 pub(crate) fn complete(packet: &mut Packet) -> Result<(), MemifReason> {
     let offload = *packet.offload();
     if offload.segment_bytes != 0 {
@@ -48,8 +48,8 @@ fn sum_from(packet: &Packet, mut start: usize) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
-    use quiver_core::memory::PageSize;
+    use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+    use quiver_core::memory::mapping::PageSize;
 
     #[test]
     fn a_checksum_is_completed_over_all_segments_of_odd_lengths() {

@@ -4,11 +4,11 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use quiver_core::buffer::{BufferCache, BufferPool};
 use quiver_core::cpu::prefetch;
-use quiver_core::device::RxQueue;
-use quiver_core::frame::FRAME_PACKETS_MAX;
-use quiver_core::poll::Bell;
+use quiver_core::graph::frame::FRAME_PACKETS_MAX;
+use quiver_core::memory::buffer::{BufferCache, BufferPool};
+use quiver_core::worker::device::RxQueue;
+use quiver_core::worker::poll::Bell;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::copy::{Registers, copy_exactly, copy_pieces, in_all_variants, in_pieces};
@@ -318,9 +318,9 @@ mod tests {
     use crate::ring::ring_bytes;
     use crate::transmit::send_plain;
     use proptest::prelude::*;
-    use quiver_core::buffer::DATA_BYTES_DEFAULT;
     use quiver_core::cpu::Variant;
-    use quiver_core::memory::PageSize;
+    use quiver_core::memory::buffer::DATA_BYTES_DEFAULT;
+    use quiver_core::memory::mapping::PageSize;
 
     const LOG2: u8 = 6;
 

@@ -6,8 +6,8 @@ use std::os::fd::RawFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use quiver_core::buffer::BufferPool;
-use quiver_core::memory::{PageSize, SharedMemory};
+use quiver_core::memory::buffer::BufferPool;
+use quiver_core::memory::mapping::{PageSize, SharedMemory};
 
 use crate::guard::Guard;
 use quiver_linux::disposal::{Unchecked, dispose};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use quiver_core::device::Device;
-use quiver_core::epoch::Published;
-use quiver_core::reactor::Token;
+use quiver_core::control::reactor::Token;
+use quiver_core::memory::epoch::Published;
+use quiver_core::worker::device::Device;
 use quiver_core::{InterfaceId, NodeId, WorkerId};
 use serde_json::{Value, json};
 

@@ -5,11 +5,11 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-use quiver_core::buffer::BufferPool;
-use quiver_core::device::TxQueue;
-use quiver_core::epoch::Published;
-use quiver_core::node::{DROP, Reason};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{DROP, Reason};
+use quiver_core::memory::buffer::BufferPool;
+use quiver_core::memory::epoch::Published;
+use quiver_core::memory::packet::PacketFlags;
+use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
 use crate::copy::{Registers, copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write};

@@ -2,8 +2,8 @@
 
 use quiver_control::{Refusal, Registry, SharedCommands};
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::{Engine, NodeSpec};
 use serde_json::json;
 

@@ -5,11 +5,11 @@ use crate::router;
 use std::time::{Duration, Instant};
 
 use quiver_core::clock::Clock;
-use quiver_core::device::RxMode;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
-use quiver_core::node::Node;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::Node;
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::Worker;
+use quiver_core::worker::device::RxMode;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeSpec, WorkerId};
 use quiver_memif::{MemifConfig, Role};
 use router::{frame, socket};

@@ -2,7 +2,7 @@
 
 use crate::router;
 
-use quiver_core::device::RxMode;
+use quiver_core::worker::device::RxMode;
 use quiver_memif::{MemifConfig, MemifReason, Mode, Role};
 use router::{Router, frame, socket, until};
 

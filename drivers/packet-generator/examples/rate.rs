@@ -7,8 +7,8 @@ use std::time::Instant;
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
 use quiver_core::cpu::clocks;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::node::Never;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::Never;
 use quiver_core::{Context, Engine, Frame, Node, NodeSpec};
 use quiver_packet_generator::{
     ChecksumField, Edit, Order, StreamConfig, add_stream, create_interface, delete_stream, enable_stream,
@@ -19,7 +19,7 @@ struct Nowhere;
 
 impl Node for Nowhere {
     fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|_| Ok::<_, Never>(quiver_core::node::DROP));
+        frame.route(|_| Ok::<_, Never>(quiver_core::graph::node::DROP));
     }
 }
 

@@ -259,7 +259,7 @@ pub(crate) fn write_streams(engine: &Engine, config: &mut ConfigWriter) {
         if stream.rate_pps > 0.0 {
             let _ = write!(line, "rate {} ", stream.rate_pps);
         }
-        if stream.per_pass_max != quiver_core::frame::FRAME_PACKETS_MAX {
+        if stream.per_pass_max != quiver_core::graph::frame::FRAME_PACKETS_MAX {
             let _ = write!(line, "maxframe {} ", stream.per_pass_max);
         }
         if let Some(worker) = stream.worker {

@@ -11,7 +11,7 @@ pub mod text;
 
 use quiver_control::{Registry, of_each, order};
 use quiver_core::NodeSpec;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 
 pub use edit::{ChecksumField, Edit, Order};
 pub use queue::CATCH_UP_NS_MAX;

@@ -4,8 +4,8 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quiver_core::device::RxQueue;
-use quiver_core::poll::Bell;
+use quiver_core::worker::device::RxQueue;
+use quiver_core::worker::poll::Bell;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 
 use crate::edit::RunningEdit;
@@ -80,7 +80,11 @@ impl StreamQueue {
         count: usize,
         cx: &mut Context<'_>,
         frame: &mut Frame,
-        template: impl Fn(&Templates, usize, &mut quiver_core::buffer::BufferCache) -> Option<quiver_core::Packet>,
+        template: impl Fn(
+            &Templates,
+            usize,
+            &mut quiver_core::memory::buffer::BufferCache,
+        ) -> Option<quiver_core::Packet>,
     ) -> usize {
         let templates = &*self.templates;
         let mut at = self.at;

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId};
 
 /// MTU of a new interface, bytes.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use quiver_core::device::RxMode;
-use quiver_core::frame::FRAME_PACKETS_MAX;
-use quiver_core::interfaces::InterfaceError;
-use quiver_core::poll::Bell;
+use quiver_core::control::interfaces::InterfaceError;
+use quiver_core::graph::frame::FRAME_PACKETS_MAX;
+use quiver_core::worker::device::RxMode;
+use quiver_core::worker::poll::Bell;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::edit::{Edit, RunningEdit};

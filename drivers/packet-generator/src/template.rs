@@ -1,7 +1,7 @@
 //! The packets of a stream, laid out in whole cache lines so that sending one is a wide copy.
 
 use quiver_core::Packet;
-use quiver_core::buffer::{BufferCache, CACHE_LINE_BYTES, DATA_OFFSET};
+use quiver_core::memory::buffer::{BufferCache, CACHE_LINE_BYTES, DATA_OFFSET};
 
 /// Longest packet of a stream, bytes.
 pub const PACKET_BYTES_MAX: usize = 65_535;

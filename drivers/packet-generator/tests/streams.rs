@@ -6,9 +6,9 @@ use std::{cell::RefCell, rc::Rc};
 
 use quiver_control::{Commands, Registry};
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
-use quiver_core::node::Never;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::Never;
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::pcap_file::{LINK_ETHERNET, PcapWriter};
 use quiver_core::{Context, Engine, Frame, Node, NodeId, NodeSpec};
 use quiver_packet_generator::{Edit, Order, StreamConfig, add_stream, enable_stream, stream_counts};
@@ -34,7 +34,8 @@ impl Router {
         let config = EngineConfig { buffers: 4096, pages: PageSize::Small, ..EngineConfig::default() };
         let graph = GraphBuilder::new(config, clock).expect("graph");
         let mut registry = Registry::new(graph);
-        let drop = |w: &quiver_core::node::Wiring<'_>| Box::new(To(w.node("error-drop"))) as Box<dyn Node>;
+        let drop =
+            |w: &quiver_core::graph::node::Wiring<'_>| Box::new(To(w.node("error-drop"))) as Box<dyn Node>;
         registry.graph.node(NodeSpec::new("ethernet-input", "stands in", drop));
         quiver_packet_generator::register(&mut registry);
         let (engine, commands) = registry.build().expect("engine");

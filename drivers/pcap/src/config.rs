@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use quiver_core::device::RxMode;
-use quiver_core::interfaces::InterfaceError;
+use quiver_core::control::interfaces::InterfaceError;
 use quiver_core::pcap_file::PcapError;
+use quiver_core::worker::device::RxMode;
 
 /// Bytes of packets that one file may hold: it is kept in memory.
 pub const RX_BYTES_MAX: usize = 1 << 30;

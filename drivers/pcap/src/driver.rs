@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use quiver_control::Access;
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::graph::GraphBuilder;
-use quiver_core::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
+use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::pcap_file::{LINK_ETHERNET, LINK_RAW};
-use quiver_core::poll::Bell;
+use quiver_core::worker::device::{Device, TxQueue};
+use quiver_core::worker::poll::Bell;
 use quiver_core::{Engine, InterfaceId, NodeSpec};
 
 use crate::config::{MTU_BYTES_DEFAULT, PcapConfig, PcapDriverError};

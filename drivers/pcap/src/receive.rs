@@ -4,8 +4,8 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use quiver_core::device::RxQueue;
-use quiver_core::poll::Bell;
+use quiver_core::worker::device::RxQueue;
+use quiver_core::worker::poll::Bell;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 
 use crate::file::Packets;

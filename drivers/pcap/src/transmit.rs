@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use quiver_core::builtin::TxDrop;
-use quiver_core::device::TxQueue;
-use quiver_core::event::Event;
+use quiver_core::graph::builtin::TxDrop;
 use quiver_core::pcap_file::PcapWriter;
+use quiver_core::worker::device::TxQueue;
+use quiver_core::worker::event::Event;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::config::PACKET_BYTES_MAX;

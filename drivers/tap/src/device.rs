@@ -7,10 +7,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec, MTU_BYTES_MAX, MTU_BYTES_MIN};
-use quiver_core::reactor::{Interest, Token};
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec, MTU_BYTES_MAX, MTU_BYTES_MIN};
+use quiver_core::control::reactor::{Interest, Token};
 use quiver_core::worker::Worker;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::{LinkError, LinkSocket, LinkState, LinkWatch, in_namespace, link};
 

@@ -7,7 +7,7 @@ mod tun;
 
 use quiver_control::{Registry, order};
 use quiver_core::NodeSpec;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
 
 pub use device::{QUEUES_MAX, TapConfig, TapError, create_tap, delete_tap};

@@ -4,8 +4,8 @@ use std::io::{self, IoSliceMut};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use quiver_core::builtin::TxDrop;
-use quiver_core::device::{RxQueue, TxQueue};
+use quiver_core::graph::builtin::TxDrop;
+use quiver_core::worker::device::{RxQueue, TxQueue};
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_linux::virtio_net::{SEGMENT_NONE, VIRTIO_NET_HEADER_BYTES};
 use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use quiver_core::interface::InterfaceRow;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::{Engine, InterfaceId, NodeId};
 
 use crate::error::Refusal;

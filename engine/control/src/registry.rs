@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use quiver_core::graph::{BuildError, GraphBuilder};
+use quiver_core::graph::builder::{BuildError, GraphBuilder};
 use quiver_core::{Engine, InterfaceId, NodeId};
 
 use crate::answers::Published;

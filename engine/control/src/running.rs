@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
 
-use quiver_core::interfaces::Interface;
+use quiver_core::control::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::grammar::Commands;

@@ -2,8 +2,8 @@
 
 use quiver_control::{Command, Commands, Output, Refusal};
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::memory::mapping::PageSize;
 
 /// How often a command ran, and whether the gate is shut.
 #[derive(Default)]

@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use quiver_core::builtin::HANDOFF;
 use quiver_core::clock::Clock;
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceSpec;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::builtin::HANDOFF;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, Node, NodeId, NodeSpec, WorkerId};
 
 const FRAME_BYTES: usize = 64;

@@ -1,51 +1,27 @@
 //! The engine: what moves packets, and knows no protocol.
+//!
+//! - [`memory`]: buffers, packets, rings, epochs.
+//! - [`graph`]: nodes, vectors, what nodes decide and how vectors move between them.
+//! - `block`: how blocks of packets are taken through the kernels of their nodes.
+//! - [`worker`]: the thread that runs the graph, and what it receives from.
+//! - [`control`]: the thread that owns the configuration.
 
-pub mod arc;
 mod block;
-pub mod buffer;
-pub mod builtin;
-pub mod capture;
 pub mod clock;
-pub mod context;
-pub mod counters;
+pub mod control;
 pub mod cpu;
-pub mod device;
-mod directory;
-pub mod engine;
-pub mod epoch;
-pub mod event;
-pub mod frame;
 pub mod graph;
-mod handoff;
-mod header_line;
 pub mod ids;
-pub mod interface;
-pub mod interfaces;
 pub mod jitter;
 pub mod memory;
-pub mod node;
-mod order;
-mod outbox;
-pub mod packet;
 pub mod pcap_file;
-pub mod poll;
-pub mod reactor;
-pub mod reserve;
-pub mod ring;
-pub mod stage;
-pub mod statistics;
-pub mod sub_interface;
-pub mod sync;
 pub mod throttle;
-pub mod trace;
-pub mod visits;
-pub mod watchdog;
 pub mod worker;
 
-pub use context::Context;
-pub use engine::Engine;
-pub use frame::Frame;
+pub use control::engine::Engine;
+pub use graph::context::Context;
+pub use graph::frame::Frame;
+pub use graph::node::{Node, NodeSpec};
+pub use graph::stage::{LookUp, Stage};
 pub use ids::{InterfaceId, NodeId, WorkerId};
-pub use node::{Node, NodeSpec};
-pub use packet::Packet;
-pub use stage::{LookUp, Stage};
+pub use memory::packet::Packet;

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use quiver_core::arc::FeatureSpec;
 use quiver_core::clock::Clock;
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::graph::{BuildError, EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::memory::PageSize;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::builder::{BuildError, EngineConfig, GraphBuilder};
+use quiver_core::memory::mapping::PageSize;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, WorkerId};
 
 /// A device of byte vectors. Locks are fine in a test's driver.
@@ -123,7 +123,7 @@ impl Node for Mark {
             if let Some(byte) = packet.bytes_mut().get_mut(1) {
                 *byte = *byte * 10 + mark;
             }
-            Ok::<_, SteerDrop>(cx.next_in_arc(quiver_core::arc::DEVICE_INPUT, packet.rx, packet, end))
+            Ok::<_, SteerDrop>(cx.next_in_arc(quiver_core::graph::arc::DEVICE_INPUT, packet.rx, packet, end))
         });
     }
 }
@@ -282,7 +282,7 @@ fn a_trace_tells_what_each_node_decided_and_a_capture_holds_the_bytes() {
     let input = engine.node_id("test-input").unwrap();
     engine.trace_add(input, 2).unwrap();
     engine
-        .capture_start(quiver_core::capture::CaptureSpec {
+        .capture_start(quiver_core::graph::capture::CaptureSpec {
             rx: true,
             tx: true,
             drop: true,
@@ -341,7 +341,7 @@ fn packets_handed_to_another_worker_arrive_there() {
     engine.start_threads().unwrap();
     arrive(&first, vec![vec![0xfd, 0]; 100]);
     until(&mut engine, |_| second.left.lock().unwrap().len() == 100);
-    let handed = engine.node_totals(WorkerId(1), quiver_core::builtin::HANDOFF).vectors;
+    let handed = engine.node_totals(WorkerId(1), quiver_core::graph::builtin::HANDOFF).vectors;
     assert_eq!(handed, 100);
 }
 

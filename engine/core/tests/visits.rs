@@ -1,11 +1,11 @@
 //! The limit of visits: whatever sends packets round, they die counted, and no others do.
 
-use quiver_core::builtin::{DONE, NULL, NullDrop};
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
-use quiver_core::node::Never;
-use quiver_core::visits::VISITS_MAX;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::builtin::{DONE, NULL, NullDrop};
+use quiver_core::graph::node::Never;
+use quiver_core::graph::visits::VISITS_MAX;
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::Worker;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, Packet, WorkerId};
 
@@ -113,7 +113,7 @@ fn engine(workers: usize) -> Engine {
     for pair in 0..PAIRS {
         for (own, other) in [("a", "b"), ("b", "a")] {
             let other = format!("hop-{pair}{other}");
-            let make = move |wiring: &quiver_core::node::Wiring<'_>| -> Box<dyn Node> {
+            let make = move |wiring: &quiver_core::graph::node::Wiring<'_>| -> Box<dyn Node> {
                 Box::new(Hop(wiring.node(&other)))
             };
             builder.node(NodeSpec::new(format!("hop-{pair}{own}"), "hops", make));
@@ -123,7 +123,7 @@ fn engine(workers: usize) -> Engine {
     builder.node(NodeSpec::new("double", "doubles", |w| Box::new(Double(w.node("round-0")))));
     for place in 0..9 {
         let next = if place == 8 { "double".to_owned() } else { format!("round-{}", place + 1) };
-        let make = move |wiring: &quiver_core::node::Wiring<'_>| -> Box<dyn Node> {
+        let make = move |wiring: &quiver_core::graph::node::Wiring<'_>| -> Box<dyn Node> {
             Box::new(Hop(wiring.node(&next)))
         };
         builder.node(NodeSpec::new(format!("round-{place}"), "goes on", make));

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quiver_core::clock::Clock;
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::epoch::{Epochs, Published};
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
-use quiver_core::memory::PageSize;
-use quiver_core::watchdog::{Activity, ERRANDS_WAITING_MAX, RETIRED_MAX, STRETCHES_MAX, Stalled};
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::control::watchdog::{Activity, ERRANDS_WAITING_MAX, RETIRED_MAX, STRETCHES_MAX, Stalled};
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::memory::epoch::{Epochs, Published};
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::Worker;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, WorkerId};
 
 const STUCK: WorkerId = WorkerId(0);

@@ -3,7 +3,7 @@
 //! tunnel's interface, or on none ([`Packet::set_carried`]).
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::checksum::update16;
 use quiver_wire::{Header, Ip4Header, Ip6Header, ip4, ip6};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use quiver_core::WorkerId;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid, prefetch};
 
 /// Bytes of a block, the unit in which headers are copied.

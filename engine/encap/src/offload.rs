@@ -2,7 +2,7 @@
 //! off.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 
 /// A large packet that a device is to segment: behind other headers it would not be recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

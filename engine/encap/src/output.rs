@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::Wiring;
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::Wiring;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{IpFamily, IpTables, flow_hash};
 use quiver_tables::{Adjacency, FragmentRequest, Hop};

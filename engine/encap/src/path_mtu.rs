@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::entry::Words;
     use quiver_core::WorkerId;
-    use quiver_core::epoch::Epochs;
+    use quiver_core::memory::epoch::Epochs;
 
     #[test]
     fn a_path_mtu_only_falls_until_it_is_forgotten() {

@@ -1,7 +1,7 @@
 //! ICMP errors from the underlay about outer packets, relayed to the senders of the packets inside
 //! (RFC 2473 §8, RFC 4213 §3.4).
 
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{InterfaceId, Packet};
 use quiver_tables::IcmpErrorRequest;
 use quiver_tables::ip::IpTables;

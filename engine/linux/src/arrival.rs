@@ -1,7 +1,7 @@
 //! Frames that the kernel hands over become packets of the graph: checksums are completed and
 //! super-frames cut here, so that behind this point every packet is what a wire would have carried.
 
-use quiver_core::buffer::BufferCache;
+use quiver_core::memory::buffer::BufferCache;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 use quiver_wire::checksum::Sum;
 

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use quiver_core::device::Device;
-use quiver_core::interfaces::{MTU_BYTES_MAX, MTU_BYTES_MIN};
-use quiver_core::reactor::Interest;
+use quiver_core::control::interfaces::{MTU_BYTES_MAX, MTU_BYTES_MIN};
+use quiver_core::control::reactor::Interest;
+use quiver_core::worker::device::Device;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::link::{LinkError, LinkSocket, LinkState};

@@ -2,8 +2,8 @@
 //! sockets and tap devices use it: ten bytes, in the machine's byte order.
 
 use quiver_core::Packet;
-use quiver_core::buffer::Offload;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::buffer::Offload;
+use quiver_core::memory::packet::PacketFlags;
 
 /// Bytes of the header without a count of buffers.
 pub const VIRTIO_NET_HEADER_BYTES: usize = 10;

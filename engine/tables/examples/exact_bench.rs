@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use quiver_core::cpu::{Variant, clocks, pin_to_core};
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_tables::exact::{
     Limits, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed, ShortTable, ShortWriter,
 };

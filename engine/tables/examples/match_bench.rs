@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use quiver_core::cpu::{Variant, clocks};
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::{Lpm, LpmWriter, Route};
 use quiver_tables::prefix::{Address, Ip4Prefix, Ip6Prefix, Prefix};

@@ -1,7 +1,7 @@
 //! Quiver's tables: prefix match, next-hop groups, adjacencies, neighbours, and the FIB that ties
 //! them together. Workers read them without waiting; one control thread patches them in place.
 //!
-//! Whoever reads does so inside a pass ([`quiver_core::epoch`]) and keeps no index across passes.
+//! Whoever reads does so inside a pass ([`quiver_core::memory::epoch`]) and keeps no index across passes.
 
 pub mod adjacency;
 pub mod adjacency_counts;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use quiver_core::epoch::{Epochs, Stamp, Tally};
+use quiver_core::memory::epoch::{Epochs, Stamp, Tally};
 
 /// Bytes of a large page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use quiver_core::NodeId;
 use quiver_core::cpu::prefetch;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_wire::flow::FlowFields;
 
 use crate::memory::{MemoryError, Pages, Reserved, Slots};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::{Epochs, Reader};
+use quiver_core::memory::epoch::{Epochs, Reader};
 use quiver_tables::exact::{
     ExactError, ExactUse, Limits, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed, ShortWriter,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::{Epochs, Reader};
+use quiver_core::memory::epoch::{Epochs, Reader};
 use quiver_tables::exact::{
     ExactError, Limits, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed, ShortTable,
     ShortWriter,

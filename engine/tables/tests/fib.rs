@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::fib::{Family, Fib, FibError, InterfaceInfo, Path, Source, Target};
 use quiver_tables::neighbour::Learned;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::Adjacency;
 use quiver_tables::fib::{Fib, InterfaceInfo, Only, Path, Source, Target};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use quiver_core::InterfaceId;
 use quiver_core::NodeId;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_tables::Hop;
 use quiver_tables::fib::{
     Family, Fib, FibError, InterfaceInfo, Only, Path, PathState, Source, Target, Unusable,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use quiver_core::epoch::{Epochs, Reader};
+use quiver_core::memory::epoch::{Epochs, Reader};
 use quiver_core::{InterfaceId, NodeId, WorkerId};
 use quiver_tables::fib::{Family, Fib, InterfaceInfo};
 use quiver_tables::mfib::{Mfib, MfibError, OUTPUTS_MAX, ROUTES_MAX, Route, RouteKey};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::{LpmWriter, Route};
 use quiver_tables::prefix::{Address, Prefix};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_control::modes::{self, Held, Own};
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::epoch::Epochs;
-use quiver_core::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
+use quiver_core::memory::epoch::Epochs;
+use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::MacAddress;
 
@@ -135,7 +135,7 @@ impl Bonds {
 
 /// An interface's number as a port of LACP: port 0 is nobody's.
 pub(crate) fn port_number(id: InterfaceId) -> u16 {
-    const _: () = assert!(quiver_core::counters::INTERFACES_MAX < u16::MAX as usize);
+    const _: () = assert!(quiver_core::graph::counters::INTERFACES_MAX < u16::MAX as usize);
     (id.0 + 1) as u16
 }
 

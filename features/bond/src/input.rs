@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::DEVICE_INPUT;
-use quiver_core::node::{DROP, Node, NodeSpec};
+use quiver_core::graph::arc::DEVICE_INPUT;
+use quiver_core::graph::node::{DROP, Node, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::EtherType;
 

@@ -16,7 +16,7 @@ mod speak;
 pub mod tables;
 
 use quiver_control::{Registry, of_each, order};
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 use quiver_wire::EtherType;
 
 pub use crate::config::Bonds;

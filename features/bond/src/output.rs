@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::device::TxQueue;
-use quiver_core::node::{Reason, ReasonText};
+use quiver_core::graph::node::{Reason, ReasonText};
+use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, NodeId};
 
 use crate::hash;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{Bond, Bonds, follow_bond, forget_bond, forget_member};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use quiver_core::builtin::DONE;
-use quiver_core::event::Event;
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::builtin::DONE;
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
+use quiver_core::worker::event::Event;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::lacp::{Lacpdu, MarkerHeader, PDU_BYTES, SLOW_GROUP, SUBTYPE_LACP, SUBTYPE_MARKER};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};

@@ -1,7 +1,7 @@
 //! LACP on the control thread: what members hear, what they say, and the clock.
 
-use quiver_core::event::Event;
 use quiver_core::worker::Worker;
+use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
 use quiver_wire::lacp::{Lacpdu, PDU_BYTES, SLOW_GROUP};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};

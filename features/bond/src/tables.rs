@@ -8,7 +8,7 @@ use crate::mode::{Balance, Mode};
 pub const BOND_MEMBERS_MAX: usize = 32;
 
 /// Replaced whole by the control thread.
-pub type Published = quiver_core::epoch::Published<BondTable>;
+pub type Published = quiver_core::memory::epoch::Published<BondTable>;
 
 /// How a bond sends.
 #[derive(Clone, Debug, PartialEq, Eq)]

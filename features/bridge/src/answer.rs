@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use quiver_core::node::{DROP, Node, NodeSpec};
+use quiver_core::graph::node::{DROP, Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::arp::{self, ArpHeader, Operation};
 use quiver_wire::icmp6::nd::{self, Message, NdOption, NeighborFlags, Options};

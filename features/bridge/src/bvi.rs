@@ -1,9 +1,9 @@
 //! The bridge's own routed interface: frames to it leave the bridge by `bvi-input` and are received on the
 //! loopback; what the router sends by the loopback comes into the bridge by `bvi-output`.
 
-use quiver_core::arc::DEVICE_INPUT;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::arc::DEVICE_INPUT;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 
 quiver_core::reasons! {

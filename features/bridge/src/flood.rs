@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, Flooded, MacKey, MacTable};
 use quiver_wire::MacAddress;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{DROP, Names, NodeSpec, Wiring};
-use quiver_core::stage::{Stage, Tally};
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::node::{DROP, Names, NodeSpec, Wiring};
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::trace::TraceRecord;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, FloodRequest};
 use quiver_wire::{EtherType, EthernetHeader, Header};

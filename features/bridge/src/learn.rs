@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
-use quiver_core::node::{DROP, NodeSpec};
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
 

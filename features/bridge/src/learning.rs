@@ -132,7 +132,7 @@ fn sweep(engine: &mut Engine) {
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-    use quiver_core::epoch::Epochs;
+    use quiver_core::memory::epoch::Epochs;
     use quiver_core::{InterfaceId, NodeId};
     use quiver_tables::exact::Seed;
     use quiver_tables::mac::{MacKey, MacTable, MacWriter, StampMinutes};

@@ -23,7 +23,7 @@ mod words;
 use std::sync::Arc;
 
 use quiver_control::{Registry, by_interface, of_each, order};
-use quiver_core::arc::{ALL, FeatureSpec};
+use quiver_core::graph::arc::{ALL, FeatureSpec};
 use quiver_tables::exact::Seed;
 use quiver_tables::mac::{MAC_ENTRIES_MAX, MacWriter};
 

@@ -2,7 +2,7 @@
 
 use quiver_control::Refusal;
 use quiver_control::modes::{self, LayerTwo};
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, MacKey, StampMinutes};
 use quiver_wire::MacAddress;

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use quiver_core::frame::FRAME_PACKETS_MAX;
-use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::graph::frame::FRAME_PACKETS_MAX;
+use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_tables::mac::{MacEntry, MacKey, Seen};
 
 /// Requests of one node that wait for the control thread at most.

@@ -9,7 +9,7 @@ use quiver_tables::mac::DomainIndex;
 use quiver_wire::MacAddress;
 
 /// What workers see, replaced whole.
-pub(crate) type Published = quiver_core::epoch::Published<View>;
+pub(crate) type Published = quiver_core::memory::epoch::Published<View>;
 
 /// A port as its frames find it: its own switches and its domain's together.
 #[derive(Clone, Copy, Debug)]

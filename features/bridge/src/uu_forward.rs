@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{DROP, Node, NodeSpec};
+use quiver_core::graph::node::{DROP, Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, Flooded};
 

@@ -1,6 +1,6 @@
 //! Frames in words, for traces.
 
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::{EthernetHeader, Header};
 
 /// `02:… → ff:… (arp)`.

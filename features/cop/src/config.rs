@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quiver_control::Refusal;
-use quiver_core::interfaces::{InterfaceChange, InterfaceError};
+use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib};
 

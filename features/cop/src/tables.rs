@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_tables::fib::Family;
 
 /// In the place of a table's number: no list.

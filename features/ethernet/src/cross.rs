@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Steer, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Steer, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use crate::state::{CrossConnects, Published};

@@ -1,9 +1,9 @@
 //! `ethernet-input`: whose frame is it, and which protocol is in it (IEEE 802.3 clause 3).
 
-use quiver_core::interface::InterfaceRow;
-use quiver_core::node::{DROP, NodeSpec, Wiring};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::interface::InterfaceRow;
+use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::{EtherType, Header};

@@ -9,7 +9,7 @@ mod state;
 mod vlan;
 
 use quiver_control::{Registry, order};
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 use quiver_wire::EtherType;
 
 use crate::state::CrossConnects;

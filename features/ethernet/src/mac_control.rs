@@ -2,8 +2,8 @@
 //! They belong to the link: they are counted and end here. What is done about them, and why no more, says
 //! the README.
 
-use quiver_core::builtin::DONE;
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::builtin::DONE;
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame};
 
 /// The node's name.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use quiver_control::modes::{self, LayerTwo};
 use quiver_control::{ConfigWriter, Refusal};
-use quiver_core::epoch::Epochs;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::cross::Kind;
 use crate::vlan;
 
 /// What workers see, replaced whole.
-pub type Published = quiver_core::epoch::Published<Peers>;
+pub type Published = quiver_core::memory::epoch::Published<Peers>;
 
 /// By receiving interface: where its frames go, patched and cross-connected.
 #[derive(Clone, Debug, Default)]

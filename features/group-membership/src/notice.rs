@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_core::event::{EVENT_BYTES, Event};
+use quiver_core::worker::event::{EVENT_BYTES, Event};
 use quiver_core::{Context, InterfaceId};
 
 use crate::port::{Query, Version};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_core::event::Event;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;
+use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_tables::fib::{Family, Fib};
 use quiver_tables::ip::IpTables;

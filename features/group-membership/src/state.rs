@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_core::InterfaceId;
+use quiver_core::control::reactor::Alarm;
 use quiver_core::jitter::Jitter;
-use quiver_core::reactor::Alarm;
 use quiver_tables::fib::Family;
 use quiver_wire::ip6::address::{ALL_ROUTERS, solicited_node};
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::{IpPrefix, Refusal, modes};
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib, FibError, InterfaceInfo};
 use quiver_tables::neighbour::NeighbourState;

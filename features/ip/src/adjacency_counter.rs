@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{Never, Node, NodeSpec};
+use quiver_core::graph::node::{Never, Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_tables::adjacency_counts::{AdjacencyCounts, WorkerCounts};
 

@@ -5,9 +5,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::buffer::BufferPool;
-use quiver_core::node::{DROP, Node, NodeSpec, Reason, Wiring};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{DROP, Node, NodeSpec, Reason, Wiring};
+use quiver_core::memory::buffer::BufferPool;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::throttle::{Recent, Shares, key};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::Adjacency;

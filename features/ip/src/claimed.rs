@@ -1,9 +1,9 @@
 //! Who takes what is for the router itself: nodes claim IP protocols, UDP ports, ICMPv6 types, and ICMPv6 errors about
 //! packets of the router's own by the protocol that those have behind the IPv6 header
-//! ([`GraphBuilder::claim`](quiver_core::graph::GraphBuilder::claim)).
+//! ([`GraphBuilder::claim`](quiver_core::graph::builder::GraphBuilder::claim)).
 
 use quiver_core::NodeId;
-use quiver_core::node::Wiring;
+use quiver_core::graph::node::Wiring;
 
 /// The nodes that claim numbers of one space. There are few, so they are looked for one by one.
 pub(crate) struct Claimed(Box<[(u32, NodeId)]>);

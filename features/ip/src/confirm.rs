@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_tables::adjacency_counts::{AdjacencyCounts, WorkerCounts};
 
@@ -68,7 +68,7 @@ impl Node for ConfirmNeighbour {
                 last = packet.index;
                 self.tell(cx, last);
             }
-            Ok::<_, quiver_core::node::Never>(self.rewrite)
+            Ok::<_, quiver_core::graph::node::Never>(self.rewrite)
         });
     }
 }

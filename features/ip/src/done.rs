@@ -1,6 +1,6 @@
 //! `ip-done`: packets that the router itself has dealt with end here, and are no drops.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame};
 
 struct Done;

@@ -1,7 +1,7 @@
 //! `ip4-interface-rx`, `ip6-interface-rx`: a route that says "as if it had been received on that
 //! interface": the packet meets that interface's features, and is looked up in its table.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
 

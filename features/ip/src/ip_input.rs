@@ -1,6 +1,6 @@
 //! `ip-input`: packets without a layer 2 header, sorted by their version.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 
 quiver_core::reasons! {

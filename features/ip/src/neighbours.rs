@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_core::event::Event;
+use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Fib, FibError};
 use quiver_tables::neighbour::{Neighbour, NeighbourState};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::NodeId;
-use quiver_core::graph::GraphBuilder;
+use quiver_core::graph::builder::GraphBuilder;
 use quiver_tables::adjacency_counts::AdjacencyCounts;
 use quiver_tables::fib::{Family, FamilyNodes, FibNodes};
 use quiver_tables::ip::{Ip4, Ip6};

@@ -2,7 +2,7 @@
 //! be completed (VIRTIO 1.2 §5.1.6).
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, IpProtocol, TcpHeader, UdpHeader};
 
@@ -51,8 +51,8 @@ pub(crate) fn complete_checksum(packet: &mut Packet) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
-    use quiver_core::memory::PageSize;
+    use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+    use quiver_core::memory::mapping::PageSize;
     use quiver_wire::{ip4, udp};
     use std::net::Ipv4Addr;
 

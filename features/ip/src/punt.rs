@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_tables::GroupId;

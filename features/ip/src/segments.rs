@@ -1,7 +1,7 @@
 //! Bytes of packets that may lie in several segments.
 
-use quiver_core::buffer::BufferCache;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::buffer::BufferCache;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Packet};
 use quiver_wire::checksum::Sum;
 

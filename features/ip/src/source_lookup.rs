@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, choose};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::Names;
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::node::Names;
+use quiver_core::graph::trace::TraceRecord;
 use quiver_tables::Adjacencies;
 
 use crate::route_end::RouteEnd;

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_control::Refusal;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::lldp::TEXT_BYTES_MAX;
 

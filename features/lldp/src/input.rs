@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::builtin::DONE;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::ring::Producer;
+use quiver_core::graph::builtin::DONE;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::ring::Producer;
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::lldp::LLDPDU_BYTES_MAX;

@@ -1,7 +1,7 @@
 //! What was heard goes into the tables of neighbours; interfaces that change take theirs along.
 
-use quiver_core::interfaces::InterfaceChange;
-use quiver_core::ring::Consumer;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::memory::ring::Consumer;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{Lldp, forget};

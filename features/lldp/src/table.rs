@@ -4,14 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use quiver_core::InterfaceId;
-use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_wire::lldp::LLDPDU_BYTES_MAX;
 
 /// LLDPDUs of one worker that wait for the control thread at most.
 pub const HEARD_WAITING_MAX: usize = 64;
 
 /// By interface: is LLDP spoken on it? Replaced whole.
-pub type Published = quiver_core::epoch::Published<Vec<bool>>;
+pub type Published = quiver_core::memory::epoch::Published<Vec<bool>>;
 
 /// An LLDPDU that was received.
 pub struct Heard {

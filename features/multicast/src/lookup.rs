@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ip::{GROUP_ACCEPTED, IpTables};
 use quiver_tables::mfib::MfibTables;

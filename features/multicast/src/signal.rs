@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use quiver_core::event::Event;
 use quiver_core::throttle::{Recent, TokenBucket, key};
+use quiver_core::worker::event::Event;
 use quiver_core::{Context, InterfaceId};
 
 use crate::ends::Ends;

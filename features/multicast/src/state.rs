@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use quiver_core::event::Event;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::Fib;
 use quiver_tables::mfib::Mfib;

@@ -8,7 +8,7 @@ use quiver_control::{
     Table, Work,
 };
 use quiver_core::Engine;
-use quiver_core::interfaces::Interface;
+use quiver_core::control::interfaces::Interface;
 use quiver_tables::fib::{Family, Fib, Path};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::IpProtocol;

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::GroupId;
 use quiver_tables::fib::{Family, Fib, FibError, Path, Target};

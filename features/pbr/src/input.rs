@@ -4,12 +4,12 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_core::arc::ArcId;
-use quiver_core::context::Behind;
 use quiver_core::cpu::{Body, Variant};
-use quiver_core::frame::{FRAME_PACKETS_MAX, settle};
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::stage::Tally;
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::context::Behind;
+use quiver_core::graph::frame::{FRAME_PACKETS_MAX, settle};
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::graph::stage::Tally;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::{INTERFACES_MAX, PerWorker};
-use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
+use quiver_core::graph::counters::{INTERFACES_MAX, PerWorker};
+use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{Ip4, Ip6};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quiver_control::Refusal;
-use quiver_core::buffer::BufferPool;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::memory::buffer::BufferPool;
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 

@@ -16,7 +16,7 @@ mod tables;
 mod words;
 
 use quiver_control::{Registry, order};
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 
 pub use crate::sort::SortFragments;
 

@@ -2,7 +2,7 @@
 //! where it lies in it, and what must be told to its sender.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_tables::IcmpErrorRequest;
 use quiver_wire::ip6::extension::{Extension, Walk};
 use quiver_wire::upper::{Upper, UpperBad};
@@ -202,8 +202,8 @@ fn check_span(length: u32, more: bool) -> Result<(), FragmentEnd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiver_core::buffer::{BufferCache, BufferPool};
-    use quiver_core::memory::PageSize;
+    use quiver_core::memory::buffer::{BufferCache, BufferPool};
+    use quiver_core::memory::mapping::PageSize;
 
     fn with<R>(bytes: &[u8], look: impl FnOnce(&Packet) -> R) -> R {
         let pool = BufferPool::new(128, 2048, PageSize::Small).expect("pool");

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::ArcId;
-use quiver_core::buffer::BufferPool;
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::buffer::BufferPool;
 use quiver_core::{Context, Frame, Packet};
 use quiver_wire::upper::Upper;
 

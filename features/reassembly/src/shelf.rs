@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::ArcId;
-use quiver_core::node::{DROP, Reason, Wiring};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::node::{DROP, Reason, Wiring};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_tables::ReassemblyRequest;
 
@@ -118,7 +118,7 @@ impl Shelf {
     }
 
     fn hand_over(&mut self, cx: &mut Context<'_>, packet: Packet, owner: WorkerId) {
-        cx.trace(&packet, quiver_core::builtin::HANDOFF);
+        cx.trace(&packet, quiver_core::graph::builtin::HANDOFF);
         match cx.hand_off(packet, owner, cx.node) {
             Ok(()) => cx.count(FragmentEnd::HandedOff, 1),
             Err(packet) => self.drop_packet(cx, packet, FragmentEnd::HandoffFull),

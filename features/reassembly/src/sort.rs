@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::ArcId;
-use quiver_core::context::Behind;
-use quiver_core::node::{Never, NodeSpec};
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::context::Behind;
+use quiver_core::graph::node::{Never, NodeSpec};
+use quiver_core::graph::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ReassemblyRequest;
 use quiver_tables::ip::IpTables;

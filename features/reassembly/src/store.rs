@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::Packet;
-use quiver_core::buffer::BufferPool;
+use quiver_core::memory::buffer::BufferPool;
 use quiver_wire::upper::Upper;
 
 use crate::key::Key;

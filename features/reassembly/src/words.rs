@@ -1,7 +1,7 @@
 //! Traces in words.
 
-use quiver_core::node::{DROP, Names};
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::node::{DROP, Names};
+use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
@@ -13,7 +13,7 @@ pub(crate) fn keeper(kind: Kind, record: &TraceRecord, names: &dyn Names) -> Str
     let next = names.node(record.next);
     match what {
         Some(what) if record.next == record.node => format!("{what}, waits for the others of its packet"),
-        Some(what) if record.next == quiver_core::builtin::HANDOFF => {
+        Some(what) if record.next == quiver_core::graph::builtin::HANDOFF => {
             format!("{what}, handed to the worker that puts its packet together")
         }
         Some(what) if record.next == DROP => {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::icmp6;

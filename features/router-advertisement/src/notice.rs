@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_core::event::{Event, EventReader, EventWriter};
+use quiver_core::worker::event::{Event, EventReader, EventWriter};
 use quiver_core::{Context, InterfaceId};
 use quiver_wire::icmp6::nd::PrefixInformation;
 

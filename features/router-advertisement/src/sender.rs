@@ -4,10 +4,10 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::{EventValue, Field, Topic, publish};
-use quiver_core::event::Event;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;
+use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_tables::fib::Fib;
 use quiver_wire::Ip6Prefix;

@@ -1,7 +1,7 @@
 //! `icmp6-router-solicitation`: a host asks for routers (RFC 4861 §6.1.1, §6.2.6). The control thread
 //! answers.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::Ip6Header;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use quiver_core::InterfaceId;
+use quiver_core::control::reactor::Alarm;
 use quiver_core::jitter::Jitter;
-use quiver_core::reactor::Alarm;
 
 use crate::config::RaConfig;
 use crate::heard::Routers;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::{ConfigWriter, Refusal};
-use quiver_core::epoch::Epochs;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
 
 use crate::table::{DESTINATIONS_MAX, Direction, Mirror, Mirrors, Published};

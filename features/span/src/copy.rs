@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
-use quiver_core::node::{DROP, Never, Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::node::{DROP, Never, Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 
 use crate::table::{Direction, Published};

@@ -7,7 +7,7 @@ mod copy;
 pub mod table;
 
 use quiver_control::{Registry, order};
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 
 pub use crate::config::Spans;
 use crate::table::Direction;
@@ -19,7 +19,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(copy::spec(Direction::Rx, spans.published()));
     registry.graph.node(copy::spec(Direction::Tx, spans.published()));
     // First of what is received, last of what is sent: as it is on the wire.
-    let (before, after) = (&["bond-input", "l2-patch"], &[quiver_core::arc::ALL]);
+    let (before, after) = (&["bond-input", "l2-patch"], &[quiver_core::graph::arc::ALL]);
     registry.graph.feature(FeatureSpec { arc: "device-input", node: "span-input", before, after: &[] });
     registry.graph.feature(FeatureSpec { arc: "interface-output", node: "span-output", before: &[], after });
     registry.running_config_in_slices(order::FEATURES, config::begin_config);

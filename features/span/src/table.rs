@@ -6,7 +6,7 @@ use quiver_core::InterfaceId;
 pub const DESTINATIONS_MAX: usize = 8;
 
 /// Replaced whole by the control thread.
-pub type Published = quiver_core::epoch::Published<Mirrors>;
+pub type Published = quiver_core::memory::epoch::Published<Mirrors>;
 
 /// Which frames are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

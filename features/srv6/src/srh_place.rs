@@ -55,9 +55,9 @@ impl SrhPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
-    use quiver_core::memory::PageSize;
-    use quiver_core::packet::PacketFlags;
+    use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+    use quiver_core::memory::mapping::PageSize;
+    use quiver_core::memory::packet::PacketFlags;
 
     #[test]
     fn a_checksum_that_is_left_to_a_device_lies_behind_what_is_put_in() {

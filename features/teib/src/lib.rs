@@ -4,7 +4,7 @@
 mod commands;
 
 use quiver_control::{Registry, order};
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_encap::tunnel::Teib;
 
 /// Register commands.

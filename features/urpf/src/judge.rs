@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::Wiring;
-use quiver_core::packet::TURNS_MAX;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::Wiring;
+use quiver_core::graph::stage::Tally;
+use quiver_core::memory::packet::TURNS_MAX;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, IpTables};

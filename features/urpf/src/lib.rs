@@ -11,7 +11,7 @@ mod tx;
 use std::sync::Arc;
 
 use quiver_control::{Registry, order};
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::config::Urpf;

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_core::arc::ArcId;
-use quiver_core::context::Behind;
 use quiver_core::cpu::Variant;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::context::Behind;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;

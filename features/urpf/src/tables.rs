@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::epoch::{Epochs, Pass, Published, PublishedSlots};
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::memory::epoch::{Epochs, Pass, Published, PublishedSlots};
 use quiver_tables::fib::Family;
 use quiver_tables::prefix::IpPrefix;
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::INTERFACE_OUTPUT;
-use quiver_core::frame::settle;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::Tally;
+use quiver_core::graph::arc::INTERFACE_OUTPUT;
+use quiver_core::graph::frame::settle;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::graph::stage::Tally;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{IpFamily, Sources};

@@ -1,7 +1,7 @@
 //! Routers, and what their nodes have done.
 
 use quiver_core::WorkerId;
-use quiver_core::statistics::NodeTotals;
+use quiver_core::control::statistics::NodeTotals;
 use quiver_testkit::{Register, Router, Settings};
 
 /// What is built into routers with segments and bridges.

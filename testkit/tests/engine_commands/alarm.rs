@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_core::Engine;
-use quiver_core::reactor::Alarm;
+use quiver_core::control::reactor::Alarm;
 use quiver_testkit::Router;
 
 /// What is due when, and what has fired.

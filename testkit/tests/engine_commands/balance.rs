@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quiver_control::Registry;
-use quiver_core::node::NodeSpec;
+use quiver_core::graph::node::NodeSpec;
 use quiver_core::{Context, Frame, Node};
 use quiver_testkit::{Router, Settings};
 

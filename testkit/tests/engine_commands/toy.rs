@@ -1,8 +1,8 @@
 //! A toy: the first byte of a frame is the number of the interface that it goes out of.
 
 use quiver_control::Registry;
-use quiver_core::arc::{DEVICE_INPUT, FeatureSpec};
-use quiver_core::node::{Never, NodeSpec};
+use quiver_core::graph::arc::{DEVICE_INPUT, FeatureSpec};
+use quiver_core::graph::node::{Never, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, Node, NodeId};
 use quiver_testkit::Router;
 

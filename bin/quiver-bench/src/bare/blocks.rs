@@ -1,7 +1,7 @@
 //! A block of packets: headers are checked, then all destinations are looked up together.
 
 use quiver_core::cpu::Variant;
-use quiver_core::packet::Packet;
+use quiver_core::memory::packet::Packet;
 use quiver_ip::tables::IpTables;
 use quiver_tables::next_hop_group::GroupId;
 use quiver_wire::ethernet::EthernetHeader;

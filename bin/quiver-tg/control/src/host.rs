@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use quiver_control::{Commands, Desk, Limits, MoreDoors, Server, ServerConfig, Token, paths};
-use quiver_core::reactor::Interest;
+use quiver_core::control::reactor::Interest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 

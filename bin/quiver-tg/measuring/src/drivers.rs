@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use quiver_af_packet::HostConfig;
 use quiver_af_xdp::{LIVE_FRAME_BYTES_MAX, Transmit, XdpConfig};
 use quiver_control::Registry;
-use quiver_core::graph::EngineConfig;
+use quiver_core::graph::builder::EngineConfig;
 use quiver_core::{Engine, InterfaceId, NodeSpec};
 use quiver_memif::{MemifConfig, Role};
 use quiver_tap::TapConfig;

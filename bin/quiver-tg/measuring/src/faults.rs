@@ -6,7 +6,7 @@ mod line;
 mod node;
 mod subject;
 
-use quiver_core::counters::Count;
+use quiver_core::graph::counters::Count;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::counters::Count;
+use quiver_core::graph::counters::Count;
 
 /// The end of a transmission that goes on until it is told to end, and the frames of its legs.
 pub const ENDLESS: u64 = u64::MAX;

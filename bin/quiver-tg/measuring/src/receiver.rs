@@ -2,8 +2,8 @@
 
 use quiver_core::clock::Clock;
 use quiver_core::cpu::prefetch;
-use quiver_core::frame::{FRAME_PACKETS_MAX, PREFETCH_AHEAD};
-use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::graph::frame::{FRAME_PACKETS_MAX, PREFETCH_AHEAD};
+use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
 
 use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::counters::Count;
+use quiver_core::graph::counters::Count;
 
 use crate::gaps::Gaps;
 use crate::latency::Times;

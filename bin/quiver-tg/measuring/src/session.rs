@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 use quiver_core::clock::Clock;
-use quiver_core::graph::EngineConfig;
+use quiver_core::graph::builder::EngineConfig;
 
 use crate::drivers::{Drivers, engine_config};
 use crate::generator::Generator;

@@ -1,7 +1,7 @@
 //! How times are spread, to look at while they are counted: eight classes in each octave of
 //! nanoseconds. The histograms of a result are finer; these can be read by another thread.
 
-use quiver_core::counters::Count;
+use quiver_core::graph::counters::Count;
 use serde::Serialize;
 
 /// Classes in an octave, as bits.

@@ -2,8 +2,8 @@
 //! there was much to do.
 
 use quiver_core::Context;
-use quiver_core::counters::Count;
-use quiver_core::frame::FRAME_PACKETS_MAX;
+use quiver_core::graph::counters::Count;
+use quiver_core::graph::frame::FRAME_PACKETS_MAX;
 use schemars::JsonSchema;
 use serde::Serialize;
 

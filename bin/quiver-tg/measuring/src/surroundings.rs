@@ -2,9 +2,9 @@
 
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::interfaces::InterfaceSpec;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeSpec, WorkerId};
 use quiver_tg_traffic::profile::{Port, Profile};
 

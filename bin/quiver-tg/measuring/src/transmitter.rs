@@ -1,10 +1,10 @@
 //! `tg-input` of a port: makes the frames that are due and sends them to the port's output node.
 
-use quiver_core::buffer::BufferCache;
 use quiver_core::clock::Clock;
 use quiver_core::cpu::Body;
-use quiver_core::device::RxQueue;
-use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::memory::buffer::BufferCache;
+use quiver_core::memory::ring::{Consumer, Producer, ring};
+use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::MacAddress;
 

@@ -1,6 +1,6 @@
 //! What is counted. The worker writes, anybody reads.
 
-use quiver_core::counters::Count;
+use quiver_core::graph::counters::Count;
 
 use super::program::{Ending, Failure};
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use quiver_core::clock::Clock;
-use quiver_core::graph::EngineConfig;
+use quiver_core::graph::builder::EngineConfig;
 use quiver_tg_measuring::drivers::{Drivers, engine_config};
 use quiver_tg_measuring::session::stay_on;
 use quiver_tg_traffic::profile::Profile;

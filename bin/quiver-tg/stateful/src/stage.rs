@@ -5,8 +5,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use quiver_core::clock::Clock;
-use quiver_core::counters::Count;
-use quiver_core::device::RxQueue;
+use quiver_core::graph::counters::Count;
+use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, Node, NodeId, Packet};
 use quiver_wire::MacAddress;
 

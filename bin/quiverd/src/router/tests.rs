@@ -3,8 +3,8 @@
 use quiver_control::{Collected, Commands, Places, Registry, Started, Trust};
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::memory::mapping::PageSize;
 
 use quiverd::features;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use quiver_core::buffer::{Buffer, BufferCache};
+use quiver_core::memory::buffer::{Buffer, BufferCache};
 use quiver_tables::memory::refusal;
 use quiver_testkit::choices::{Choices, Numbers, Random};
 use quiver_testkit::configuration::{START, changes_state, loads_again, running};

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
-use quiver_core::memory::PageSize;
-use quiver_core::node::{Node, Reason};
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::node::{Node, Reason};
+use quiver_core::memory::mapping::PageSize;
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeSpec, WorkerId};
 use quiver_memif::{MemifConfig, MemifReason, Role};
 

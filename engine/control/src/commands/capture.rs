@@ -4,8 +4,8 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use quiver_core::Engine;
-use quiver_core::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec, Captured};
-use quiver_core::reserve::is_available;
+use quiver_core::graph::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec, Captured};
+use quiver_core::memory::reserve::is_available;
 use serde_json::json;
 
 use super::packets_text;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use quiver_core::Engine;
-use quiver_core::node::Severity;
-use quiver_core::statistics::InterfaceTotals;
+use quiver_core::control::statistics::InterfaceTotals;
+use quiver_core::graph::node::Severity;
 
 /// All counters of a router with these features, as Markdown.
 pub fn counters_reference(engine: &Engine) -> String {

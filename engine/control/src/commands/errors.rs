@@ -1,7 +1,7 @@
 //! `show errors`: why packets died, and what nodes counted.
 
-use quiver_core::node::Severity;
-use quiver_core::statistics::ReasonCount;
+use quiver_core::control::statistics::ReasonCount;
+use quiver_core::graph::node::Severity;
 use quiver_core::{Engine, NodeId};
 use serde_json::{Value, json};
 

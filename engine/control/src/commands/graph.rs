@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use quiver_core::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
-use quiver_core::engine::NodeInfo;
-use quiver_core::node::{DROP, NodeKind, Severity};
+use quiver_core::control::engine::NodeInfo;
+use quiver_core::graph::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::node::{DROP, NodeKind, Severity};
 use quiver_core::{Engine, NodeId, WorkerId};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use quiver_core::Engine;
-use quiver_core::interfaces::Interface;
+use quiver_core::control::interfaces::Interface;
 use serde_json::{Map, Value, json};
 
 use super::columns::centre;

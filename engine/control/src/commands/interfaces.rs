@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use quiver_core::arc::ArcId;
-use quiver_core::interfaces::{Interface, InterfaceChange};
+use quiver_core::control::interfaces::{Interface, InterfaceChange};
+use quiver_core::graph::arc::ArcId;
 use quiver_core::{Engine, InterfaceId};
 use serde_json::{Map, Value, json};
 

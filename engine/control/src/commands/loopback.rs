@@ -1,10 +1,10 @@
 //! Loopbacks: interfaces of the router's own. What is sent to one comes back as received on it.
 
-use quiver_core::arc::DEVICE_INPUT;
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::arc::DEVICE_INPUT;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::memory::packet::PacketFlags;
+use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId};
 
 use super::{mac_text, refuse_interface};

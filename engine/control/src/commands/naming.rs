@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiver_core::interfaces::{Interface, InterfaceChange};
+use quiver_core::control::interfaces::{Interface, InterfaceChange};
 use quiver_core::{Engine, InterfaceId};
 
 use super::{ids_by_name, refuse_interface};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use quiver_core::device::RxMode;
-use quiver_core::interfaces::{Interface, RxPlacement, RxWish};
+use quiver_core::control::interfaces::{Interface, RxPlacement, RxWish};
+use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
 use serde_json::{Value, json};
 

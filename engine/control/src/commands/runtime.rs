@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use quiver_core::builtin::HANDOFF;
-use quiver_core::counters::{LONG_ERRAND_NS, LONG_PASS_CLASSES, LONG_PASS_NS};
-use quiver_core::device::RxMode;
-use quiver_core::node::{DROP, NodeKind};
-use quiver_core::statistics::{LoopTotals, NodeTotals};
+use quiver_core::control::statistics::{LoopTotals, NodeTotals};
+use quiver_core::graph::builtin::HANDOFF;
+use quiver_core::graph::counters::{LONG_ERRAND_NS, LONG_PASS_CLASSES, LONG_PASS_NS};
+use quiver_core::graph::node::{DROP, NodeKind};
+use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, NodeId, WorkerId};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use quiver_core::node::NodeKind;
-use quiver_core::trace::{TraceRecord, WorkerTrace};
+use quiver_core::graph::node::NodeKind;
+use quiver_core::graph::trace::{TraceRecord, WorkerTrace};
 use quiver_core::{Engine, NodeId, WorkerId};
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use quiver_core::cpu::clocks_per_second;
-use quiver_core::node::NodeKind;
-use quiver_core::watchdog::{
+use quiver_core::control::watchdog::{
     Activity, ERRANDS_WAITING_MAX, Health, RETIRED_MAX, STALL_NS_DEFAULT, STRETCHES_MAX,
 };
+use quiver_core::cpu::clocks_per_second;
+use quiver_core::graph::node::NodeKind;
 use quiver_core::{Engine, WorkerId};
 use serde_json::{Value, json};
 

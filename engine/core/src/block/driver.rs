@@ -3,13 +3,13 @@
 mod visited;
 mod work;
 
-use crate::context::Context;
-use crate::counters::WorkerCounters;
 use crate::cpu::clocks;
-use crate::frame::{FRAME_PACKETS_MAX, Frame, places_of};
+use crate::graph::context::Context;
+use crate::graph::counters::WorkerCounters;
+use crate::graph::frame::{FRAME_PACKETS_MAX, Frame, places_of};
+use crate::graph::node::DROP;
 use crate::ids::{InterfaceId, NodeId};
-use crate::node::DROP;
-use crate::packet::Packet;
+use crate::memory::packet::Packet;
 use crate::worker::Installed;
 
 use super::BLOCK_PACKETS;

@@ -1,10 +1,10 @@
 //! What a kernel gets and what it answers.
 
-use crate::context::Context;
-use crate::frame::PREFETCH_AHEAD;
+use crate::graph::context::Context;
+use crate::graph::frame::PREFETCH_AHEAD;
+use crate::graph::node::Wiring;
 use crate::ids::{InterfaceId, NodeId};
-use crate::node::Wiring;
-use crate::packet::Packet;
+use crate::memory::packet::Packet;
 
 use super::BLOCK_PACKETS;
 

@@ -1,10 +1,10 @@
 //! A [`LookUp`] as a kernel: the keys of a block are looked up together.
 
-use crate::context::Context;
 use crate::cpu::{Body, Variant, clocks};
-use crate::frame::settle;
+use crate::graph::context::Context;
+use crate::graph::frame::settle;
+use crate::graph::stage::{LookUp, Tally};
 use crate::ids::NodeId;
-use crate::stage::{LookUp, Tally};
 
 use super::BLOCK_PACKETS;
 use super::kernel::{Block, Facts, Kernel, PerInterface, places};

@@ -1,12 +1,12 @@
 //! `NAME-output` and `sub-interface-output` as kernels: they count what leaves.
 
-use crate::arc::INTERFACE_OUTPUT;
-use crate::builtin::OutputDrop;
-use crate::context::Context;
-use crate::frame::settle;
+use crate::control::sub_interface::SubInterfaceDrop;
+use crate::graph::arc::INTERFACE_OUTPUT;
+use crate::graph::builtin::OutputDrop;
+use crate::graph::context::Context;
+use crate::graph::frame::settle;
 use crate::ids::{InterfaceId, NodeId};
-use crate::packet::Packet;
-use crate::sub_interface::SubInterfaceDrop;
+use crate::memory::packet::Packet;
 
 use super::kernel::{Block, Kernel, places};
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::context::Context;
 use crate::cpu::Body;
-use crate::directory::Directory;
-use crate::frame::PREFETCH_AHEAD;
+use crate::graph::context::Context;
+use crate::graph::directory::Directory;
+use crate::graph::frame::PREFETCH_AHEAD;
+use crate::graph::node::{NodeSpec, Wiring};
+use crate::graph::stage::{Sorted, Stage, StageMaker, Tally, decide};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
-use crate::node::{NodeSpec, Wiring};
-use crate::packet::Packet;
-use crate::stage::{Sorted, Stage, StageMaker, Tally, decide};
+use crate::memory::packet::Packet;
 
 use super::kernel::{Ahead, Block, Facts, Kernel, PerInterface};
 use super::stage::{StageKernel, leads_on};

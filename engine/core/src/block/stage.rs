@@ -1,11 +1,11 @@
 //! A [`Stage`] as a kernel.
 
-use crate::context::Context;
 use crate::cpu::Body;
-use crate::frame::PREFETCH_AHEAD;
+use crate::graph::context::Context;
+use crate::graph::frame::PREFETCH_AHEAD;
+use crate::graph::stage::{Sorted, Stage, Tally, decide};
 use crate::ids::{InterfaceId, NodeId};
-use crate::packet::Packet;
-use crate::stage::{Sorted, Stage, Tally, decide};
+use crate::memory::packet::Packet;
 
 use super::kernel::{Ahead, Block, Facts, Kernel, PerInterface, places};
 use super::{BLOCK_PACKETS, SOON_AHEAD};

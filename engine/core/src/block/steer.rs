@@ -2,12 +2,12 @@
 
 use std::marker::PhantomData;
 
-use crate::context::Context;
 use crate::cpu::Body;
+use crate::graph::context::Context;
+use crate::graph::interface::InterfaceRow;
+use crate::graph::stage::{Stage, Steer};
 use crate::ids::NodeId;
-use crate::interface::InterfaceRow;
-use crate::packet::Packet;
-use crate::stage::{Stage, Steer};
+use crate::memory::packet::Packet;
 
 use super::kernel::{Block, Facts, Kernel};
 use super::stage::StageKernel;

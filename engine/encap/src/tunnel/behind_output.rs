@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec, Wiring};
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::{Node, NodeSpec, Wiring};
+use quiver_core::graph::stage::Tally;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ip::{Ip4, Ip6, IpTables};
 

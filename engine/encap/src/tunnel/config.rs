@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::epoch::Epochs;
-use quiver_core::event::Event;
-use quiver_core::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
+use quiver_core::memory::epoch::Epochs;
+use quiver_core::worker::device::{Device, TxQueue};
+use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::INTERFACE_OUTPUT;
-use quiver_core::interface::InterfaceRow;
-use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::INTERFACE_OUTPUT;
+use quiver_core::graph::interface::InterfaceRow;
+use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::Adjacency;
 use quiver_tables::ip::flow_hash;

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::event::{Event, EventReader, EventWriter};
-use quiver_core::node::{Node, NodeSpec, Wiring};
+use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::throttle::{Recent, TokenBucket};
+use quiver_core::worker::event::{Event, EventReader, EventWriter};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ip::{Ip4, Ip6, IpTables};
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::{ArcId, DEVICE_INPUT};
 use quiver_core::cpu::Variant;
-use quiver_core::interface::InterfaceRow;
-use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::arc::{ArcId, DEVICE_INPUT};
+use quiver_core::graph::interface::InterfaceRow;
+use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::exact::NOT_FOUND;
 use quiver_tables::ip::IpTables;

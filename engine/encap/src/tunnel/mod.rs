@@ -14,7 +14,7 @@ mod table;
 mod teib;
 
 use quiver_core::Engine;
-use quiver_core::graph::GraphBuilder;
+use quiver_core::graph::builder::GraphBuilder;
 use quiver_tables::ip::{Ip4, Ip6};
 use quiver_tables::memory::MemoryError;
 

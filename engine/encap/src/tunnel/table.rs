@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use quiver_core::InterfaceId;
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_tables::exact::{ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed};
 use quiver_tables::memory::MemoryError;
 

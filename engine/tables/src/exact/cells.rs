@@ -349,7 +349,7 @@ mod tests {
 mod model {
     use super::*;
     use loom::sync::Arc;
-    use quiver_core::epoch::Epochs;
+    use quiver_core::memory::epoch::Epochs;
 
     const A: u64 = 0xaaaa << SHORT_STATE_BITS;
     const B: u64 = 0xbbbb << SHORT_STATE_BITS;

@@ -1,7 +1,7 @@
 //! Keys as somebody would choose who knew the secret: all in the same few buckets.
 
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::cells::{LONG_SLOTS, SHORT_SLOTS};
 use super::{ExactError, Limits, LongWriter, NOT_FOUND, ObjectsWriter, PROBES, Seed, ShortWriter};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::cells::{LONG_SLOTS, LongBucket, tag_of};
 use super::hash::Seed;

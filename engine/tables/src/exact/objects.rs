@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::long::ObjectKeys;
 use super::{ExactError, Limits};

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::{ExactError, Limits};
 use crate::memory::{HUGE_PAGE_BYTES, Limbo, MemoryError, Pages, Reserved, Slots, ZeroValid};

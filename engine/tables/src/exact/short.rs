@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::cells::{SHORT_SLOTS, SHORT_STATE_BITS, ShortBucket, short_probe, short_word};
 use super::hash::Seed;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::error::FibError;
 use super::path::{Family, Source};

@@ -1,6 +1,6 @@
 //! Which path of a next-hop group a packet takes.
 
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
 use quiver_wire::flow::{self, FlowFields};
 use quiver_wire::upper::Upper;

@@ -2,7 +2,7 @@
 //! whole vector's sources.
 
 use quiver_core::cpu::Variant;
-use quiver_core::frame::FRAME_PACKETS_MAX;
+use quiver_core::graph::frame::FRAME_PACKETS_MAX;
 use quiver_core::{InterfaceId, Packet};
 use quiver_wire::flow::{self, FlowFields};
 use quiver_wire::upper::Upper;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 
 use super::{Addresses, NeighbourCounts};
 use crate::fib::Family;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::graph::counters::INTERFACES_MAX;
 
 /// What a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

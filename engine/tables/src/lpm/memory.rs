@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::epoch::Epochs;
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::memory::epoch::Epochs;
 
 use crate::memory::{MemoryError, Pages, Reserved, Slots};
 use crate::prefix::Address;

@@ -3,7 +3,7 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 use super::memory::{base_of, bitmap_of, inline_word, place_in, run_word};
 

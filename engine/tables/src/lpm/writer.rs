@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use quiver_core::epoch::{Epochs, Stamp};
+use quiver_core::memory::epoch::{Epochs, Stamp};
 
 use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, INDEX_MASK, NODE_SLOTS, NODE_WORDS, ROOTS_MAX, SMALL_ROOT_BITS,

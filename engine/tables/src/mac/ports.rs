@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::{InterfaceId, NodeId};
 
 use super::DOMAINS_MAX;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 
 use super::ports::{PORTS_MAX, Ports};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::counters::PerWorker;
+use quiver_core::graph::counters::PerWorker;
 use quiver_core::{InterfaceId, NodeId, WorkerId};
 
 use crate::adjacency::REWRITE_BYTES_MAX;

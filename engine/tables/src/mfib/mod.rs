@@ -19,7 +19,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 
 pub use entry::{Entry, Output, RouteCounts, RouteTotals};
 pub use view::MfibTables;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::epoch::{Epochs, Pass, Published};
+use quiver_core::memory::epoch::{Epochs, Pass, Published};
 
 use super::entry::Entry;
 use crate::exact::{LongTable, Objects};

@@ -1,7 +1,7 @@
 //! What the tests of the FIB stand on: node numbers, and a router with one port.
 #![allow(dead_code)] // each test file takes what it needs
 
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::fib::{FamilyNodes, Fib, FibNodes, InterfaceInfo};
 use quiver_wire::MacAddress;

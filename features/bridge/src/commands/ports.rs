@@ -2,7 +2,7 @@
 
 use quiver_control::{Command, ConfigWriter, Output, Registry, modes};
 use quiver_core::Engine;
-use quiver_core::interfaces::Interface;
+use quiver_core::control::interfaces::Interface;
 
 use super::GROUP;
 use crate::membership::{Join, join};

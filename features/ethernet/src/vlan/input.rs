@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use quiver_core::arc::DEVICE_INPUT;
-use quiver_core::interface::InterfaceRow;
-use quiver_core::node::{DROP, NodeSpec};
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::DEVICE_INPUT;
+use quiver_core::graph::interface::InterfaceRow;
+use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use super::frame::{FrameTags, TagShape};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quiver_core::interface::Encapsulation;
+use quiver_core::graph::interface::Encapsulation;
 use quiver_wire::vlan::VlanId;
 
 use super::frame::TagType;

@@ -12,7 +12,7 @@ mod table;
 mod tag_rewrite;
 
 use quiver_control::{Registry, along, by_interface, order};
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 
 pub use input::VlanInput;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::{ConfigWriter, Refusal};
-use quiver_core::interfaces::{Interface, InterfaceChange};
+use quiver_core::control::interfaces::{Interface, InterfaceChange};
 use quiver_core::{Engine, InterfaceId};
 
 use super::matching::{Matching, Vid};

@@ -5,8 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::{ConfigWriter, Refusal, modes};
-use quiver_core::interfaces::InterfaceChange;
-use quiver_core::sub_interface::SubInterfaceSpec;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::sub_interface::SubInterfaceSpec;
 use quiver_core::{Engine, InterfaceId};
 
 use super::matching::Matching;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::INTERFACES_MAX;
+use quiver_core::graph::counters::INTERFACES_MAX;
 
 use super::frame::{FrameTags, TagType};
 use super::map::VidMap;

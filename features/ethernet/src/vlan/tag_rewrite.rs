@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiver_core::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use super::frame::FrameTags;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work, in_slices,
 };
-use quiver_core::interfaces::Interface;
+use quiver_core::control::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib};
 use serde_json::{Value, json};

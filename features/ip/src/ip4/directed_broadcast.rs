@@ -2,8 +2,8 @@
 //! itself, it is for the router, too (RFC 1122 §3.2.1.3); coming from elsewhere, it is forwarded only where
 //! that was asked for (RFC 2644).
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::AdjacencyKind;
 

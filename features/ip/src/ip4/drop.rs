@@ -2,7 +2,7 @@
 //! one whose route says `unreachable` with "host unreachable" (RFC 792), one whose route says `prohibit`
 //! with "communication administratively prohibited" (RFC 1812 §5.2.7.1); `via drop` is silent.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_wire::icmp4::{kind, unreachable};
 

@@ -1,7 +1,7 @@
 //! `ip4-icmp-echo-request`: the request becomes the reply where it lies (RFC 1122 §3.2.2.6).
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::icmp4::{Icmp4Header, kind};
 use quiver_wire::{Header, Ip4Header, checksum, ip4};

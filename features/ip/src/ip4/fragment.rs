@@ -1,6 +1,6 @@
 //! `ip4-frag`: one packet becomes several that fit the MTU of their way out (RFC 791 §3.2).
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
 use quiver_wire::{Header, Ip4Header};

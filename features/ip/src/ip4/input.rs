@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_core::arc::ArcId;
-use quiver_core::node::{DROP, NodeSpec};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::ip4::{self, Ip4Bad, Ip4Header};

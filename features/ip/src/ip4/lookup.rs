@@ -1,8 +1,8 @@
 //! `ip4-lookup`: the longest prefix that holds the destination says where the packet goes.
 
 use quiver_core::cpu::Variant;
-use quiver_core::node::{Never, NodeSpec};
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::node::{Never, NodeSpec};
+use quiver_core::graph::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::ip::{Ip4, choose, destination, one_hop, take_hop};

@@ -1,6 +1,6 @@
 //! `ip4-lookup-in-table`: a route that says "look again, in that table".
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ip::{Ip4, choose, destination};
 use quiver_wire::{Header, Ip4Header};

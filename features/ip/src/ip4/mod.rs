@@ -13,7 +13,7 @@ pub(crate) mod lookup_in_table;
 pub(crate) mod rewrite;
 pub(crate) mod too_big;
 
-use quiver_core::node::Wiring;
+use quiver_core::graph::node::Wiring;
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header};
 

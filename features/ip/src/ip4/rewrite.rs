@@ -1,8 +1,8 @@
 //! `ip4-rewrite`: one hop less to live, and the neighbour's header in front.
 
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::adjacency::Adjacency;
 use quiver_wire::ip4::Ip4Header;

@@ -1,8 +1,8 @@
 //! `ip4-too-big`: the packet is longer than the MTU of its way out. May it be fragmented
 //! (RFC 791 §2.3), or must its sender be told (RFC 1191 §4)?
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::Adjacency;
 use quiver_wire::icmp4::{kind, unreachable};

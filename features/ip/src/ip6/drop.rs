@@ -2,7 +2,7 @@
 //! whose route says `unreachable` with "reject route", one whose route says `prohibit` with
 //! "communication administratively prohibited" (RFC 4443 §3.1); `via drop` is silent.
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_wire::icmp6::{kind, unreachable};
 

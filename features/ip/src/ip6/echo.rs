@@ -1,6 +1,6 @@
 //! `ip6-icmp-echo-request`: the request becomes the reply where it lies (RFC 4443 §4.2).
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind};

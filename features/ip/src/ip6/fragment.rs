@@ -4,7 +4,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use quiver_core::node::{Node, NodeSpec, Wiring};
+use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::FragmentRequest;
 use quiver_wire::ip6::extension::Walk;

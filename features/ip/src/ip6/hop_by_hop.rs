@@ -1,11 +1,11 @@
 //! `ip6-hop-by-hop-process`, `-drop`, `-punt`: what becomes of packets with hop-by-hop options that arrive on an
 //! interface. Without any of them a router that passes packets on does not look (RFC 8200 §4.3, RFC 9673 §5.2).
 
-use quiver_core::arc::{ArcId, FeatureSpec};
-use quiver_core::context::Behind;
-use quiver_core::graph::GraphBuilder;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::{ArcId, FeatureSpec};
+use quiver_core::graph::builder::GraphBuilder;
+use quiver_core::graph::context::Behind;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;

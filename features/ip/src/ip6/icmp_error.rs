@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind, unreachable};

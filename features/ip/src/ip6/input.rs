@@ -1,9 +1,9 @@
 //! `ip6-input`: is this an IPv6 packet that may go on (RFC 8200 §3, RFC 4291 §2)?
 
-use quiver_core::arc::ArcId;
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::ip6::{self, Ip6Bad, Ip6Header, address};

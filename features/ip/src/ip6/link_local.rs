@@ -1,8 +1,8 @@
 //! `ip6-link-local`: a link-local destination means something on one interface only, which has a
 //! table of its own for them (RFC 4291 §2.5.6, RFC 4007 §6).
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, choose, destination};
 

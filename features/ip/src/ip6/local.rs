@@ -1,8 +1,8 @@
 //! `ip6-local`: packets for the router itself, sorted by protocol. What nobody takes is answered
 //! with "parameter problem" or "port unreachable" (RFC 8200 §4, RFC 4443 §3).
 
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ReassemblyRequest;
 use quiver_tables::ip::GROUP_ACCEPTED;

@@ -17,7 +17,7 @@ pub(crate) mod rewrite;
 pub(crate) mod solicitation;
 pub(crate) mod upper;
 
-use quiver_core::node::Wiring;
+use quiver_core::graph::node::Wiring;
 use quiver_wire::{Header, Ip6Header};
 
 /// The nodes that a route can lead to.

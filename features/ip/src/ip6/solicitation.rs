@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::fib::FibNodes;
 use quiver_tables::ip::{Direction, NeighbourMessage, NeighbourProtocol};

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::{Refusal, Registry, order};
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::reactor::Alarm;
 use quiver_core::jitter::Jitter;
-use quiver_core::reactor::Alarm;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::Fib;
 use quiver_tables::ip::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};

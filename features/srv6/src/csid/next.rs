@@ -2,7 +2,7 @@
 //! nothing follows, the SID is as the plain one.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::csid::Structure;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, Ip6Header};

@@ -2,7 +2,7 @@
 //! destination say which of them is the active one.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::csid::{Packing, Structure};
 use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol};

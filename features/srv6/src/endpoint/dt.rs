@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::Tally;
 use quiver_core::{Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{NOT_ENABLED, take_hop};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Refusal, Registry};
 use quiver_core::InterfaceId;
-use quiver_core::epoch::{Pass, PublishedSlots};
+use quiver_core::memory::epoch::{Pass, PublishedSlots};
 
 /// SIDs at most that several remotes send to.
 pub(super) const SHARED_SIDS_MAX: usize = 4096;
@@ -80,7 +80,7 @@ pub(super) fn register(registry: &mut Registry) -> Arc<Sources> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiver_core::epoch::Epochs;
+    use quiver_core::memory::epoch::Epochs;
 
     #[test]
     fn a_number_is_never_taken_for_another_and_places_run_out() {

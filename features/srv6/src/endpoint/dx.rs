@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::InnerDestination;
 use quiver_tables::CountedLines;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;

@@ -1,7 +1,7 @@
 //! What is inside a packet at a SID that ends it: the plain case by one look, the others step by step.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_encap::decapsulated::{InnerDestination, ip4_fast, ip6_fast};
 use quiver_tables::ip::Ip6;
 use quiver_wire::ip6::Ip6Header;

@@ -7,9 +7,9 @@ use std::net::Ipv6Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quiver_control::{Column, Command, Output, Refusal, Registry, Table};
-use quiver_core::event::{EVENT_BYTES, Event};
-use quiver_core::stage::Tally;
+use quiver_core::graph::stage::Tally;
 use quiver_core::throttle::TokenBucket;
+use quiver_core::worker::event::{EVENT_BYTES, Event};
 use quiver_core::{Engine, InterfaceId, Packet};
 use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader};
 use quiver_wire::{Header, Ip6Header};

@@ -1,7 +1,7 @@
 //! To the next segment (RFC 8986 §4.1, RFC 8754 §4.3.1.1): the plain case in one test and a few stores.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_encap::offload::headers_removed;
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment_offset};

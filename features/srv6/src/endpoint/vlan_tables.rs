@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
-use quiver_core::epoch::PublishedSlots;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::{EtherType, EthernetHeader, Header, VlanTag};
 

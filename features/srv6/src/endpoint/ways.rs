@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::Wiring;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::Wiring;
+use quiver_core::graph::stage::Tally;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated;
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use quiver_core::node::Names;
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::node::Names;
+use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment_offset};
 use quiver_wire::{Header, Ip6Header};

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output};
 use quiver_tables::CountedLines;

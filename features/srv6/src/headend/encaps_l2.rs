@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
-use quiver_core::epoch::PublishedSlots;
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{LookUp, Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, Stage, Tally};
+use quiver_core::memory::epoch::PublishedSlots;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash as flow;
 use quiver_encap::{EncapOutput, IcmpRecipient, Inside, Words, offload, output};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use quiver_core::epoch::Published;
-use quiver_core::event::Event;
-use quiver_core::node::{Node, NodeSpec, Wiring};
+use quiver_core::graph::node::{Node, NodeSpec, Wiring};
+use quiver_core::memory::epoch::Published;
 use quiver_core::throttle::{Recent, TokenBucket};
+use quiver_core::worker::event::Event;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_encap::relay::{RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender};
 use quiver_encap::{EncapEntry, InnerPacket, Words, WorkerEncapEntries};

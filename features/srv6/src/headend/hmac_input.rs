@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
-use quiver_core::arc::{ArcId, FeatureSpec};
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::interfaces::InterfaceChange;
-use quiver_core::node::{Node, NodeSpec};
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::graph::arc::{ArcId, FeatureSpec};
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, IpTables, destination};
 use quiver_wire::srh::{HmacTlv, ROUTING_TYPE, Srh};

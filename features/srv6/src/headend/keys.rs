@@ -8,7 +8,7 @@ use std::sync::Arc;
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_core::epoch::{Epochs, Published};
+use quiver_core::memory::epoch::{Epochs, Published};
 use quiver_wire::srh::{HMAC_FIELD_BYTES_MAX, HmacTlv, Srh};
 
 use super::policies::Policies;

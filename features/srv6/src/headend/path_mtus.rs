@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use quiver_core::Engine;
-use quiver_core::event::Event;
+use quiver_core::worker::event::Event;
 use quiver_encap::path_mtu::SWEEP_NS;
 use quiver_wire::{Header, Ip6Header};
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
-use quiver_core::epoch::PublishedSlots;
-use quiver_core::graph::GraphBuilder;
+use quiver_core::graph::builder::GraphBuilder;
+use quiver_core::memory::epoch::PublishedSlots;
 use quiver_encap::EncapEntries;
 use quiver_encap::path_mtu::{PathMtu, PathMtus};
 use quiver_tables::Hop;

@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_core::event::{EventReader, EventWriter};
+use quiver_core::worker::event::{EventReader, EventWriter};
 use quiver_encap::{EncapEntry, Words};
 use quiver_wire::ip6::extension::{Walk, upper_layer};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, Srh};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_control::modes::{self, LayerTwo};
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::epoch::{Epochs, PublishedSlots};
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::memory::epoch::{Epochs, PublishedSlots};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::GroupId;
 use quiver_tables::fib::{Family, Fib, FibError, Only, Path, Source};

@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_core::NodeId;
-use quiver_core::node::Wiring;
+use quiver_core::graph::node::Wiring;
 use quiver_encap::entries::HEADER_BYTES_MAX;
 use quiver_encap::{EncapEntry, EncapOutput, Mtu, Words};
 use quiver_tables::ip::IpTables;

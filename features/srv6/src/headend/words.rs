@@ -1,7 +1,7 @@
 //! Packets of the headend in words, for traces.
 
-use quiver_core::node::Names;
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::node::Names;
+use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 /// What a record of one of the headend's nodes says: the packet with its segments, the active one marked.

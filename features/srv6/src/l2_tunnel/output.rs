@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use quiver_core::device::TxQueue;
-use quiver_core::epoch::PublishedSlots;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::epoch::PublishedSlots;
+use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash;
 use quiver_tables::GroupId;

@@ -6,10 +6,10 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use quiver_control::{Refusal, modes};
-use quiver_core::counters::INTERFACES_MAX;
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::epoch::Epochs;
-use quiver_core::interfaces::{InterfaceChange, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceChange, InterfaceSpec};
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::memory::epoch::Epochs;
+use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::CORE_GROUP;
 

@@ -13,9 +13,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::{Output, Refusal};
-use quiver_core::epoch::Epochs;
-use quiver_core::graph::GraphBuilder;
-use quiver_core::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::graph::builder::GraphBuilder;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::fib::{Family, Fib, Path, Source, Target};
 use quiver_tables::memory::{MemoryError, Slots};

@@ -1,7 +1,7 @@
 //! A GTP-U message as it has come in: what its headers say, and where its payload begins.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::{self, GtpuBad};
 use quiver_wire::{Header, UdpHeader};

@@ -2,7 +2,7 @@
 //! is plain is asked for and sent on together with others; the rest is looked at closer, one by one.
 
 use quiver_core::cpu::Variant;
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::Wiring;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::Wiring;
+use quiver_core::graph::stage::Tally;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
 use quiver_encap::flow::flow_label;

@@ -2,7 +2,7 @@
 //! where the packet is plain, step by step where it is not.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 
 use super::encapsulate::{BYTES_MAX, Outgoing};
 use super::g_pdu::GtpuWords;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
-use quiver_core::node::{NodeSpec, Wiring};
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
 use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use quiver_control::{Args, Refusal};
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::Tally;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet, WorkerId};
 use quiver_tables::counted_lines::CountedLine;
 use quiver_tables::fib::Family;

@@ -4,9 +4,9 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::Tally;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
 use quiver_tables::fib::Family;

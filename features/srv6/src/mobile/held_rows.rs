@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
-use quiver_core::graph::GraphBuilder;
+use quiver_core::graph::builder::GraphBuilder;
 use quiver_encap::entries::ENCAP_ENTRIES_MAX;
 use quiver_encap::{EncapEntries, WorkerEncapEntries};
 use quiver_tables::memory::MemoryError;

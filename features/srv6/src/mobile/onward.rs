@@ -1,7 +1,7 @@
 //! Whether a packet with other headers fits where it will leave, asked while it still has those that it came with.
 
-use quiver_core::node::Wiring;
-use quiver_core::stage::Tally;
+use quiver_core::graph::node::Wiring;
+use quiver_core::graph::stage::Tally;
 use quiver_core::{NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_wire::ip6::MTU_MIN;

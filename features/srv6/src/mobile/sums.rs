@@ -1,7 +1,7 @@
 //! Checksums over packets of the mobile user plane, and those that a device was to complete.
 
 use quiver_core::Packet;
-use quiver_core::packet::PacketFlags;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::checksum::Sum;
 
 /// `sum`, and the `length` bytes of all segments from `from` on; `None` when there are fewer.

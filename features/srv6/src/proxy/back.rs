@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quiver_core::InterfaceId;
-use quiver_core::counters::{INTERFACES_MAX, PerWorker};
-use quiver_core::epoch::{Epochs, Pass, PublishedSlots};
+use quiver_core::graph::counters::{INTERFACES_MAX, PerWorker};
+use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 
 use super::flows::Flows;
 use super::front::Front;

@@ -4,9 +4,9 @@
 use std::cell::{Ref, RefCell};
 use std::sync::Arc;
 
-use quiver_core::epoch::Pass;
-use quiver_core::node::Wiring;
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::Wiring;
+use quiver_core::memory::epoch::Pass;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{offload, output};
 use quiver_tables::ip::IpTables;

@@ -3,10 +3,10 @@
 
 use std::marker::PhantomData;
 
-use quiver_core::arc::ArcId;
 use quiver_core::cpu::Variant;
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{LookUp, Tally};
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_encap::inner::BEYOND_SCOPE;
 use quiver_tables::IcmpErrorRequest;

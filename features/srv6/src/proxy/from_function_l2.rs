@@ -2,9 +2,9 @@
 //! (draft-ietf-spring-sr-service-programming §6.1.1, §6.2; RFC 8986 §5.3 says how). It is the input node of the return
 //! interface, whose frames are all the function's.
 
-use quiver_core::epoch::Pass;
-use quiver_core::node::{Node, NodeSpec};
-use quiver_core::packet::PacketFlags;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::memory::epoch::Pass;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_encap::flow::frame_hash;
 use quiver_wire::{EthernetHeader, Header};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::NodeSpec;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::ip::{Ip6, choose};

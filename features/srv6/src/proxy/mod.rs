@@ -24,7 +24,7 @@ mod words;
 use std::sync::Arc;
 
 use quiver_control::Registry;
-use quiver_core::arc::FeatureSpec;
+use quiver_core::graph::arc::FeatureSpec;
 use quiver_tables::CountedLines;
 use quiver_tables::ip::{Ip4, Ip6};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_control::modes::{self, Held, Modes, Own};
-use quiver_core::epoch::Epochs;
+use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId, NodeId};
 
 use super::back::{Around, Back, BackTable, Backs, Coming, Counts};

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use quiver_core::node::NodeSpec;
-use quiver_core::packet::PacketFlags;
-use quiver_core::stage::{Stage, Tally};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::{ip4_fast, ip6_fast, take_off};
 use quiver_tables::CountedLines;

@@ -1,7 +1,7 @@
 //! Packets from a function in words, for traces.
 
-use quiver_core::node::Names;
-use quiver_core::trace::TraceRecord;
+use quiver_core::graph::node::Names;
+use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 use crate::endpoint::words::packet;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quiver_core::clock::Clock;
-use quiver_core::counters::Count;
-use quiver_core::ring::{Consumer, Producer, ring};
+use quiver_core::graph::counters::Count;
+use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, Node, NodeId, Packet};
 
 use super::RECORDS_MAX;

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use quiver_core::device::RxQueue;
-use quiver_core::ring::Consumer;
+use quiver_core::memory::ring::Consumer;
+use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use super::{Done, Subject};
@@ -127,7 +127,7 @@ impl FaultLine {
         }
     }
 
-    fn count(&self, stamp: &Stamp, of: fn(&Done) -> &quiver_core::counters::Count) {
+    fn count(&self, stamp: &Stamp, of: fn(&Done) -> &quiver_core::graph::counters::Count) {
         if u64::from(stamp.measurement) == self.done.measurement.get() {
             of(&self.done).add(1);
         }

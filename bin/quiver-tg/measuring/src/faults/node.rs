@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quiver_core::ring::Producer;
+use quiver_core::memory::ring::Producer;
 use quiver_core::{Context, Frame, Node, Packet};
 
 use super::{Done, Subject};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use quiver_core::clock::Clock;
-use quiver_core::device::RxMode;
-use quiver_core::graph::EngineConfig;
-use quiver_core::ring::ring;
+use quiver_core::graph::builder::EngineConfig;
+use quiver_core::memory::ring::ring;
+use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId, NodeId, NodeSpec};
 
 use crate::capture::Captures;

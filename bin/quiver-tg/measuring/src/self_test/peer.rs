@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use anyhow::Context as _;
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
-use quiver_core::graph::{EngineConfig, GraphBuilder};
+use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeSpec};
 use quiver_memif::{MemifConfig, Role};
 
@@ -27,7 +27,7 @@ struct Patch(InterfaceId);
 
 impl Node for Patch {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let output = cx.interface(self.0).map_or(quiver_core::node::DROP, |row| row.output);
+        let output = cx.interface(self.0).map_or(quiver_core::graph::node::DROP, |row| row.output);
         frame.set_all_next(output);
     }
 }

@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use quiver_control::Registry;
-use quiver_core::device::{Device, TxQueue};
-use quiver_core::interfaces::InterfaceSpec;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId};
 
 use crate::surroundings::Surroundings;

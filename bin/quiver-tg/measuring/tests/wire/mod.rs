@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
-use quiver_core::device::{Device, RxMode, RxQueue, TxQueue};
-use quiver_core::graph::EngineConfig;
-use quiver_core::interfaces::InterfaceSpec;
-use quiver_core::memory::PageSize;
+use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::graph::builder::EngineConfig;
+use quiver_core::memory::mapping::PageSize;
+use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, NodeSpec};
 use quiver_tg_measuring::generator::Generator;
 use quiver_tg_measuring::report::{Kind, Report, StreamReport};

@@ -1,8 +1,8 @@
 //! The first frames of a stream as they are really made, and what differs between them.
 
 use anyhow::Context as _;
-use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
-use quiver_core::memory::PageSize;
+use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+use quiver_core::memory::mapping::PageSize;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 

@@ -1,7 +1,7 @@
 //! Packets that are sent as they are, one after the other: from a recording, or from the profile itself.
 
 use quiver_core::Packet;
-use quiver_core::buffer::BufferCache;
+use quiver_core::memory::buffer::BufferCache;
 use quiver_wire::vlan::Tags;
 use quiver_wire::{EtherType, Header, IpProtocol, UdpHeader, ethernet, ip4, ip6};
 

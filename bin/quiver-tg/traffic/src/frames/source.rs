@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::Packet;
-use quiver_core::buffer::BufferCache;
+use quiver_core::memory::buffer::BufferCache;
 
 use super::column::CHUNK;
 use super::program::{FrameLength, PIECE_BYTES, Program};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use proptest::prelude::*;
-use quiver_core::buffer::{BufferPool, DATA_BYTES_DEFAULT};
-use quiver_core::memory::PageSize;
+use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+use quiver_core::memory::mapping::PageSize;
 use quiver_wire::{EtherType, IpProtocol, ethernet, ip4, ip6, mpls, udp};
 
 use super::Source;

@@ -2,9 +2,9 @@
 
 use crate::block::costs::Shares;
 use crate::block::slot::{KernelSlot, Nodes};
-use crate::counters::WorkerCounters;
+use crate::graph::counters::WorkerCounters;
+use crate::graph::node::DROP;
 use crate::ids::NodeId;
-use crate::node::DROP;
 
 /// Nodes that a vector comes to in one pass at most.
 const NODES_MAX: usize = 64;

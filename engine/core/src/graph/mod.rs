@@ -1,0 +1,17 @@
+//! The graph: nodes, the vectors between them, and what both count.
+
+pub mod arc;
+pub mod builder;
+pub mod builtin;
+pub mod capture;
+pub mod context;
+pub mod counters;
+pub(crate) mod directory;
+pub mod frame;
+pub mod interface;
+pub mod node;
+pub(crate) mod order;
+pub(crate) mod outbox;
+pub mod stage;
+pub mod trace;
+pub mod visits;

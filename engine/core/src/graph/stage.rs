@@ -1,0 +1,340 @@
+//! What a node decides, apart from how its packets are looped over: that is the same for all nodes, in
+//! [`block`](crate::block). A function of a stage is inlined into the loops that run it.
+
+use std::sync::Arc;
+
+use crate::block::{Kernel, LookUpKernel, StageKernel, SteerKernel};
+use crate::cpu::Variant;
+use crate::graph::arc::{ARCS_MAX, ArcId};
+use crate::graph::context::{Context, Reach, next_in_arc, put_event};
+use crate::graph::counters::InterfaceCounters;
+use crate::graph::frame::settle;
+use crate::graph::interface::InterfaceRow;
+use crate::graph::node::{NodeSpec, Reason, Wiring};
+use crate::ids::{InterfaceId, NodeId};
+use crate::memory::epoch::Pass;
+use crate::memory::packet::Packet;
+use crate::worker::event::Event;
+
+/// What a stage reaches beside its packet: where it counts, and the rows of interfaces. Two words, so that it is handed
+/// on in registers.
+#[derive(Clone, Copy)]
+pub struct Tally<'p> {
+    reach: &'p Reach<'p>,
+    node: NodeId,
+}
+
+impl<'p> Tally<'p> {
+    /// Of the running node.
+    #[inline(always)]
+    pub fn new(cx: &'p Context<'_>) -> Tally<'p> {
+        Tally { reach: &cx.reach, node: cx.node }
+    }
+
+    /// The same, for another node.
+    #[inline(always)]
+    pub(crate) fn of(self, node: NodeId) -> Tally<'p> {
+        Tally { node, ..self }
+    }
+
+    /// The pass under which published things are read.
+    #[inline(always)]
+    pub fn pass(self) -> Pass<'p> {
+        self.reach.pass
+    }
+
+    /// Nanoseconds, as a [`Context`] tells them.
+    #[inline(always)]
+    pub fn now_ns(self) -> u64 {
+        self.reach.now_ns
+    }
+
+    /// Tell the control thread of something about an interface, in bytes that the handler of the stage's node
+    /// understands; counted, and false, when its ring is full.
+    #[cold]
+    pub fn notify(self, interface: InterfaceId, kind: u8, bytes: &[u8]) -> bool {
+        let event = Event::new(self.node, interface, self.reach.now_ns, kind, bytes);
+        put_event(self.reach.events, self.reach.counters, event)
+    }
+
+    /// Count an event of the stage's node.
+    #[inline]
+    pub fn count(self, event: impl Reason, n: u64) {
+        self.reach.counters.reason(self.node, event.number()).add(n);
+    }
+
+    /// An interface's row; `None` when it does not exist (any more).
+    #[inline(always)]
+    pub fn interface(self, id: InterfaceId) -> Option<&'p InterfaceRow> {
+        self.reach.rows.get(id, self.reach.pass)
+    }
+
+    /// This worker's counters of an interface.
+    #[inline(always)]
+    pub fn interface_counters(self, id: InterfaceId) -> &'p InterfaceCounters {
+        self.reach.counters.interface(id)
+    }
+
+    /// Has the packet come to the stage's node as to a feature of `arc`? A node that is reached in other ways too
+    /// must not walk on along an arc that the packet has left.
+    #[inline]
+    pub fn is_feature_of(self, arc: ArcId, interface: InterfaceId, packet: &Packet) -> bool {
+        let chain = self.interface(interface).map(|row| &row.chains[arc.0 as usize % ARCS_MAX]);
+        chain.and_then(|chain| chain.at(packet.arc_place)) == Some(self.node)
+    }
+
+    /// Walk on along an arc: the feature behind the running one, or `default`.
+    #[inline]
+    pub fn next_in_arc(
+        self,
+        arc: ArcId,
+        interface: InterfaceId,
+        packet: &mut Packet,
+        default: NodeId,
+    ) -> NodeId {
+        next_in_arc(self.interface(interface), arc, packet, default)
+    }
+}
+
+/// A decision about one packet.
+pub trait Stage: Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// Does it look into packets that nobody has looked into before? Then their first lines are asked
+    /// for ahead.
+    const LOOKS_FIRST: bool = false;
+    /// Does it say of packets that they came in by another interface ([`Packet::rx`])? Those that came in by the
+    /// interface that [`expect`](Self::expect) named are counted for it by the engine, all at once; the stage
+    /// counts the others.
+    const SORTS: bool = false;
+    /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
+    const LOOKS_BEHIND: bool = false;
+    /// Do most packets go to an interface's output from here? Then their bytes are added up in the same loop.
+    const SENDS: bool = false;
+    /// Why packets die here, and what is counted.
+    type Reason: Reason;
+    /// What holds for all packets that came in by one interface, read once for a vector.
+    type Common: Copy + Send;
+
+    /// What holds for packets that came in by `rx`.
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+
+    /// Where the packet goes next. An error is a drop.
+    fn decide(
+        &self,
+        tally: Tally<'_>,
+        common: Self::Common,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Self::Reason>;
+
+    /// Of a stage that sorts: where packets like the first of a block will be said to have come in, and
+    /// what `decide` makes of knowing that. Each packet is decided about all the same.
+    #[inline(always)]
+    fn expect(
+        &self,
+        cx: &Context<'_>,
+        rx: InterfaceId,
+        common: Self::Common,
+        first: &Packet,
+    ) -> (Self::Common, InterfaceId) {
+        let _ = (cx, first);
+        (common, rx)
+    }
+
+    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. It is
+    /// called for a block's packets before the first of them is decided about, and only for the first one
+    /// when the indices of all are the same.
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        let _ = packet;
+    }
+
+    /// Ask for what that memory, which has come meanwhile, leads to: some packets before they are decided about.
+    #[inline(always)]
+    fn soon(&self, packet: &Packet) {
+        let _ = packet;
+    }
+
+    /// So many packets of an interface have come here: for counters of the interface.
+    #[inline(always)]
+    fn arrived(&self, cx: &Context<'_>, rx: InterfaceId, packets: u64) {
+        let _ = (cx, rx, packets);
+    }
+}
+
+/// A stage that sends all packets of an interface the same way, but for those that it refuses by a look
+/// at the handle alone.
+pub trait Steer: Stage {
+    /// The output of the interface that all packets go to, and that interface.
+    fn way(common: Self::Common) -> Option<(NodeId, InterfaceId)>;
+
+    /// Does the packet go that way?
+    fn takes(packet: &Packet) -> bool;
+}
+
+/// A decision that asks a table: all keys of a vector are looked up together, so that memory is waited
+/// for once and not per packet.
+pub trait LookUp: Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// Does it say of some packets that leave the usual way that they came in by another interface
+    /// ([`Packet::rx`])?
+    const SORTS: bool = false;
+    /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
+    const LOOKS_BEHIND: bool = false;
+    /// Why packets die here, and what is counted.
+    type Reason: Reason;
+    /// What is looked for.
+    type Key: Copy + Default + Send;
+    /// What is found.
+    type Found: Copy + Default + Send;
+    /// What holds for all packets that came in by one interface, read once for a vector: the table, as a rule.
+    type Common: Copy + Send;
+
+    /// What holds for packets that came in by `rx`.
+    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+
+    /// Ask for the memory that [`key`](Self::key) will read of what [`Packet::index`] names.
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        let _ = packet;
+    }
+
+    /// The packet's key; what can be done with the packet before the answer is there is done.
+    fn key(&self, common: Self::Common, packet: &mut Packet) -> Self::Key;
+
+    /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only once.
+    #[inline(always)]
+    fn keys(&self, common: Self::Common, packets: &mut [Packet], keys: &mut [Self::Key]) {
+        for (packet, key) in packets.iter_mut().zip(keys) {
+            *key = self.key(common, packet);
+        }
+    }
+
+    /// Look all keys up; `found` is as long as `keys`.
+    fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
+
+    /// What was found says where the packet goes. An error is a drop.
+    fn settle(
+        &self,
+        tally: Tally<'_>,
+        common: Self::Common,
+        key: Self::Key,
+        found: Self::Found,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Self::Reason>;
+
+    /// What was found leads all packets of a block the same way: each is told what it takes with it, and the answer is
+    /// where they go. `None`, and nothing changes, where they must be settled one by one.
+    #[inline(always)]
+    fn settle_all(
+        &self,
+        common: Self::Common,
+        found: &[Self::Found],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let _ = (common, found, packets);
+        None
+    }
+
+    /// As [`find`](Self::find), where many keys are likely to be alike.
+    #[inline(always)]
+    fn find_alike(
+        &self,
+        variant: Variant,
+        common: Self::Common,
+        keys: &[Self::Key],
+        found: &mut [Self::Found],
+    ) {
+        self.find(variant, common, keys, found);
+    }
+
+    /// The vector is through: what was put together for others on the way is given to them.
+    #[inline(always)]
+    fn end(&self) {}
+}
+
+/// Makes the stage of a worker; kept by its node's declaration, so that a pair gets one too.
+pub(crate) struct StageMaker<S>(pub(crate) Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync>);
+
+/// Packets that a stage which sorts found to be as expected.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sorted {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Sorted {
+    /// How many.
+    #[inline(always)]
+    pub(crate) fn packets(self) -> u64 {
+        self.packets
+    }
+
+    /// One more.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, length: usize) {
+        self.packets += 1;
+        self.bytes += length as u64;
+    }
+
+    /// Count them for `onward`, unless that is where they came in anyway.
+    #[inline(always)]
+    pub(crate) fn count(self, tally: Tally<'_>, rx: InterfaceId, onward: InterfaceId) {
+        if onward != rx && self.packets > 0 {
+            let counters = tally.interface_counters(onward);
+            counters.rx_packets.add(self.packets);
+            counters.rx_bytes.add(self.bytes);
+        }
+    }
+}
+
+impl NodeSpec {
+    /// A node that decides packet by packet.
+    pub fn stage<S: Stage>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
+    ) -> NodeSpec {
+        NodeSpec::of_stage(help, make, |stage| Box::new(StageKernel::new(stage)))
+    }
+
+    /// A node that sends all packets of an interface the same way.
+    pub fn steer<S: Steer>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
+    ) -> NodeSpec {
+        NodeSpec::of_stage(help, make, |stage| Box::new(SteerKernel::new(stage)))
+    }
+
+    fn of_stage<S: Stage>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> S + Send + Sync + 'static,
+        kernel: fn(S) -> Box<dyn Kernel>,
+    ) -> NodeSpec {
+        let make: Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync> = Arc::new(make);
+        let maker = StageMaker(make.clone());
+        let spec = NodeSpec::kernel(S::NAME, help, move |wiring| kernel(make(wiring)));
+        NodeSpec { maker: Some(Arc::new(maker)), ..spec }.reasons::<S::Reason>()
+    }
+
+    /// A node that looks packets up and classifies them by what was found.
+    pub fn look_up<L: LookUp>(
+        help: &'static str,
+        make: impl Fn(&Wiring<'_>) -> L + Send + Sync + 'static,
+    ) -> NodeSpec {
+        let spec = NodeSpec::kernel(L::NAME, help, move |wiring| Box::new(LookUpKernel::new(make(wiring))));
+        spec.reasons::<L::Reason>()
+    }
+}
+
+/// One decision, written down as [`settle`] does; for kernels.
+#[inline(always)]
+pub(crate) fn decide<S: Stage>(
+    stage: &S,
+    tally: Tally<'_>,
+    common: S::Common,
+    packet: &mut Packet,
+) -> NodeId {
+    let decision = stage.decide(tally, common, packet);
+    settle(decision, packet)
+}
