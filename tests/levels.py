@@ -220,13 +220,12 @@ def run(level: Level) -> Count:
 
 
 def last_lines(total: Count) -> list[str]:
-    """The sum, and the tests that ran again, each with how often: who stands there often is to be mended."""
+    """Return the tests that ran again with their counts, then the sum. The sum is always last, in one form."""
     lines = []
     if again := Counter(total.rerun):
         lines.append(f"ran again: {len(again)} tests, {len(total.rerun)} times")
         lines += [f"  {times} x {name}" for name, times in again.most_common()]
-    told = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
-    return [*lines, f"{told}, {len(total.rerun)} reruns" if total.rerun else told]
+    return [*lines, f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"]
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ def test_reruns_are_named_with_a_count() -> None:
         "ran again: 2 tests, 3 times",
         "  2 x tests/netns/test_top.py::test_a[IPv4 - left]",
         "  1 x tests/netns/test_af_xdp.py::test_b",
-        "4 passed, 0 failed, 1 skipped, 3 reruns",
+        "4 passed, 0 failed, 1 skipped",
     ]
 
 
