@@ -315,12 +315,12 @@ fn errands_for_a_stalled_worker_are_bounded() {
 #[test]
 fn stretches_of_tables_that_wait_are_bounded_too() {
     let mut router = router();
-    let mut tally = router.engine.epochs().tally();
-    tally.set(STRETCHES_MAX);
+    let mut context = router.engine.epochs().context();
+    context.set(STRETCHES_MAX);
     let release = router.stall();
     assert_eq!(router.engine.make_room().unwrap_err().worker, STUCK);
     // The table frees what it can when it is asked to.
-    let shared = Arc::new(Mutex::new(tally));
+    let shared = Arc::new(Mutex::new(context));
     let hooked = shared.clone();
     router.engine.on_reclaim(move |_| hooked.lock().unwrap().set(STRETCHES_MAX - 1));
     router.engine.make_room().unwrap();

@@ -77,7 +77,7 @@ pub fn ip4<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBa
 /// outer header (0 for none); else nothing happens. Returns its destination.
 #[inline(always)]
 pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> {
-    if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
+    if at == 0 || !packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD)) {
         return None;
     }
     let (inner, outer) = (packet.bytes().get(at..)?, outer_class::<O>(packet));
@@ -94,7 +94,7 @@ pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> 
 /// As [`ip4()`], likewise.
 #[inline(always)]
 pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
-    if at == 0 || !packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD)) {
+    if at == 0 || !packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD)) {
         return None;
     }
     let (inner, outer) = (packet.bytes().get(at..)?, outer_class::<O>(packet));

@@ -247,7 +247,7 @@ impl<S: HeaderStack> EncapOutput<S> {
             return fragment;
         }
         if self.has_adjacency(hop) {
-            packet.set(PacketFlags::OWN);
+            packet.set(PacketFlags::LOCALLY_ORIGINATED);
             packet.index = hop.index;
             return hop.next;
         }

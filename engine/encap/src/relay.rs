@@ -92,7 +92,7 @@ pub fn to_sender<F: InnerPacket>(
         return false;
     }
     packet.become_own();
-    packet.clear(PacketFlags::OWN);
+    packet.clear(PacketFlags::LOCALLY_ORIGINATED);
     packet.l2_bytes = 0;
     packet.rx = tables.interfaces.speaker(F::FAMILY, table);
     packet.tx = InterfaceId::NONE;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use quiver_core::memory::epoch::{Epochs, Stamp, Tally};
+use quiver_core::memory::epoch::{Epochs, StageContext, Stamp};
 
 /// Bytes of a large page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -218,12 +218,12 @@ pub struct Limbo<T> {
     sealed: VecDeque<(Stamp, Vec<T>)>,
     /// How many are sealed, and where that is told for the bound on what waits.
     sealed_len: usize,
-    tally: Option<Tally>,
+    context: Option<StageContext>,
 }
 
 impl<T> Default for Limbo<T> {
     fn default() -> Self {
-        Limbo { open: Vec::new(), sealed: VecDeque::new(), sealed_len: 0, tally: None }
+        Limbo { open: Vec::new(), sealed: VecDeque::new(), sealed_len: 0, context: None }
     }
 }
 
@@ -261,7 +261,7 @@ impl<T> Limbo<T> {
             self.sealed_len -= batch.len();
             batch.into_iter().for_each(&mut free);
         }
-        self.tally.get_or_insert_with(|| epochs.tally()).set(self.sealed_len);
+        self.context.get_or_insert_with(|| epochs.context()).set(self.sealed_len);
     }
 }
 

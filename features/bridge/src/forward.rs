@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable};
 
@@ -53,7 +53,7 @@ pub struct Common {
 impl L2Forward {
     #[cold]
     #[inline(never)]
-    fn look_closer(
+    fn take_slow_path(
         &self,
         common: Common,
         found: MacEntry,
@@ -110,7 +110,7 @@ impl LookUp for L2Forward {
     #[inline(always)]
     fn settle(
         &self,
-        _: Tally<'_>,
+        _: StageContext<'_>,
         common: Common,
         _: u64,
         found: MacEntry,
@@ -120,7 +120,7 @@ impl LookUp for L2Forward {
         let port = self.table.ports().word(tx);
         let same_group = (port.group() == common.group) & (common.group != 0);
         if !found.holds(port) | found.is_filter() | (tx == common.rx) | same_group {
-            return self.look_closer(common, found, packet);
+            return self.take_slow_path(common, found, packet);
         }
         packet.tx = tx;
         Ok(port.output())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::{DROP, Names, NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::graph::trace::TraceRecord;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, FloodRequest};
@@ -135,7 +135,7 @@ impl L2Input {
     /// wants flooded is.
     #[cold]
     #[inline(never)]
-    fn look_closer(
+    fn take_slow_path(
         &self,
         addresses: Addresses,
         common: Common,
@@ -180,11 +180,16 @@ impl Stage for L2Input {
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, common: Common, packet: &mut Packet) -> Result<NodeId, L2InputDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        common: Common,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2InputDrop> {
         let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
         let plain = FloodRequest::from_index(packet.index).is_none();
         if !(addresses.has_station_source() & !addresses.is_to_link() & common.bridged & plain) {
-            return self.look_closer(addresses, common, packet);
+            return self.take_slow_path(addresses, common, packet);
         }
         if common.learn != DROP {
             return Ok(common.learn);
@@ -212,7 +217,12 @@ impl Stage for L2FloodInput {
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, common: Common, packet: &mut Packet) -> Result<NodeId, L2InputDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        common: Common,
+        packet: &mut Packet,
+    ) -> Result<NodeId, L2InputDrop> {
         let plain = |addresses: &Addresses| addresses.has_station_source() & !addresses.is_to_link();
         match (Addresses::of(packet).filter(plain), FloodRequest::from_index(packet.index)) {
             (Some(addresses), Some(FloodRequest { excluded })) if common.bridged => {

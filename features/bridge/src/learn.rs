@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
 
@@ -69,9 +69,9 @@ impl<const ALL: bool> L2Learn<ALL> {
     /// A source that is not known here, or not seen for a minute.
     #[cold]
     #[inline(never)]
-    fn look_closer(
+    fn take_slow_path(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         common: Common,
         found: MacEntry,
         packet: &Packet,
@@ -84,7 +84,7 @@ impl<const ALL: bool> L2Learn<ALL> {
         }
         if holds && found.port() == common.seen.entry().port() {
             if self.table.refresh(key, found, common.seen) {
-                tally.count(L2LearnDrop::Stamped, 1);
+                context.count(L2LearnDrop::Stamped, 1);
             }
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl<const ALL: bool> L2Learn<ALL> {
                 Asked::Told => L2LearnDrop::New,
             }
         };
-        tally.count(event, 1);
+        context.count(event, 1);
         Ok(())
     }
 }
@@ -139,7 +139,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         common: Common,
         _: u64,
         found: MacEntry,
@@ -147,7 +147,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
     ) -> Result<NodeId, L2LearnDrop> {
         let Some(onward) = common.onward else { return Err(L2LearnDrop::NotBridged) };
         if !found.is_settled(common.seen) {
-            self.look_closer(tally, common, found, packet)?;
+            self.take_slow_path(context, common, found, packet)?;
         }
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
         if ALL {

@@ -7,7 +7,7 @@ use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
@@ -77,7 +77,7 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
     #[inline(always)]
     fn settle(
         &self,
-        _: Tally<'_>,
+        _: StageContext<'_>,
         common: Common,
         _: F::Address,
         group: GroupId,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Steer, Tally};
+use quiver_core::graph::stage::{Stage, StageContext, Steer};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use crate::state::{CrossConnects, Published};
@@ -61,7 +61,12 @@ impl<const PATCH: bool> Stage for Cross<PATCH> {
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, common: Self::Common, packet: &mut Packet) -> Result<NodeId, CrossDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        common: Self::Common,
+        packet: &mut Packet,
+    ) -> Result<NodeId, CrossDrop> {
         if !Self::takes(packet) {
             return Err(CrossDrop::Truncated);
         }

@@ -2,7 +2,7 @@
 
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::ethernet::EthernetHeader;
@@ -154,7 +154,7 @@ impl Stage for EthernetInput {
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, EthernetDrop> {
+    fn decide(&self, _: StageContext<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, EthernetDrop> {
         let bytes = packet.bytes();
         let (Some(header), Some(first)) = (EthernetHeader::overlay(bytes), bytes.first_chunk()) else {
             return Err(EthernetDrop::Truncated);

@@ -93,7 +93,7 @@ impl Ask {
     /// Where a packet goes that cannot wait, if it may live; `None` when it may wait for the neighbour.
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Fate, AskDrop> {
         let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
-        if hops <= 1 && !packet.has(PacketFlags::OWN) {
+        if hops <= 1 && !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
             let kind = if self.kind.six { 3 } else { 11 };
             packet.index = IcmpErrorRequest { kind, code: 0, detail: 0 }.to_index();
             return Ok(Fate::Error);
@@ -174,7 +174,7 @@ impl Ask {
     /// Nobody answers: tell the sender (RFC 1812 §5.2.7.1, RFC 4861 §7.2.2), or our own ping.
     fn give_up(&mut self, cx: &mut Context<'_>, mut packet: Packet, on: InterfaceId, is_late: bool) {
         self.counts.forget();
-        let is_own = packet.has(PacketFlags::OWN);
+        let is_own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if is_own && let Some(notice) = held::unreachable_ping(&packet, self.kind.six) {
             notice.send(cx, on);
         }
@@ -267,7 +267,7 @@ pub(crate) fn send(cx: &mut Context<'_>, bytes: &[u8], tx: InterfaceId, output: 
         cx.buffers.free(packet);
         return None;
     }
-    packet.set(PacketFlags::OWN);
+    packet.set(PacketFlags::LOCALLY_ORIGINATED);
     packet.tx = tx;
     cx.emit(packet, output);
     Some(())

@@ -19,7 +19,7 @@ use crate::notice::{Answer, Notice, PingError};
 
 /// The nodes that packets wait in.
 pub(crate) const NODES: [&str; 4] = ["ip4-arp", "ip4-glean", "ip6-discover-neighbor", "ip6-glean"];
-/// Neighbours that a worker hears of by one errand, at most.
+/// Neighbours that a worker hears of by one worker call, at most.
 const PER_ERRAND: usize = 64;
 
 /// Host unreachable (RFC 1812 §5.2.7.1), address unreachable (RFC 4861 §7.2.2).
@@ -60,7 +60,7 @@ fn nodes(engine: &Engine) -> [Option<NodeId>; NODES.len()] {
     NODES.map(|name| engine.node_id(name))
 }
 
-/// Have an errand work with each node of each worker that packets wait in.
+/// Have a worker call work with each node of each worker that packets wait in.
 fn visit_all(
     engine: &mut Engine,
     work: impl Fn(&mut Ask, &mut quiver_core::Context<'_>) + Clone + Send + 'static,

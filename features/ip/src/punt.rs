@@ -169,7 +169,7 @@ impl<F: IpFamily> Node for Punting<F> {
             let Some(group) = self.punts.redirect(F::FAMILY, packet.rx) else { return Ok(self.done) };
             cx.count(Punt::Redirected, 1);
             // It is for the host as it came: no hop is counted, and no error told about it.
-            packet.set(PacketFlags::OWN);
+            packet.set(PacketFlags::LOCALLY_ORIGINATED);
             Ok(choose::<F>(&self.tables.groups, group, packet))
         });
     }

@@ -14,7 +14,7 @@ use crate::tables::Addresses;
 
 /// Bytes of the two addresses of an Ethernet frame; an interface's tags come behind them.
 const ADDRESSES_BYTES: usize = 12;
-/// Frames that a worker sends on behalf of one errand, at most: 500 took it 65 to 131 us.
+/// Frames that a worker sends on behalf of one worker call, at most: 500 took it 65 to 131 us.
 const FRAMES_PER_ERRAND: usize = 128;
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = 14 + 28;

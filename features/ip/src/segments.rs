@@ -60,8 +60,8 @@ pub fn fragment(
     fragment.rx = packet.rx;
     fragment.index = packet.index;
     fragment.hash = packet.hash;
-    if packet.has(PacketFlags::OWN) {
-        fragment.set(PacketFlags::OWN);
+    if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
+        fragment.set(PacketFlags::LOCALLY_ORIGINATED);
     }
     cx.follow(&mut fragment, packet);
     Some(fragment)

@@ -88,7 +88,7 @@ impl Replicate {
         let ends = Ends::of(self.six, packet.bytes()).ok_or(ReplicateDrop::Truncated)?;
         let joined = || self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass);
         let local = entry.local || joined();
-        let own = packet.has(PacketFlags::OWN);
+        let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let wanted = Wanted { hops: ends.hops, own, rx: packet.rx, length: packet.length() };
         let forwarded = match self.count(cx, entry, &ends, &wanted) {
             Ok(count) => count,

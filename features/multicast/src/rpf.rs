@@ -42,7 +42,7 @@ struct Rpf {
 impl Rpf {
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, MfibRpfDrop> {
         let entry = self.mfib.entry(packet.index, cx.pass).ok_or(MfibRpfDrop::RouteGone)?;
-        let accepted = packet.has(PacketFlags::OWN) || entry.accepts(packet.rx);
+        let accepted = packet.has(PacketFlags::LOCALLY_ORIGINATED) || entry.accepts(packet.rx);
         if !accepted {
             entry.counts.rejected(cx.worker);
             self.signal(cx, Why::WrongInterface, packet)?;

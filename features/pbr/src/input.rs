@@ -9,7 +9,7 @@ use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
 use quiver_core::graph::frame::{FRAME_PACKETS_MAX, settle};
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
@@ -86,7 +86,7 @@ impl<F: Ruled> MatchedPackets<F> {
 }
 
 /// Where the node counts, and the worker whose counts of policies are meant.
-type Counting<'a> = (Tally<'a>, WorkerId);
+type Counting<'a> = (StageContext<'a>, WorkerId);
 
 /// A policy has decided about a packet.
 #[inline(always)]
@@ -232,7 +232,7 @@ impl<F: Ruled> Node for InputNode<F> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let InputNode { input, matched } = self;
         let Some(rx) = frame.packets().first().map(|packet| packet.rx) else { return };
-        let (by, variant) = ((Tally::new(cx), cx.worker), cx.variant);
+        let (by, variant) = ((StageContext::new(cx), cx.worker), cx.variant);
         let rules = |rx| input.attached.get::<F>(rx, cx.pass);
         if frame.is_same_rx() {
             let behind = cx.behind(input.arc, rx, input.own, input.lookup);

@@ -1,4 +1,4 @@
-//! Reassembly on the control thread: settings, and the errands that carry them to workers.
+//! Reassembly on the control thread: settings, and the worker calls that carry them to workers.
 
 use std::sync::Arc;
 

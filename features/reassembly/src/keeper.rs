@@ -1,4 +1,4 @@
-//! What errands ask of the nodes that keep fragments.
+//! What worker calls ask of the nodes that keep fragments.
 
 use quiver_core::worker::Worker;
 use quiver_core::{Context, NodeId};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::{Never, NodeSpec};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ReassemblyRequest;
 use quiver_tables::ip::IpTables;
@@ -39,7 +39,12 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, common: (Behind, u32), packet: &mut Packet) -> Result<NodeId, Never> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        common: (Behind, u32),
+        packet: &mut Packet,
+    ) -> Result<NodeId, Never> {
         let (behind, request) = common;
         let is_fragment = if SIX {
             let header = Ip6Header::overlay(packet.bytes());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::Wiring;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::TURNS_MAX;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::fib::Family;
@@ -105,11 +105,11 @@ impl Judge {
                 return Ok(());
             }
         }
-        self.look_closer::<F>(check, table, group, source, rx)
+        self.take_slow_path::<F>(check, table, group, source, rx)
     }
 
     #[inline(never)]
-    fn look_closer<F: IpFamily>(
+    fn take_slow_path<F: IpFamily>(
         &self,
         check: Check,
         table: u32,
@@ -186,7 +186,7 @@ pub(crate) fn has_no_address_yet<F: IpFamily>(bytes: &[u8], source: F::Address) 
 /// The last word on a source that failed.
 #[cold]
 pub(crate) fn appeal<F: IpFamily>(
-    tally: Tally<'_>,
+    context: StageContext<'_>,
     checks: &Checks,
     table: u32,
     bytes: &[u8],
@@ -196,9 +196,9 @@ pub(crate) fn appeal<F: IpFamily>(
     if has_no_address_yet::<F>(bytes, source) {
         return Ok(());
     }
-    if !checks.is_exempt(table, source.ip(), tally.pass()) {
+    if !checks.is_exempt(table, source.ip(), context.pass()) {
         return Err(why);
     }
-    tally.count(UrpfDrop::Exempt, 1);
+    context.count(UrpfDrop::Exempt, 1);
     Ok(())
 }

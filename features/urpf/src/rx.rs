@@ -7,7 +7,7 @@ use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::fib::Family;
@@ -66,7 +66,7 @@ impl<F: IpFamily> LookUp for RxCheck<F> {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         common: Common,
         source: F::Address,
         group: GroupId,
@@ -75,7 +75,7 @@ impl<F: IpFamily> LookUp for RxCheck<F> {
         if let Some((check, table)) = common.check
             && let Err(why) = self.judge.decide::<F>(check, table, group, source, packet.rx)
         {
-            appeal::<F>(tally, &self.checks, table, packet.bytes(), source, why)?;
+            appeal::<F>(context, &self.checks, table, packet.bytes(), source, why)?;
         }
         Ok(common.behind.take(packet))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
 use quiver_core::graph::frame::settle;
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 use quiver_tables::fib::Family;
@@ -73,7 +73,7 @@ impl<F: IpFamily> TxCheck<F> {
             let judged = match inside::<F>(packet.bytes(), has_frames).filter(|_| !is_own(packet)) {
                 Some(bytes) => {
                     let judged = self.judge.decide::<F>(check, table, *group, *key, packet.rx);
-                    judged.or_else(|why| appeal::<F>(Tally::new(cx), checks, table, bytes, *key, why))
+                    judged.or_else(|why| appeal::<F>(StageContext::new(cx), checks, table, bytes, *key, why))
                 }
                 None => Ok(()),
             };
@@ -91,7 +91,7 @@ impl<F: IpFamily> TxCheck<F> {
                 let (table, key) = (self.table(check, tx), F::source(bytes).unwrap_or_default());
                 let group = F::table(&self.judge.tables, table).lookup(key);
                 let judged = self.judge.decide::<F>(check, table, group, key, packet.rx);
-                judged.or_else(|why| appeal::<F>(Tally::new(cx), checks, table, bytes, key, why))?;
+                judged.or_else(|why| appeal::<F>(StageContext::new(cx), checks, table, bytes, key, why))?;
             }
             Ok::<_, UrpfDrop>(cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx))
         });
@@ -105,7 +105,7 @@ impl<F: IpFamily> TxCheck<F> {
 /// The router's own packets came by no interface.
 #[inline(always)]
 fn is_own(packet: &Packet) -> bool {
-    packet.has(PacketFlags::OWN) || packet.rx == InterfaceId::NONE
+    packet.has(PacketFlags::LOCALLY_ORIGINATED) || packet.rx == InterfaceId::NONE
 }
 
 impl<F: IpFamily> Node for TxCheck<F> {

@@ -7,7 +7,7 @@ use quiver_core::graph::frame::FRAME_PACKETS_MAX;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A pass may take so long whatever it does, nanoseconds: an errand of the control thread, a page that
+/// A pass may take so long whatever it does, nanoseconds: a worker call of the control thread, a page that
 /// is touched for the first time.
 const PASS_NS: u64 = 50_000;
 /// The same through the kernel: behind a vector of live frames the worker gives its core away until the kernel is

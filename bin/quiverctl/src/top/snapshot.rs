@@ -136,7 +136,7 @@ fn worker(worker: &Json) -> Worker {
 fn place(worker: &Json) -> String {
     match worker["activity"].as_str().unwrap_or_default() {
         "node" => format!("in node {}", text(worker, "node")),
-        "worker_call" => "in an errand of the control thread".to_owned(),
+        "worker_call" => "in a worker call of the control thread".to_owned(),
         "starting" => "before its first pass".to_owned(),
         other => other.to_owned(),
     }

@@ -158,7 +158,7 @@ fn activity_word(activity: Activity) -> &'static str {
     match activity {
         Activity::Asleep => "asleep",
         Activity::Starting => "starting",
-        Activity::Errand => "worker_call",
+        Activity::WorkerCall => "worker_call",
         Activity::Node(_) => "node",
     }
 }

@@ -3,7 +3,7 @@
 use crate::cpu::{Body, Variant, clocks};
 use crate::graph::context::Context;
 use crate::graph::frame::settle;
-use crate::graph::stage::{LookUp, Tally};
+use crate::graph::stage::{LookUp, StageContext};
 use crate::ids::NodeId;
 
 use super::BLOCK_PACKETS;
@@ -125,7 +125,7 @@ struct WholeBlock<'a, 'f, L: LookUp> {
     found: &'a mut [L::Found; BLOCK_PACKETS],
     is_likely_uniform: bool,
     choice: &'a mut Choice,
-    tally: Tally<'a>,
+    context: StageContext<'a>,
     variant: Variant,
     block: &'a mut Block<'f>,
 }
@@ -160,14 +160,14 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
             self.choice.note(clocks() - start);
         }
         if self.is_likely_uniform {
-            let all = look_up.settle_all(state, found, packets);
+            let all = look_up.resolve_all(state, found, packets);
             if all.is_some() {
                 return all;
             }
         }
         let answers = keys.iter().zip(found.iter());
         for ((packet, next), (key, found)) in packets.iter_mut().zip(next).zip(answers) {
-            *next = settle(look_up.settle(self.tally, state, *key, *found, packet), packet);
+            *next = settle(look_up.settle(self.context, state, *key, *found, packet), packet);
         }
         None
     }
@@ -176,7 +176,7 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
 /// Some packets of a block. Their keys stand together.
 #[inline(never)]
 fn run_some<L: LookUp>(whole: WholeBlock<'_, '_, L>) {
-    let WholeBlock { look_up, state, keys, found, tally, variant, block, .. } = whole;
+    let WholeBlock { look_up, state, keys, found, context, variant, block, .. } = whole;
     let (live, packets, next) = (block.live, &mut *block.packets, &mut *block.next);
     places(live).for_each(|place| look_up.ahead(&packets[place]));
     let mut count = 0;
@@ -187,7 +187,7 @@ fn run_some<L: LookUp>(whole: WholeBlock<'_, '_, L>) {
     look_up.find(variant, state, &keys[..count], &mut found[..count]);
     for (place, (key, found)) in places(live).zip(keys.iter().zip(found.iter())) {
         let packet = &mut packets[place];
-        next[place % BLOCK_PACKETS] = settle(look_up.settle(tally, state, *key, *found, packet), packet);
+        next[place % BLOCK_PACKETS] = settle(look_up.settle(context, state, *key, *found, packet), packet);
     }
 }
 
@@ -196,7 +196,7 @@ impl<L: LookUp> Kernel for LookUpKernel<L> {
         let rx = block.rx;
         let LookUpKernel { look_up, state, worth, choice, keys, found } = self;
         let state = state.get(block.pass, rx, || look_up.common(cx, rx));
-        let (tally, variant, is_full) = (Tally::new(cx), cx.variant, block.is_full());
+        let (context, variant, is_full) = (StageContext::new(cx), cx.variant, block.is_full());
         let is_likely_uniform = is_full && worth.is_likely();
         if is_full {
             choice.begin();
@@ -208,7 +208,7 @@ impl<L: LookUp> Kernel for LookUpKernel<L> {
             found,
             is_likely_uniform,
             choice,
-            tally,
+            context,
             variant,
             block: &mut *block,
         };

@@ -7,7 +7,7 @@ use crate::graph::context::Context;
 use crate::graph::directory::Directory;
 use crate::graph::frame::PREFETCH_AHEAD;
 use crate::graph::node::{NodeSpec, Wiring};
-use crate::graph::stage::{Sorted, Stage, StageMaker, Tally, decide};
+use crate::graph::stage::{Sorted, Stage, StageContext, StageMaker, decide};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::memory::packet::Packet;
 
@@ -24,8 +24,8 @@ struct PairKernel<A: Stage, B: Stage> {
 
 /// The packets of a block.
 struct EachPacket<'a, A: Stage, B: Stage> {
-    first: (&'a A, Tally<'a>, A::Common),
-    second: (&'a B, Tally<'a>, B::Common),
+    first: (&'a A, StageContext<'a>, A::Common),
+    second: (&'a B, StageContext<'a>, B::Common),
     /// The second node, and the interface by which packets that go there came in.
     onward: (NodeId, InterfaceId),
     /// The block's packets, and those behind them.
@@ -82,17 +82,17 @@ impl<A: Stage, B: Stage> Kernel for PairKernel<A, B> {
         cx.node = second_id;
         let second = &self.second;
         let of_second = self.state.get(block.pass, onward, || second.common(cx, onward));
-        let (tally, variant) = (Tally::new(cx), cx.variant);
+        let (context, variant) = (StageContext::new(cx), cx.variant);
         let pair = EachPacket::<A, B> {
-            first: (first, tally.of(id), of_first),
-            second: (second, tally, of_second),
+            first: (first, context.of(id), of_first),
+            second: (second, context, of_second),
             onward: (second_id, onward),
             packets: &mut *block.packets,
             next: &mut block.next[..block.count],
             ahead: block.ahead,
         };
         let (left, sorted) = variant.run(pair);
-        sorted.count(tally, rx, onward);
+        sorted.count(context, rx, onward);
         let went_on = arrived - u64::from(left.count_ones());
         second.arrived(cx, onward, went_on);
         cx.node = id;

@@ -3,7 +3,7 @@
 use crate::cpu::Body;
 use crate::graph::context::Context;
 use crate::graph::frame::PREFETCH_AHEAD;
-use crate::graph::stage::{Sorted, Stage, Tally, decide};
+use crate::graph::stage::{Sorted, Stage, StageContext, decide};
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 
@@ -49,7 +49,7 @@ impl<S: Stage> StageKernel<S> {
 /// All packets of a block.
 struct EachPacket<'a, S: Stage> {
     stage: &'a S,
-    tally: Tally<'a>,
+    context: StageContext<'a>,
     state: S::Common,
     onward: InterfaceId,
     /// The block's packets, and those behind them.
@@ -70,7 +70,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
 
     #[inline(always)]
     fn run(self) -> Self::Answer {
-        let EachPacket { stage, tally, state, onward, packets, next, .. } = self;
+        let EachPacket { stage, context, state, onward, packets, next, .. } = self;
         let mut sorted = Sorted::default();
         let (mut bytes, mut is_chained) = (0, !S::SENDS);
         let behind = if S::LOOKS_FIRST { packets.len() } else { next.len().min(packets.len()) };
@@ -88,7 +88,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
             }
             for (packet, next) in now.iter_mut().zip(next) {
                 let length = if S::SORTS { packet.length() } else { 0 };
-                *next = decide(stage, tally, state, packet);
+                *next = decide(stage, context, state, packet);
                 if S::SORTS && packet.rx == onward {
                     sorted.add(length);
                 }
@@ -106,7 +106,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
 /// Some packets of a block.
 #[inline(never)]
 fn run_some<S: Stage>(
-    (stage, tally): (&S, Tally<'_>),
+    (stage, context): (&S, StageContext<'_>),
     (state, onward): (S::Common, InterfaceId),
     block: &mut Block<'_>,
 ) -> Sorted {
@@ -118,7 +118,7 @@ fn run_some<S: Stage>(
     for place in places(block.live) {
         let packet = &mut block.packets[place];
         let length = if S::SORTS { packet.length() } else { 0 };
-        block.next[place % BLOCK_PACKETS] = decide(stage, tally, state, packet);
+        block.next[place % BLOCK_PACKETS] = decide(stage, context, state, packet);
         if S::SORTS && packet.rx == onward {
             sorted.add(length);
         }
@@ -131,15 +131,15 @@ impl<S: Stage> Kernel for StageKernel<S> {
         let (rx, arrived) = (block.rx, block.live_count());
         let (stage, state, onward) = self.prepare(cx, block);
         stage.arrived(cx, rx, arrived);
-        let (tally, variant) = (Tally::new(cx), cx.variant);
+        let (context, variant) = (StageContext::new(cx), cx.variant);
         let (sorted, bytes) = if block.is_full() {
             let (ahead, is_same_index) = (block.ahead, block.is_same_index);
             let (packets, next) = (&mut *block.packets, &mut block.next[..block.count]);
-            variant.run(EachPacket { stage, tally, state, onward, packets, next, ahead, is_same_index })
+            variant.run(EachPacket { stage, context, state, onward, packets, next, ahead, is_same_index })
         } else {
-            (run_some((stage, tally), (state, onward), block), None)
+            (run_some((stage, context), (state, onward), block), None)
         };
-        sorted.count(tally, rx, onward);
+        sorted.count(context, rx, onward);
         block.came_in_by(onward, !S::SORTS || sorted.packets() == arrived);
         block.bytes = bytes;
         self.learn(sorted, arrived);

@@ -1,7 +1,7 @@
 //! The engine as the control thread holds it: the graph, the workers, the interfaces.
 
-mod errands;
 mod nodes;
+mod worker_calls;
 mod workers;
 
 use std::any::{Any, TypeId};

@@ -120,11 +120,11 @@ pub struct LoopTotals {
     pub passes: u64,
     /// Passes that took from [`LONG_PASS_NS`](crate::graph::counters::LONG_PASS_NS) × 2^k, by k.
     pub long_passes: [u64; LONG_PASS_CLASSES],
-    /// Errands of the control thread.
+    /// Worker calls of the control thread.
     pub errands: u64,
     /// Nanoseconds that they took.
     pub errand_ns: u64,
-    /// Errands that took from [`LONG_ERRAND_NS`](crate::graph::counters::LONG_ERRAND_NS) × 2^k, by k.
+    /// Worker calls that took from [`LONG_ERRAND_NS`](crate::graph::counters::LONG_ERRAND_NS) × 2^k, by k.
     pub long_errands: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,

@@ -10,7 +10,7 @@ use crate::ids::{NodeId, WorkerId};
 
 /// A worker that finishes no pass for so long stalls, unless something else is set.
 pub const STALL_NS_DEFAULT: u64 = 1_000_000_000;
-/// Errands that wait in the control thread for one worker at most; changes that need more are refused.
+/// Worker calls that wait in the control thread for one worker at most; changes that need more are refused.
 pub const ERRANDS_WAITING_MAX: usize = 1024;
 /// Replaced values ([`Published`](crate::memory::epoch::Published), interface rows) that wait until no worker
 /// sees them, at most. Some are as long as there are interfaces: 64 KiB each.
@@ -30,8 +30,8 @@ pub enum Activity {
     Asleep,
     /// It has not made a pass yet.
     Starting,
-    /// It carries out an errand of the control thread.
-    Errand,
+    /// It carries out a worker call of the control thread.
+    WorkerCall,
     /// It runs this node, or ran it last.
     Node(NodeId),
 }
@@ -46,7 +46,7 @@ impl WorkerCounters {
         self.running.set(u64::from(node.0) + 1);
     }
 
-    /// The worker is about to carry out an errand.
+    /// The worker is about to carry out a worker call.
     #[inline]
     pub(crate) fn enters_errand(&self) {
         self.running.set(ERRAND);
@@ -56,7 +56,7 @@ impl WorkerCounters {
     pub fn activity(&self) -> Activity {
         match self.running.get() {
             0 => Activity::Starting,
-            ERRAND => Activity::Errand,
+            ERRAND => Activity::WorkerCall,
             node => Activity::Node(NodeId((node - 1) as u16)),
         }
     }
@@ -150,7 +150,7 @@ pub struct Health {
     pub stalls: u64,
     /// The longest so far, nanoseconds.
     pub longest_ns: u64,
-    /// Errands that wait in the control thread for a place in the worker's ring.
+    /// Worker calls that wait in the control thread for a place in the worker's ring.
     pub errands_waiting: usize,
 }
 
@@ -161,7 +161,7 @@ pub struct Waiting {
     pub retired: usize,
     /// Stretches of tables; [`STRETCHES_MAX`] at most.
     pub stretches: usize,
-    /// Errands for the worker for which most wait; [`ERRANDS_WAITING_MAX`] at most.
+    /// Worker calls for the worker for which most wait; [`ERRANDS_WAITING_MAX`] at most.
     pub errands: usize,
 }
 
@@ -203,7 +203,7 @@ impl Engine {
         match activity {
             Activity::Asleep => "asleep".to_owned(),
             Activity::Starting => "before its first pass".to_owned(),
-            Activity::Errand => "in an errand of the control thread".to_owned(),
+            Activity::WorkerCall => "in a worker call of the control thread".to_owned(),
             Activity::Node(node) => format!("in node {}", self.node_name(node)),
         }
     }

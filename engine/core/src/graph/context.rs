@@ -21,7 +21,7 @@ use crate::worker::handoff::Handoff;
 const ADDRESSES_BYTES: usize = 12;
 
 /// What all nodes and stages of a pass reach alike.
-pub struct Reach<'p> {
+pub struct WorkerContext<'p> {
     /// What is read under it cannot outlive the pass.
     pub pass: Pass<'p>,
     /// Nanoseconds since some moment before the start; read once per pass.
@@ -34,7 +34,7 @@ pub struct Reach<'p> {
 
 /// One pass of one worker, lent to the nodes that run in it.
 pub struct Context<'p> {
-    pub(crate) reach: Reach<'p>,
+    pub(crate) shared: WorkerContext<'p>,
     /// The worker.
     pub worker: WorkerId,
     /// The node that runs.
@@ -51,11 +51,11 @@ pub struct Context<'p> {
 }
 
 impl<'p> Deref for Context<'p> {
-    type Target = Reach<'p>;
+    type Target = WorkerContext<'p>;
 
     #[inline(always)]
-    fn deref(&self) -> &Reach<'p> {
-        &self.reach
+    fn deref(&self) -> &WorkerContext<'p> {
+        &self.shared
     }
 }
 

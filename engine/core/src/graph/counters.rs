@@ -12,9 +12,9 @@ pub const NODES_MAX: usize = 16_384;
 pub const INTERFACES_MAX: usize = 8_192;
 /// A pass that takes at least so long is counted as a long one, nanoseconds.
 pub const LONG_PASS_NS: u64 = 1 << 16;
-/// An errand that takes at least so long is counted as a long one, nanoseconds.
+/// A worker call that takes at least so long is counted as a long one, nanoseconds.
 pub const LONG_ERRAND_NS: u64 = 1 << 13;
-/// Classes of long passes and errands: each from twice as long as the one before, the last without an end.
+/// Classes of long passes and worker calls: each from twice as long as the one before, the last without an end.
 pub const LONG_PASS_CLASSES: usize = 8;
 /// Reasons and events that a node can declare.
 pub const REASONS_PER_NODE_MAX: usize = 64;
@@ -149,11 +149,11 @@ pub struct WorkerCounters {
     pub last_pass_packets: Count,
     /// Passes that took from [`LONG_PASS_NS`] × 2^k, by k: a worker's queues were not looked at for so long.
     pub long_passes: [Count; LONG_PASS_CLASSES],
-    /// Errands carried out.
+    /// Worker calls carried out.
     pub errands: Count,
     /// Nanoseconds that they took: the worker looked at no queue meanwhile.
     pub errand_ns: Count,
-    /// Errands that took from [`LONG_ERRAND_NS`] × 2^k, by k.
+    /// Worker calls that took from [`LONG_ERRAND_NS`] × 2^k, by k.
     pub long_errands: [Count; LONG_PASS_CLASSES],
     /// Times the worker slept.
     pub sleeps: Count,
@@ -200,7 +200,7 @@ impl Default for WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// A pass took so long, errands before it and the way to the next one included; 0 if the worker slept.
+    /// A pass took so long, worker calls before it and the way to the next one included; 0 if the worker slept.
     #[inline(always)]
     pub fn note_pass(&self, ns: u64) {
         self.last_pass_ns.set(ns);
@@ -214,7 +214,7 @@ impl WorkerCounters {
         self.long_passes[class_of(ns, LONG_PASS_NS)].add(1);
     }
 
-    /// An errand took so long.
+    /// A worker call took so long.
     pub fn note_errand(&self, ns: u64) {
         self.errands.add(1);
         self.errand_ns.add(ns);

@@ -20,7 +20,7 @@ pub trait Node: Send {
     /// out of it. Whatever stays in the vector goes where its `next` says.
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame);
 
-    /// The node itself, when errands may look for it by its type
+    /// The node itself, when worker calls may look for it by its type
     /// ([`Worker::visit`](crate::worker::Worker::visit)).
     fn as_any(&mut self) -> Option<&mut dyn Any> {
         None

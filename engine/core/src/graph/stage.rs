@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::block::{Kernel, LookUpKernel, StageKernel, SteerKernel};
 use crate::cpu::Variant;
 use crate::graph::arc::{ARCS_MAX, ArcId};
-use crate::graph::context::{Context, Reach, next_in_arc, put_event};
+use crate::graph::context::{Context, WorkerContext, next_in_arc, put_event};
 use crate::graph::counters::InterfaceCounters;
 use crate::graph::frame::settle;
 use crate::graph::interface::InterfaceRow;
@@ -19,60 +19,60 @@ use crate::worker::event::Event;
 /// What a stage reaches beside its packet: where it counts, and the rows of interfaces. Two words, so that it is handed
 /// on in registers.
 #[derive(Clone, Copy)]
-pub struct Tally<'p> {
-    reach: &'p Reach<'p>,
+pub struct StageContext<'p> {
+    shared: &'p WorkerContext<'p>,
     node: NodeId,
 }
 
-impl<'p> Tally<'p> {
+impl<'p> StageContext<'p> {
     /// Of the running node.
     #[inline(always)]
-    pub fn new(cx: &'p Context<'_>) -> Tally<'p> {
-        Tally { reach: &cx.reach, node: cx.node }
+    pub fn new(cx: &'p Context<'_>) -> StageContext<'p> {
+        StageContext { shared: &cx.shared, node: cx.node }
     }
 
     /// The same, for another node.
     #[inline(always)]
-    pub(crate) fn of(self, node: NodeId) -> Tally<'p> {
-        Tally { node, ..self }
+    pub(crate) fn of(self, node: NodeId) -> StageContext<'p> {
+        StageContext { node, ..self }
     }
 
     /// The pass under which published things are read.
     #[inline(always)]
     pub fn pass(self) -> Pass<'p> {
-        self.reach.pass
+        self.shared.pass
     }
 
     /// Nanoseconds, as a [`Context`] tells them.
     #[inline(always)]
     pub fn now_ns(self) -> u64 {
-        self.reach.now_ns
+        self.shared.now_ns
     }
 
     /// Tell the control thread of something about an interface, in bytes that the handler of the stage's node
     /// understands; counted, and false, when its ring is full.
     #[cold]
     pub fn notify(self, interface: InterfaceId, kind: u8, bytes: &[u8]) -> bool {
-        let event = Event::new(self.node, interface, self.reach.now_ns, kind, bytes);
-        put_event(self.reach.events, self.reach.counters, event)
+        let event = Event::new(self.node, interface, self.shared.now_ns, kind, bytes);
+        put_event(self.shared.events, self.shared.counters, event)
     }
 
     /// Count an event of the stage's node.
     #[inline]
     pub fn count(self, event: impl Reason, n: u64) {
-        self.reach.counters.reason(self.node, event.number()).add(n);
+        self.shared.counters.reason(self.node, event.number()).add(n);
     }
 
     /// An interface's row; `None` when it does not exist (any more).
     #[inline(always)]
     pub fn interface(self, id: InterfaceId) -> Option<&'p InterfaceRow> {
-        self.reach.rows.get(id, self.reach.pass)
+        self.shared.rows.get(id, self.shared.pass)
     }
 
     /// This worker's counters of an interface.
     #[inline(always)]
     pub fn interface_counters(self, id: InterfaceId) -> &'p InterfaceCounters {
-        self.reach.counters.interface(id)
+        self.shared.counters.interface(id)
     }
 
     /// Has the packet come to the stage's node as to a feature of `arc`? A node that is reached in other ways too
@@ -122,7 +122,7 @@ pub trait Stage: Send + 'static {
     /// Where the packet goes next. An error is a drop.
     fn decide(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         common: Self::Common,
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
@@ -217,7 +217,7 @@ pub trait LookUp: Send + 'static {
     /// What was found says where the packet goes. An error is a drop.
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         common: Self::Common,
         key: Self::Key,
         found: Self::Found,
@@ -227,7 +227,7 @@ pub trait LookUp: Send + 'static {
     /// What was found leads all packets of a block the same way: each is told what it takes with it, and the answer is
     /// where they go. `None`, and nothing changes, where they must be settled one by one.
     #[inline(always)]
-    fn settle_all(
+    fn resolve_all(
         &self,
         common: Self::Common,
         found: &[Self::Found],
@@ -280,9 +280,9 @@ impl Sorted {
 
     /// Count them for `onward`, unless that is where they came in anyway.
     #[inline(always)]
-    pub(crate) fn count(self, tally: Tally<'_>, rx: InterfaceId, onward: InterfaceId) {
+    pub(crate) fn count(self, context: StageContext<'_>, rx: InterfaceId, onward: InterfaceId) {
         if onward != rx && self.packets > 0 {
-            let counters = tally.interface_counters(onward);
+            let counters = context.interface_counters(onward);
             counters.rx_packets.add(self.packets);
             counters.rx_bytes.add(self.bytes);
         }
@@ -331,10 +331,10 @@ impl NodeSpec {
 #[inline(always)]
 pub(crate) fn decide<S: Stage>(
     stage: &S,
-    tally: Tally<'_>,
+    context: StageContext<'_>,
     common: S::Common,
     packet: &mut Packet,
 ) -> NodeId {
-    let decision = stage.decide(tally, common, packet);
+    let decision = stage.decide(context, common, packet);
     settle(decision, packet)
 }

@@ -89,8 +89,8 @@ impl Epochs {
     }
 
     /// Where a table tells how many of its stretches wait.
-    pub fn tally(&self) -> Tally {
-        Tally { all: self.stretches.clone(), own: 0 }
+    pub fn context(&self) -> StageContext {
+        StageContext { all: self.stretches.clone(), own: 0 }
     }
 
     /// Drop what can be dropped now; returns how many objects still wait. Called by the control
@@ -113,12 +113,12 @@ impl Epochs {
 }
 
 /// One table's part of [`Epochs::stretches`]; gone with the table.
-pub struct Tally {
+pub struct StageContext {
     all: Arc<std::sync::atomic::AtomicUsize>,
     own: usize,
 }
 
-impl Tally {
+impl StageContext {
     /// So many wait now.
     pub fn set(&mut self, now: usize) {
         // Wrapping: a smaller number takes away.
@@ -127,7 +127,7 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+impl Drop for StageContext {
     fn drop(&mut self) {
         self.set(0);
     }

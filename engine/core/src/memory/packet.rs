@@ -39,7 +39,7 @@ impl PacketFlags {
     /// [`Offload`] in the header line says what is left to do before transmission.
     pub const OFFLOAD: PacketFlags = PacketFlags(4);
     /// The router made it; it did not come in.
-    pub const OWN: PacketFlags = PacketFlags(8);
+    pub const LOCALLY_ORIGINATED: PacketFlags = PacketFlags(8);
     /// The device has checked the layer 4 checksum.
     pub const L4_CHECKSUM_GOOD: PacketFlags = PacketFlags(16);
     /// It came to the router's own layer 2 address or was broadcast or multicast on layer 2.
@@ -51,7 +51,7 @@ impl PacketFlags {
 
     /// These and `other`.
     #[inline(always)]
-    pub const fn and(self, other: PacketFlags) -> PacketFlags {
+    pub const fn union(self, other: PacketFlags) -> PacketFlags {
         PacketFlags(self.0 | other.0)
     }
 
@@ -291,7 +291,7 @@ impl Packet {
         self.arc_place = 0;
         self.hash = 0;
         self.clear(PacketFlags(PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0 | PacketFlags::NOTED.0));
-        self.set(PacketFlags::OWN);
+        self.set(PacketFlags::LOCALLY_ORIGINATED);
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! A worker: one thread that asks its queues for packets and runs them to completion. It never
 //! allocates, locks or waits while packets come; what the control thread wants of it arrives as
-//! errands between two passes.
+//! worker calls between two passes.
 
 pub mod device;
 pub mod event;
@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::cpu::{Variant, clocks};
 use crate::graph::builtin::{NULL, NullDrop};
 use crate::graph::capture::{Capture, Point};
-use crate::graph::context::{Context, Reach};
+use crate::graph::context::{Context, WorkerContext};
 use crate::graph::counters::{NODES_MAX, WorkerCounters};
 use crate::graph::frame::Frame;
 use crate::graph::interface::InterfaceRows;
@@ -41,7 +41,7 @@ pub const RX_QUEUES_PER_WORKER_MAX: usize = 1024;
 pub const ADAPTIVE_IDLE_PASSES: u32 = 2000;
 /// While some queues are polled, the descriptors of sleeping ones are looked at once in so many passes.
 const LOOK_AT_SLEEPERS_PASSES: u32 = 64;
-/// Errands carried out between two passes at most.
+/// Worker calls carried out between two passes at most.
 const ERRANDS_PER_PASS: usize = 8;
 /// Vectors run in one pass at most before the worker reports quiescent again; what a loop in the
 /// graph makes more than that waits for the next pass.
@@ -49,7 +49,7 @@ const VECTORS_PER_PASS_MAX: usize = 4096;
 
 /// Something the control thread wants done on a worker between two passes. It carries everything
 /// it needs there and everything it replaces back, so that the worker allocates and frees nothing.
-pub trait Errand: Send {
+pub trait WorkerCall: Send {
     /// Do it.
     fn run(&mut self, worker: &mut Worker);
     /// What it brings back, for a sender who waits for it.
@@ -113,8 +113,8 @@ pub struct Worker {
     pub(crate) inputs: Vec<Input>,
     pub(crate) outbox: Outbox,
     pub(crate) events: RefCell<Events>,
-    pub(crate) errands: Consumer<Box<dyn Errand>>,
-    pub(crate) errands_done: Producer<Box<dyn Errand>>,
+    pub(crate) errands: Consumer<Box<dyn WorkerCall>>,
+    pub(crate) errands_done: Producer<Box<dyn WorkerCall>>,
     pub(crate) handoff: Handoff,
     pub(crate) tracer: Tracer,
     pub(crate) capture: Option<Box<Capture>>,
@@ -132,7 +132,7 @@ pub struct Worker {
 macro_rules! context {
     ($worker:ident, $node:expr, $now:expr) => {
         Context {
-            reach: Reach {
+            shared: WorkerContext {
                 pass: $worker.reader.pass(),
                 now_ns: $now,
                 counters: &$worker.shared.counters,
@@ -170,11 +170,11 @@ impl Worker {
         self.buffers.flush();
     }
 
-    /// One pass on the calling thread: errands, every queue that is awake, everything that follows.
+    /// One pass on the calling thread: worker calls, every queue that is awake, everything that follows.
     /// Returns how many packets came in.
     pub fn pass(&mut self) -> usize {
         self.reader.quiescent();
-        self.run_errands();
+        self.run_worker_calls();
         let now_ns = self.clock.now_ns();
         let before_ns = if self.began_ns > 0 { self.began_ns } else { now_ns };
         self.shared.counters.note_pass(now_ns.saturating_sub(before_ns));
@@ -200,7 +200,7 @@ impl Worker {
         if awake { self.reader.wake() } else { self.reader.sleep() }
     }
 
-    fn run_errands(&mut self) {
+    fn run_worker_calls(&mut self) {
         for _ in 0..ERRANDS_PER_PASS {
             let Some(mut errand) = self.errands.take() else { break };
             self.shared.counters.enters_errand();
@@ -481,7 +481,7 @@ impl Worker {
         total
     }
 
-    // What errands use.
+    // What worker calls use.
 
     /// The worker is between two passes: it holds nothing that is published.
     pub(crate) fn rest(&mut self) {
@@ -501,7 +501,7 @@ impl Worker {
         packet.rx = rx;
         packet.tx = tx;
         packet.index = index;
-        packet.set(crate::memory::packet::PacketFlags::OWN);
+        packet.set(crate::memory::packet::PacketFlags::LOCALLY_ORIGINATED);
         if !packet.append(bytes, &mut self.buffers) {
             self.buffers.free(packet);
             return false;
@@ -510,7 +510,7 @@ impl Worker {
         true
     }
 
-    /// Have an errand work with this worker's instance of a node, with what the node itself would be lent
+    /// Have a worker call work with this worker's instance of a node, with what the node itself would be lent
     /// ([`Node::as_any`]). `None` when it is not there or of another type.
     pub fn visit<N: Node + 'static, R>(
         &mut self,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_tables::ip::{Ip4, Ip6, IpTables};
 
@@ -27,17 +27,17 @@ fn version(bytes: &[u8]) -> u8 {
 }
 
 impl<P: TunnelProtocol> BehindOutput<P> {
-    fn decide(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn decide(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let adjacency = self.tables.adjacencies.get(packet.index);
         if adjacency.tx != packet.tx || adjacency.entry == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
         let outer = version(self.entries.get(adjacency.entry).header());
         match (outer, version(packet.bytes())) {
-            (4, 4) => self.in4.0.put(tally, packet, false),
-            (4, 6) => self.in4.1.put(tally, packet, false),
-            (6, 4) => self.in6.0.put(tally, packet, false),
-            (6, 6) => self.in6.1.put(tally, packet, false),
+            (4, 4) => self.in4.0.put(context, packet, false),
+            (4, 6) => self.in4.1.put(context, packet, false),
+            (6, 4) => self.in6.0.put(context, packet, false),
+            (6, 6) => self.in6.1.put(context, packet, false),
             _ => Err(TunnelDrop::NoTunnel),
         }
     }
@@ -45,8 +45,8 @@ impl<P: TunnelProtocol> BehindOutput<P> {
 
 impl<P: TunnelProtocol> Node for BehindOutput<P> {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let tally = Tally::new(cx);
-        frame.route(|packet| self.decide(tally, packet));
+        let context = StageContext::new(cx);
+        frame.route(|packet| self.decide(context, packet));
         frame.look_at_rx();
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::Adjacency;
@@ -51,17 +51,17 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
     /// tunnel's output.
     #[cold]
     #[inline(never)]
-    fn slow(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn slow(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let adjacency = *self.output.tables.adjacencies.get(packet.index);
-        let counts_hop = !packet.has(PacketFlags::OWN);
+        let counts_hop = !packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if counts_hop && let Some((request, why)) = F::refusal(packet.bytes())? {
-            tally.count(TunnelDrop::from(why), 1);
+            context.count(TunnelDrop::from(why), 1);
             packet.index = request.to_index();
             return Ok(self.error);
         }
-        let row = tally.interface(adjacency.tx).filter(|row| row.up).ok_or(TunnelDrop::InterfaceDown)?;
+        let row = context.interface(adjacency.tx).filter(|row| row.up).ok_or(TunnelDrop::InterfaceDown)?;
         if packet.length() > usize::from(adjacency.mtu_bytes)
-            && let Some(elsewhere) = self.too_long(tally, &adjacency, packet)
+            && let Some(elsewhere) = self.too_long(context, &adjacency, packet)
         {
             return Ok(elsewhere);
         }
@@ -73,9 +73,9 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             packet.tx = adjacency.tx;
             return Ok(adjacency.output);
         }
-        let counters = tally.interface_counters(adjacency.tx);
+        let counters = context.interface_counters(adjacency.tx);
         let bytes = packet.length() as u64;
-        let next = self.put(tally, packet, counts_hop)?;
+        let next = self.put(context, packet, counts_hop)?;
         if next != self.error {
             counters.tx_packets.add(1);
             counters.tx_bytes.add(bytes);
@@ -85,14 +85,19 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
 
     /// Longer than the tunnel's own MTU: the sender is told, or the packet is fragmented for the
     /// tunnel.
-    fn too_long(&self, tally: Tally<'_>, adjacency: &Adjacency, packet: &mut Packet) -> Option<NodeId> {
-        if packet.has(PacketFlags::OWN) {
+    fn too_long(
+        &self,
+        context: StageContext<'_>,
+        adjacency: &Adjacency,
+        packet: &mut Packet,
+    ) -> Option<NodeId> {
+        if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
             return Some(self.fragment);
         }
         let Some(request) = F::too_big(packet, adjacency.mtu_bytes.into()) else {
             return Some(self.fragment);
         };
-        tally.count(TunnelDrop::TooBig, 1);
+        context.count(TunnelDrop::TooBig, 1);
         packet.index = request.to_index();
         Some(self.error)
     }
@@ -100,7 +105,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
     /// Put the header stack in front of a packet that has passed the tunnel's output, step by step.
     pub(super) fn put(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
         counts_hop: bool,
     ) -> Result<NodeId, TunnelDrop> {
@@ -108,7 +113,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
-        let own = packet.has(PacketFlags::OWN);
+        let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let hash = flow_hash::<F>(packet);
         let hop = self.output.hop(entry, hash);
         let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
@@ -116,11 +121,11 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
             if let Some(request) = F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len())) {
-                tally.count(TunnelDrop::TooBig, 1);
+                context.count(TunnelDrop::TooBig, 1);
                 packet.index = request.to_index();
                 return Ok(self.error);
             }
-            tally.count(TunnelDrop::Fragmented, 1);
+            context.count(TunnelDrop::Fragmented, 1);
         }
         offload::headers_added(packet, entry.header_len())?;
         if counts_hop {
@@ -131,7 +136,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             F::fields(packet.bytes()).ok_or(TunnelDrop::Truncated)?;
         let dont_fragment = fits && F::forbids_fragments(packet.bytes(), length);
         let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
-        packet.clear(PacketFlags::OWN);
+        packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
@@ -154,7 +159,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let tunnel = self.output.tables.adjacencies.get(packet.index);
         let entry = self.output.entries.get(tunnel.entry);
         let (hash, hop) = match O::HAS_FLOW {
@@ -166,20 +171,20 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
         };
         let underlay = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let unusual = PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let fits = (length <= usize::from(tunnel.mtu_bytes))
             & (length + entry.header_len() <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into());
         let fast = packet.has_none(unusual)
             & fits
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0)
-            & tally.interface(tunnel.tx).is_some_and(is_open);
+            & context.interface(tunnel.tx).is_some_and(is_open);
         let forwarded = if fast { F::forward(packet.bytes_mut()) } else { None };
-        let Some((traffic_class, hop_limit)) = forwarded else { return self.slow(tally, packet) };
+        let Some((traffic_class, hop_limit)) = forwarded else { return self.slow(context, packet) };
         let dont_fragment = F::forbids_fragments(packet.bytes(), length);
         let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
         let next = self.output.put_and_leave(entry, underlay, packet, length, inside)?;
-        let counters = tally.interface_counters(tunnel.tx);
+        let counters = context.interface_counters(tunnel.tx);
         counters.tx_packets.add(1);
         counters.tx_bytes.add(length as u64);
         Ok(next)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
@@ -75,7 +75,7 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         packet.l2_bytes = 0;
         offload::headers_added(packet, entry.header_len())?;
         let length = packet.length();
-        packet.clear(PacketFlags::OWN);
+        packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, Self::inside(hash))?;
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
@@ -93,13 +93,14 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let entry = self.output.entries.get(self.by_interface.get(packet.tx));
         let hash = kept_frame_hash(packet);
         let hop = self.output.hop(entry, hash);
         let underlay = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let fast = packet.has_none(PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD))
+        let fast = packet
+            .has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD))
             & (length + entry.header_len() <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0)

@@ -7,7 +7,7 @@ use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::{ArcId, DEVICE_INPUT};
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::exact::NOT_FOUND;
@@ -101,7 +101,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
     #[inline(always)]
     fn receive(
         row: &InterfaceRow,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         interface: InterfaceId,
         packet: &mut Packet,
     ) -> Result<(), TunnelDrop> {
@@ -111,12 +111,12 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         if !packet.turn() {
             return Err(TunnelDrop::Loop);
         }
-        let counters = tally.interface_counters(interface);
+        let counters = context.interface_counters(interface);
         counters.rx_packets.add(1);
         counters.rx_bytes.add(packet.length() as u64);
         packet.rx = interface;
         packet.index = 0;
-        packet.clear(PacketFlags::L2_GROUP.and(PacketFlags::NOTED));
+        packet.clear(PacketFlags::L2_GROUP.union(PacketFlags::NOTED));
         packet.arc_restart();
         Ok(())
     }
@@ -124,7 +124,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
     #[inline(always)]
     fn open(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         outer: &Outer,
         end: End,
         packet: &mut Packet,
@@ -134,7 +134,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         if (end.carries_frames != is_frame) | has_checksum {
             self.check(outer, end, packet)?;
         }
-        let row = tally.interface(end.interface).ok_or(TunnelDrop::NoTunnel)?;
+        let row = context.interface(end.interface).ok_or(TunnelDrop::NoTunnel)?;
         let family = match payload {
             Payload::Ip4 => {
                 if decapsulated::ip4_fast::<O>(packet, at).is_none() {
@@ -153,12 +153,12 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
                 if packet.segment_length() < EthernetHeader::LEN {
                     return Err(TunnelDrop::InnerWrong);
                 }
-                Self::receive(row, tally, end.interface, packet)?;
+                Self::receive(row, context, end.interface, packet)?;
                 return Ok(row.first(DEVICE_INPUT, row.input));
             }
         };
-        Self::receive(row, tally, end.interface, packet)?;
-        let counters = tally.interface_counters(end.interface);
+        Self::receive(row, context, end.interface, packet)?;
+        let counters = context.interface_counters(end.interface);
         if family == 0 {
             counters.ip4.add(1)
         } else {
@@ -181,10 +181,15 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
     /// A packet that no point-to-point tunnel is for: a multipoint one takes it from any sender.
     #[cold]
     #[inline(never)]
-    fn open_any(&self, tally: Tally<'_>, outer: &Outer, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn open_any(
+        &self,
+        context: StageContext<'_>,
+        outer: &Outer,
+        packet: &mut Packet,
+    ) -> Result<NodeId, TunnelDrop> {
         let [_, _, high, low, rest] = outer.key;
         let end = self.table.find(&[0, 0, high, low, rest]).ok_or(TunnelDrop::NoTunnel)?;
-        self.open(tally, outer, end, packet)
+        self.open(context, outer, end, packet)
     }
 }
 
@@ -217,7 +222,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         (): (),
         key: Key,
         found: u32,
@@ -228,9 +233,9 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         }
         let outer = Outer { key, header: Read::from_index(packet.index) };
         if found == NOT_FOUND {
-            return self.open_any(tally, &outer, packet);
+            return self.open_any(context, &outer, packet);
         }
-        self.open(tally, &outer, self.table.end(found), packet)
+        self.open(context, &outer, self.table.end(found), packet)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use super::frame::{FrameTags, TagShape};
@@ -79,8 +79,8 @@ pub struct VlanInput {
 
 impl VlanInput {
     #[inline(never)]
-    fn judge(&self, tally: Tally<'_>, rx: InterfaceId, tags: &FrameTags) -> Verdict {
-        let Some(row) = tally.interface(rx) else {
+    fn judge(&self, context: StageContext<'_>, rx: InterfaceId, tags: &FrameTags) -> Verdict {
+        let Some(row) = context.interface(rx) else {
             return Verdict { by: rx, fate: Fate::Die(VlanDrop::Down) };
         };
         if row.is_sub_interface() {
@@ -98,7 +98,7 @@ impl VlanInput {
             };
             return Verdict { by: rx, fate };
         };
-        let fate = match tally.interface(by).filter(|row| row.up) {
+        let fate = match context.interface(by).filter(|row| row.up) {
             None => Fate::Die(VlanDrop::Down),
             Some(row) => match row.first(DEVICE_INPUT, row.input) {
                 first if first != self.routed => Fate::PassOn { next: first },
@@ -124,7 +124,7 @@ impl VlanInput {
 
     #[inline(always)]
     fn carry_out(
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         verdict: Verdict,
         header_bytes: usize,
         packet: &mut Packet,
@@ -146,8 +146,8 @@ impl VlanInput {
                 packet.arc_restart();
                 Ok(next)
             }
-            Fate::WalkOn { input, .. } if tally.is_feature_of(DEVICE_INPUT, packet.rx, packet) => {
-                Ok(tally.next_in_arc(DEVICE_INPUT, packet.rx, packet, input))
+            Fate::WalkOn { input, .. } if context.is_feature_of(DEVICE_INPUT, packet.rx, packet) => {
+                Ok(context.next_in_arc(DEVICE_INPUT, packet.rx, packet, input))
             }
             Fate::WalkOn { end, .. } => Err(end),
             Fate::Die(reason) => Err(reason),
@@ -156,20 +156,20 @@ impl VlanInput {
 
     /// A packet that is not like the others, which are taken and counted by `expected`.
     #[inline(never)]
-    fn look_closer(
+    fn take_slow_path(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         expected: InterfaceId,
         packet: &mut Packet,
     ) -> Result<NodeId, VlanDrop> {
         let tags = FrameTags::read(packet.bytes()).ok_or(VlanDrop::Truncated)?;
-        let verdict = self.judge(tally, packet.rx, &tags);
+        let verdict = self.judge(context, packet.rx, &tags);
         if verdict.by != packet.rx && verdict.by != expected {
-            let counters = tally.interface_counters(verdict.by);
+            let counters = context.interface_counters(verdict.by);
             counters.rx_packets.add(1);
             counters.rx_bytes.add(packet.length() as u64);
         }
-        Self::carry_out(tally, verdict, tags.header_bytes, packet)
+        Self::carry_out(context, verdict, tags.header_bytes, packet)
     }
 }
 
@@ -194,16 +194,21 @@ impl Stage for VlanInput {
     ) -> (Expected, InterfaceId) {
         let Some(tags) = FrameTags::read(first.bytes()) else { return (nothing, rx) };
         let shape = TagShape::of(first.bytes(), &tags);
-        let verdict = self.judge(Tally::new(cx), rx, &tags);
+        let verdict = self.judge(StageContext::new(cx), rx, &tags);
         (Expected { shape, verdict }, verdict.by)
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, expected: Expected, packet: &mut Packet) -> Result<NodeId, VlanDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        expected: Expected,
+        packet: &mut Packet,
+    ) -> Result<NodeId, VlanDrop> {
         if expected.shape.fits(packet.bytes()) {
-            return Self::carry_out(tally, expected.verdict, expected.shape.header_bytes(), packet);
+            return Self::carry_out(context, expected.verdict, expected.shape.header_bytes(), packet);
         }
-        self.look_closer(tally, expected.verdict.by, packet)
+        self.take_slow_path(context, expected.verdict.by, packet)
     }
 }
 

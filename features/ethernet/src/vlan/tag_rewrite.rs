@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use quiver_core::graph::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 
 use super::frame::FrameTags;
@@ -78,23 +78,23 @@ impl<const OUTPUT: bool> Stage for TagRewrite<OUTPUT> {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, RewriteDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, RewriteDrop> {
         let (id, arc) = if OUTPUT { (packet.tx, INTERFACE_OUTPUT) } else { (packet.rx, DEVICE_INPUT) };
         self.words.get(id).apply(packet)?;
-        walk_on::<OUTPUT>(tally, arc, id, packet).ok_or(RewriteDrop::Gone)
+        walk_on::<OUTPUT>(context, arc, id, packet).ok_or(RewriteDrop::Gone)
     }
 }
 
 /// The next feature of the arc, or what stands behind all of them.
 #[inline(always)]
 fn walk_on<const OUTPUT: bool>(
-    tally: Tally<'_>,
+    context: StageContext<'_>,
     arc: ArcId,
     id: InterfaceId,
     packet: &mut Packet,
 ) -> Option<NodeId> {
-    let row = tally.interface(id)?;
-    Some(tally.next_in_arc(arc, id, packet, if OUTPUT { row.tx } else { row.input }))
+    let row = context.interface(id)?;
+    Some(context.next_in_arc(arc, id, packet, if OUTPUT { row.tx } else { row.input }))
 }
 
 quiver_core::reasons! {
@@ -123,13 +123,13 @@ impl Stage for Filter {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, FilterDrop> {
-        let row = tally.interface(packet.tx).ok_or(FilterDrop::Gone)?;
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, FilterDrop> {
+        let row = context.interface(packet.tx).ok_or(FilterDrop::Gone)?;
         let tags = FrameTags::read(packet.bytes()).ok_or(FilterDrop::Truncated)?;
         if self.table.taker(row.parent, &tags) != Some(packet.tx) {
             return Err(FilterDrop::OtherVlan);
         }
-        Ok(tally.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, row.tx))
+        Ok(context.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, row.tx))
     }
 }
 

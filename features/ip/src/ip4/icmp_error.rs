@@ -72,7 +72,7 @@ struct IcmpError {
 
 /// May an error be sent about this packet (RFC 1812 §4.3.2.7)?
 fn deserves(packet: &Packet, header: &Ip4Header) -> Result<(), Icmp4ErrorDrop> {
-    if packet.has(PacketFlags::OWN) {
+    if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         return Err(Icmp4ErrorDrop::OwnPacket);
     }
     if packet.has(PacketFlags::L2_GROUP) || !is_unicast(header.destination()) {

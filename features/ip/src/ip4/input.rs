@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
@@ -78,7 +78,7 @@ impl Ip4Input {
     /// The slow path: chained packets, padded ones, bad ones, and those of group frames.
     #[cold]
     #[inline(never)]
-    fn look_closer(&self, packet: &mut Packet) -> Result<(), Ip4InputDrop> {
+    fn take_slow_path(&self, packet: &mut Packet) -> Result<(), Ip4InputDrop> {
         let available = packet.length();
         let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
         let (total, destination) = (usize::from(header.total_length()), header.destination());
@@ -115,14 +115,19 @@ impl Stage for Ip4Input {
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, first: NodeId, packet: &mut Packet) -> Result<NodeId, Ip4InputDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        first: NodeId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip4InputDrop> {
         packet.arc_restart();
         let available = packet.segment_length();
         let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4InputDrop::Truncated)?;
         let plain = ip4::is_plain(header, available);
         let exact = usize::from(header.total_length()) == available;
-        if !(plain & exact & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::L2_GROUP))) {
-            self.look_closer(packet)?;
+        if !(plain & exact & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::L2_GROUP))) {
+            self.take_slow_path(packet)?;
         }
         Ok(first)
     }

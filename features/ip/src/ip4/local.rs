@@ -72,7 +72,7 @@ impl Ip4Local {
             return Err(Ip4LocalDrop::Truncated);
         }
         check_options(options)?;
-        if !packet.has(PacketFlags::OWN) && self.is_ours(cx, packet, &header) {
+        if !packet.has(PacketFlags::LOCALLY_ORIGINATED) && self.is_ours(cx, packet, &header) {
             return Err(Ip4LocalDrop::Spoofed);
         }
         if address::is_multicast(header.destination()) && !self.listens_to(cx, packet, header.destination()) {

@@ -1,7 +1,7 @@
 //! `ip4-rewrite`: one hop less to live, and the neighbour's header in front.
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::adjacency::Adjacency;
@@ -55,14 +55,14 @@ impl Stage for Ip4Rewrite {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {
         let adjacency = self.tables.adjacencies.get(packet.index);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
-        let plain = packet.has_none(PacketFlags::OWN.and(PacketFlags::CHAINED));
+        let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if plain & fits & (header.ttl() > 1) {
             checksum::decrement_ttl(header);
-        } else if let Some(back) = self.look_closer(packet, adjacency)? {
+        } else if let Some(back) = self.take_slow_path(packet, adjacency)? {
             return Ok(back);
         }
         prepend(adjacency, packet)
@@ -73,13 +73,13 @@ impl Ip4Rewrite {
     /// The router's own, in several segments, dead or too long: where it goes back to, if it does. With
     /// the hop still to count then, for the error must show the packet as it came.
     #[cold]
-    fn look_closer(
+    fn take_slow_path(
         &self,
         packet: &mut Packet,
         adjacency: &Adjacency,
     ) -> Result<Option<NodeId>, Ip4RewriteDrop> {
         let fits = packet.length() <= usize::from(adjacency.mtu_bytes);
-        let own = packet.has(PacketFlags::OWN);
+        let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if !own && header.ttl() <= 1 {
             packet.index = TIME_EXCEEDED.to_index();

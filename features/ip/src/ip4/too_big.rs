@@ -55,7 +55,7 @@ impl TooBig {
 
 /// Do what `ip4-rewrite` left undone: the device will make segments that fit.
 fn forward(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
-    if !packet.has(PacketFlags::OWN) {
+    if !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4TooBig::Truncated)?;
         checksum::decrement_ttl(header);
     }

@@ -5,7 +5,7 @@ use quiver_core::graph::arc::{ArcId, FeatureSpec};
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;
@@ -64,18 +64,23 @@ impl<const POLICY: u8> Stage for HopByHop<POLICY> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, behind: Behind, packet: &mut Packet) -> Result<NodeId, HopByHopDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        behind: Behind,
+        packet: &mut Packet,
+    ) -> Result<NodeId, HopByHopDrop> {
         let header = Ip6Header::overlay(packet.bytes()).ok_or(HopByHopDrop::Truncated)?;
         if header.next_header() == IpProtocol::HOP_BY_HOP {
             match POLICY {
                 DROP => return Err(HopByHopDrop::Policy),
                 PUNT => {
-                    tally.count(HopByHopDrop::Punted, 1);
+                    context.count(HopByHopDrop::Punted, 1);
                     return Ok(self.punt);
                 }
                 _ => {
                     if let Some(request) = look_at_options(packet)? {
-                        tally.count(HopByHopDrop::UnknownOption, 1);
+                        context.count(HopByHopDrop::UnknownOption, 1);
                         packet.index = request.to_index();
                         return Ok(self.error);
                     }

@@ -70,7 +70,7 @@ struct IcmpError {
 
 /// May this error be sent about this packet (RFC 4443 §2.4 e)?
 fn deserves(packet: &Packet, header: &Ip6Header, request: IcmpErrorRequest) -> Result<(), Icmp6ErrorDrop> {
-    if packet.has(PacketFlags::OWN) {
+    if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         return Err(Icmp6ErrorDrop::OwnPacket);
     }
     let group = packet.has(PacketFlags::L2_GROUP) || address::is_multicast(header.destination());

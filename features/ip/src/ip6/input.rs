@@ -2,7 +2,7 @@
 
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
@@ -60,7 +60,7 @@ pub struct Ip6Input {
 
 #[cold]
 #[inline(never)]
-fn look_closer(packet: &mut Packet) -> Result<(), Ip6InputDrop> {
+fn take_slow_path(packet: &mut Packet) -> Result<(), Ip6InputDrop> {
     let available = packet.length();
     let header = ip6::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
     let total = usize::from(header.payload_length()) + Ip6Header::LEN;
@@ -88,14 +88,19 @@ impl Stage for Ip6Input {
     }
 
     #[inline(always)]
-    fn decide(&self, _: Tally<'_>, first: NodeId, packet: &mut Packet) -> Result<NodeId, Ip6InputDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        first: NodeId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip6InputDrop> {
         packet.arc_restart();
         let available = packet.segment_length();
         let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6InputDrop::Truncated)?;
         let plain = ip6::is_plain(header, available);
         let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
-        if !(plain & exact & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::L2_GROUP))) {
-            look_closer(packet)?;
+        if !(plain & exact & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::L2_GROUP))) {
+            take_slow_path(packet)?;
         }
         Ok(first)
     }

@@ -25,7 +25,7 @@ struct LinkLocal {
 
 impl LinkLocal {
     fn decide(&self, packet: &mut Packet) -> Result<NodeId, LinkLocalDrop> {
-        let own = packet.has(PacketFlags::OWN);
+        let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let on = if own && packet.rx == InterfaceId::NONE { packet.tx } else { packet.rx };
         let table = self.tables.interfaces.link_local_table(on);
         if table == NOT_ENABLED {

@@ -147,7 +147,7 @@ impl Ip6Local {
             return Err(Ip6LocalDrop::NotListening);
         }
         // Who uses one of our addresses says so with it: neighbour discovery finds out.
-        if packet.has(PacketFlags::OWN) || is_discovery {
+        if packet.has(PacketFlags::LOCALLY_ORIGINATED) || is_discovery {
             return Ok(());
         }
         let table = self.tables.ip6.table(self.tables.interfaces.table6(packet.rx));

@@ -2,7 +2,7 @@
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{Never, NodeSpec};
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::ip::{Ip6, choose, destination, one_hop, take_hop};
@@ -44,14 +44,14 @@ impl LookUp for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn settle_all(&self, _: u32, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn resolve_all(&self, _: u32, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         one_hop(&self.tables.groups, found).map(|hop| take_hop(hop, packets))
     }
 
     #[inline(always)]
     fn settle(
         &self,
-        _: Tally<'_>,
+        _: StageContext<'_>,
         _: u32,
         _: u128,
         group: GroupId,

@@ -1,7 +1,7 @@
 //! `ip6-rewrite`: one hop less to live, and the neighbour's header in front.
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::adjacency::Adjacency;
@@ -57,13 +57,13 @@ fn cut_fits(packet: &Packet, header: &Ip6Header, mtu_bytes: u16) -> bool {
 /// their senders are told why.
 #[cold]
 #[inline(never)]
-fn look_closer(
-    tally: Tally<'_>,
+fn take_slow_path(
+    context: StageContext<'_>,
     packet: &mut Packet,
     adjacency: &Adjacency,
     (error, fragment): (NodeId, NodeId),
 ) -> Result<NodeId, Ip6RewriteDrop> {
-    let own = packet.has(PacketFlags::OWN);
+    let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
     let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
     let (local, alive) = (header.source_bits() >> 118 == LINK_LOCAL, header.hop_limit() > 1);
     let fits =
@@ -79,12 +79,12 @@ fn look_closer(
         return Ok(fragment);
     }
     let request = if local {
-        tally.count(Ip6RewriteDrop::LinkLocalSource, 1);
+        context.count(Ip6RewriteDrop::LinkLocalSource, 1);
         BEYOND_SCOPE
     } else if !alive {
         TIME_EXCEEDED
     } else {
-        tally.count(Ip6RewriteDrop::TooBig, 1);
+        context.count(Ip6RewriteDrop::TooBig, 1);
         IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
     packet.index = request.to_index();
@@ -116,14 +116,19 @@ impl Stage for Ip6Rewrite {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip6RewriteDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip6RewriteDrop> {
         let adjacency = self.tables.adjacencies.get(packet.index);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
-        let plain = packet.has_none(PacketFlags::OWN.and(PacketFlags::CHAINED));
+        let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
         let local = header.source_bits() >> 118 == LINK_LOCAL;
         if !(plain & fits & !local & (header.hop_limit() > 1)) {
-            return look_closer(tally, packet, adjacency, (self.error, self.fragment));
+            return take_slow_path(context, packet, adjacency, (self.error, self.fragment));
         }
         header.decrement_hop_limit();
         prepend(adjacency, packet)

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
@@ -35,9 +35,9 @@ pub struct CompressedCross<F> {
 }
 
 /// Count a packet that is not plain, and let it make its step.
-fn go(tally: Tally<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Packet) {
+fn go(context: StageContext<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Packet) {
     if step.list.is_some() {
-        ways.watch(tally, packet);
+        ways.watch(context, packet);
     }
     ways.good(line.0, packet.length());
     take(Compression::of(line), step, packet);
@@ -93,12 +93,12 @@ impl<F: Flavor> Asks for NextDestination<F> {
         self.plain.ways.six_all(found, packets)
     }
 
-    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let plain = &self.plain;
         let Some(step) = F::closer(line, packet)? else {
-            return plain.closer(tally, line, packet);
+            return plain.closer(context, line, packet);
         };
-        go(tally, &plain.ways, line, step, packet);
+        go(context, &plain.ways, line, step, packet);
         let group = plain.ways.tables.ip6.table(line.six()).lookup(step.to);
         Ok(plain.ways.six(group, packet))
     }
@@ -109,24 +109,24 @@ impl<F: Flavor> Asks for NextDestination<F> {
 #[inline(never)]
 fn closer<F: Flavor>(
     plain: &CrossConnect,
-    tally: Tally<'_>,
+    context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
     let (line, bytes) = (Line(plain.ways.lines.line(packet.index)), packet.length());
-    let outcome = closer_still::<F>(plain, tally, line, packet);
-    plain.ways.settle(tally, line.0, outcome, bytes, packet)
+    let outcome = closer_still::<F>(plain, context, line, packet);
+    plain.ways.settle(context, line.0, outcome, bytes, packet)
 }
 
 fn closer_still<F: Flavor>(
     plain: &CrossConnect,
-    tally: Tally<'_>,
+    context: StageContext<'_>,
     line: Line<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, Bad> {
     let Some(step) = F::closer(line, packet)? else {
-        return plain.closer_still(tally, line, packet);
+        return plain.closer_still(context, line, packet);
     };
-    go(tally, &plain.ways, line, step, packet);
+    go(context, &plain.ways, line, step, packet);
     Ok(choose::<Ip6>(&plain.ways.tables.groups, line.group6(), packet))
 }
 
@@ -143,12 +143,12 @@ impl<F: Flavor> Stage for CompressedCross<F> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let line = Line(self.plain.ways.lines.line(packet.index));
         let sid = Compression::of(line);
         let Some(step) = F::plain(sid, packet) else {
             let inner = if ends::<F>(line, packet) { self.plain.inner(line, packet) } else { None };
-            return inner.map_or_else(|| closer::<F>(&self.plain, tally, packet), Ok);
+            return inner.map_or_else(|| closer::<F>(&self.plain, context, packet), Ok);
         };
         self.plain.ways.good(line.0, packet.length());
         take(sid, step, packet);

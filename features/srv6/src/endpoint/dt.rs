@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{Engine, InterfaceId, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::{NOT_ENABLED, take_hop};
@@ -126,8 +126,8 @@ impl Asks for InnerDestination {
         Some(take_hop(hop, packets))
     }
 
-    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let (upper, bytes) = (self.ways.last(tally, packet)?, packet.length());
+    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+        let (upper, bytes) = (self.ways.last(context, packet)?, packet.length());
         if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
             self.ways.expose4(upper.at, packet)?;
             self.ways.good(line.0, bytes);
@@ -140,7 +140,7 @@ impl Asks for InnerDestination {
             let next = self.ways.look_up6(line.six(), packet);
             return Ok(self.go(next, Family::Ip6, line.six(), packet));
         }
-        self.ways.upper(tally, line, upper, packet)
+        self.ways.upper(context, line, upper, packet)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::take_off;
@@ -142,7 +142,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
     #[inline(always)]
     fn receive(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: Line<'_>,
         at: usize,
         packet: &mut Packet,
@@ -158,7 +158,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         let tunnel = match line.six() {
             0 => line.interface(),
             number => {
-                let found = self.sources.find(number, outer.source_bits(), tally.pass());
+                let found = self.sources.find(number, outer.source_bits(), context.pass());
                 found.unwrap_or_else(|| line.interface())
             }
         };
@@ -166,7 +166,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(LocalSidDrop::InnerWrong.into());
         }
-        let row = tally.interface(tunnel).ok_or(LocalSidDrop::NotConfigured)?;
+        let row = context.interface(tunnel).ok_or(LocalSidDrop::NotConfigured)?;
         if !row.up {
             return Err(LocalSidDrop::InterfaceDown.into());
         }
@@ -174,13 +174,13 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
             return Err(LocalSidDrop::Loop.into());
         }
         self.ways.good(line.0, bytes);
-        let counters = tally.interface_counters(tunnel);
+        let counters = context.interface_counters(tunnel);
         counters.rx_packets.add(1);
         counters.rx_bytes.add(packet.length() as u64);
         packet.rx = tunnel;
         packet.index = index;
         packet.l2_bytes = 0;
-        packet.clear(PacketFlags::L2_GROUP.and(PacketFlags::NOTED));
+        packet.clear(PacketFlags::L2_GROUP.union(PacketFlags::NOTED));
         packet.arc_restart();
         let next = row.first(DEVICE_INPUT, row.input);
         let [general, flood] = self.entries;
@@ -189,13 +189,13 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.ways.last(tally, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
-            true => self.receive(tally, line, upper.at, packet),
-            false => self.ways.upper(tally, line, upper, packet),
+        let outcome = self.ways.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+            true => self.receive(context, line, upper.at, packet),
+            false => self.ways.upper(context, line, upper, packet),
         });
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
+        self.ways.settle(context, line.0, outcome, bytes, packet)
     }
 }
 
@@ -213,15 +213,15 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
         if (at == 0) | (protocol != ETHERNET) {
-            return self.closer(tally, packet);
+            return self.closer(context, packet);
         }
         let line = Line(self.ways.lines.line(packet.index));
-        match self.receive(tally, line, at, packet) {
+        match self.receive(context, line, at, packet) {
             Ok(next) => Ok(next),
-            bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+            bad => self.ways.settle(context, line.0, bad, bytes, packet),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::InnerDestination;
 use quiver_tables::CountedLines;
@@ -81,14 +81,14 @@ impl DecapsulateCross {
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.ways.last(tally, packet).and_then(|upper| {
+        let outcome = self.ways.last(context, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
-            sent.unwrap_or_else(|| self.ways.upper(tally, line, upper, packet))
+            sent.unwrap_or_else(|| self.ways.upper(context, line, upper, packet))
         });
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
+        self.ways.settle(context, line.0, outcome, bytes, packet)
     }
 }
 
@@ -105,13 +105,13 @@ impl Stage for DecapsulateCross {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, groups) = (Line(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
         let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());
         let next = match inner_if_plain(packet, taken) {
             Some(InnerDestination::Ip4(_)) => choose::<Ip4>(groups, line.group4(), packet),
             Some(InnerDestination::Ip6(_)) => choose::<Ip6>(groups, line.group6(), packet),
-            None => return self.closer(tally, packet),
+            None => return self.closer(context, packet),
         };
         self.ways.good(line.0, bytes);
         Ok(next)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::take_off;
@@ -77,14 +77,20 @@ pub struct DecapsulateFrame<const VLAN: bool> {
 impl<const VLAN: bool> DecapsulateFrame<VLAN> {
     /// The inner frame goes out.
     #[inline(always)]
-    fn send(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        line: Line<'_>,
+        at: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let bytes = packet.length();
         take_off(packet, at)?;
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(LocalSidDrop::InnerWrong.into());
         }
-        let to = if VLAN { self.by_tags(tally, line, packet)? } else { line.interface() };
-        let row = tally.interface(to).ok_or(LocalSidDrop::NotConfigured)?;
+        let to = if VLAN { self.by_tags(context, line, packet)? } else { line.interface() };
+        let row = context.interface(to).ok_or(LocalSidDrop::NotConfigured)?;
         if !row.up {
             return Err(LocalSidDrop::InterfaceDown.into());
         }
@@ -97,23 +103,23 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
     /// The interface that the frame's tags lead to.
     fn by_tags(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: Line<'_>,
         packet: &Packet,
     ) -> Result<InterfaceId, LocalSidDrop> {
-        let table = self.views.read(line.more() as usize, tally.pass());
+        let table = self.views.read(line.more() as usize, context.pass());
         table.and_then(|table| table.find(Tags::of(packet.bytes()))).ok_or(LocalSidDrop::VlanUnknown)
     }
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.ways.last(tally, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
-            true => self.send(tally, line, upper.at, packet),
-            false => self.ways.upper(tally, line, upper, packet),
+        let outcome = self.ways.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+            true => self.send(context, line, upper.at, packet),
+            false => self.ways.upper(context, line, upper, packet),
         });
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
+        self.ways.settle(context, line.0, outcome, bytes, packet)
     }
 }
 
@@ -131,15 +137,15 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
         if (at == 0) | (protocol != ETHERNET) {
-            return self.closer(tally, packet);
+            return self.closer(context, packet);
         }
         let line = Line(self.ways.lines.line(packet.index));
-        match self.send(tally, line, at, packet) {
+        match self.send(context, line, at, packet) {
             Ok(next) => Ok(next),
-            bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+            bad => self.ways.settle(context, line.0, bad, bytes, packet),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::ip::NOT_ENABLED;
@@ -125,9 +125,9 @@ impl Asks for NextSegment {
         self.ways.six_all(found, packets)
     }
 
-    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let (flavors, bytes) = (line.flavors(), packet.length());
-        match self.ways.matter(tally, packet)? {
+        match self.ways.matter(context, packet)? {
             Matter::Segments { srh, next } => {
                 self.ways.advance(line, srh, next, packet);
                 let group = self.ways.tables.ip6.table(line.six()).lookup(next);
@@ -143,7 +143,7 @@ impl Asks for NextSegment {
                 self.ways.good(line.0, bytes);
                 Ok(self.ways.look_up4(line.four(), packet))
             }
-            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
+            Matter::Upper(upper) => self.ways.upper(context, line, upper, packet),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::InnerDestination;
 use quiver_tables::CountedLines;
@@ -85,21 +85,21 @@ impl CrossConnect {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
+        let outcome = self.closer_still(context, line, packet);
+        self.ways.settle(context, line.0, outcome, bytes, packet)
     }
 
     /// What becomes of a packet that is not plain.
     pub(crate) fn closer_still(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: Line<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (groups, flavors, bytes) = (&self.ways.tables.groups, line.flavors(), packet.length());
-        match self.ways.matter(tally, packet)? {
+        match self.ways.matter(context, packet)? {
             Matter::Segments { srh, next } => {
                 self.ways.advance(line, srh, next, packet);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
@@ -114,7 +114,7 @@ impl CrossConnect {
                 self.ways.good(line.0, bytes);
                 Ok(choose::<Ip4>(groups, line.group4(), packet))
             }
-            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
+            Matter::Upper(upper) => self.ways.upper(context, line, upper, packet),
         }
     }
 }
@@ -132,10 +132,10 @@ impl Stage for CrossConnect {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
         if segments::step_if_plain(packet, line.flavors().has(Flavors::PSP)) == 0 {
-            return self.inner(line, packet).map_or_else(|| self.closer(tally, packet), Ok);
+            return self.inner(line, packet).map_or_else(|| self.closer(context, packet), Ok);
         }
         self.ways.good(line.0, bytes);
         Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))

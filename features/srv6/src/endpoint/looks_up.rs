@@ -2,7 +2,7 @@
 //! addresses are looked up at once, and what is not plain is looked at closer, one by one.
 
 use quiver_core::cpu::Variant;
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 
@@ -36,7 +36,7 @@ pub(crate) trait Asks: Send + 'static {
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId>;
 
     /// What becomes of a packet that is not plain.
-    fn closer(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
+    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
 }
 
 /// The node that does it.
@@ -45,10 +45,10 @@ pub struct LooksUp<N>(pub(crate) N);
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<N: Asks>(at: &N, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+fn closer<N: Asks>(at: &N, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
     let (line, bytes) = (Line(at.ways().lines.line(packet.index)), packet.length());
-    let outcome = at.closer(tally, line, packet);
-    at.ways().settle(tally, line.0, outcome, bytes, packet)
+    let outcome = at.closer(context, line, packet);
+    at.ways().settle(context, line.0, outcome, bytes, packet)
 }
 
 impl<N: Asks> LookUp for LooksUp<N> {
@@ -92,21 +92,21 @@ impl<N: Asks> LookUp for LooksUp<N> {
     }
 
     #[inline(always)]
-    fn settle_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn resolve_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         self.0.on_together(found, packets)
     }
 
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         (): (),
         asked: Asked,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
         match asked.is_nothing() {
-            true => closer(&self.0, tally, packet),
+            true => closer(&self.0, context, packet),
             false => Ok(self.0.on(asked, found, packet)),
         }
     }

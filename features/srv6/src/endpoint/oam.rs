@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quiver_control::{Column, Command, Output, Refusal, Registry, Table};
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::throttle::TokenBucket;
 use quiver_core::worker::event::{EVENT_BYTES, Event};
 use quiver_core::{Engine, InterfaceId, Packet};
@@ -60,14 +60,14 @@ impl Watch {
     }
 
     /// Look at a packet that has come to a SID, before it is changed.
-    pub fn see(&self, tally: Tally<'_>, packet: &Packet) -> Option<Seen> {
+    pub fn see(&self, context: StageContext<'_>, packet: &Packet) -> Option<Seen> {
         if !is_marked(packet) {
             return None;
         }
-        let may = self.0.borrow_mut().take(tally.now_ns());
+        let may = self.0.borrow_mut().take(context.now_ns());
         let bytes = packet.bytes();
         let headers = bytes.get(..EVENT_BYTES).unwrap_or(bytes);
-        let told = may && tally.notify(packet.rx, KIND, headers);
+        let told = may && context.notify(packet.rx, KIND, headers);
         Some(if told { Seen::Told } else { Seen::TooMany })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::Wiring;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated;
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};
@@ -128,26 +128,26 @@ impl Ways {
     }
 
     /// Look out for the O-flag in a packet that is not plain, before anything is done with it.
-    pub fn watch(&self, tally: Tally<'_>, packet: &Packet) {
-        match self.watch.see(tally, packet) {
+    pub fn watch(&self, context: StageContext<'_>, packet: &Packet) {
+        match self.watch.see(context, packet) {
             None => {}
-            Some(Seen::Told) => tally.count(LocalSidDrop::Oam, 1),
+            Some(Seen::Told) => context.count(LocalSidDrop::Oam, 1),
             Some(Seen::TooMany) => {
-                tally.count(LocalSidDrop::Oam, 1);
-                tally.count(LocalSidDrop::OamTooMany, 1);
+                context.count(LocalSidDrop::Oam, 1);
+                context.count(LocalSidDrop::OamTooMany, 1);
             }
         }
     }
 
     /// What is to be done with a packet that is not plain.
-    pub fn matter(&self, tally: Tally<'_>, packet: &Packet) -> Result<Matter, Bad> {
-        self.watch(tally, packet);
+    pub fn matter(&self, context: StageContext<'_>, packet: &Packet) -> Result<Matter, Bad> {
+        self.watch(context, packet);
         closer::matter(packet)
     }
 
     /// As [`matter`](Self::matter), at a SID that must be the last.
-    pub fn last(&self, tally: Tally<'_>, packet: &Packet) -> Result<Upper, Bad> {
-        self.watch(tally, packet);
+    pub fn last(&self, context: StageContext<'_>, packet: &Packet) -> Result<Upper, Bad> {
+        self.watch(context, packet);
         closer::last(packet)
     }
 
@@ -165,7 +165,7 @@ impl Ways {
     /// through goes before (§4.16.2).
     pub fn upper(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: Line<'_>,
         upper: Upper,
         packet: &mut Packet,
@@ -180,7 +180,7 @@ impl Ways {
             let request = parameter_problem(CODE_UPPER_LAYER, upper.at);
             return Err(Bad::Complain(request, LocalSidDrop::UpperLayer));
         }
-        tally.count(LocalSidDrop::ForUs, 1);
+        context.count(LocalSidDrop::ForUs, 1);
         self.good(line.0, packet.length());
         if line.flavors().has(Flavors::USP) {
             closer::pop_ended(packet);
@@ -192,7 +192,7 @@ impl Ways {
     /// What became of a packet that was looked at closer; what went wrong is counted for the SID.
     pub fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: CountedLine<'_>,
         outcome: Result<NodeId, Bad>,
         bytes: usize,
@@ -207,7 +207,7 @@ impl Ways {
         match bad {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
-                tally.count(why, 1);
+                context.count(why, 1);
                 packet.index = request.to_index();
                 Ok(self.error)
             }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::InnerPacket;
 use quiver_tables::ip::Ip6;
@@ -42,13 +42,13 @@ impl Ends {
     /// goes to instead.
     fn segments(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<Result<(Spot, u128), NodeId>, HeadendDrop> {
-        if let Some(seen) = self.watch.see(tally, packet) {
-            tally.count(HeadendDrop::Oam, 1);
+        if let Some(seen) = self.watch.see(context, packet) {
+            context.count(HeadendDrop::Oam, 1);
             if seen == Seen::TooMany {
-                tally.count(HeadendDrop::OamTooMany, 1);
+                context.count(HeadendDrop::OamTooMany, 1);
             }
         }
         let (request, why) = match closer::matter(packet) {
@@ -65,7 +65,7 @@ impl Ends {
             Err(Bad::Complain(request, LocalSidDrop::RoutingType)) => (request, HeadendDrop::RoutingType),
             Err(Bad::Complain(request, _)) => (request, HeadendDrop::ListWrong),
         };
-        tally.count(why, 1);
+        context.count(why, 1);
         packet.index = request.to_index();
         Ok(Err(self.error))
     }
@@ -96,7 +96,7 @@ pub trait AtBinding: Stage {
     /// Send on a packet whose SRH at `srh` leads to the segment `next`, step by step.
     fn closer(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
         srh: usize,
         next: u128,
@@ -119,14 +119,14 @@ impl<P: AtBinding> Binding<P> {
     /// What is unusual about a packet.
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let entry = packet.index;
-        let (srh, next) = match self.ends.segments(tally, packet)? {
+        let (srh, next) = match self.ends.segments(context, packet)? {
             Ok(found) => found,
             Err(elsewhere) => return Ok(elsewhere),
         };
         packet.index = entry;
-        self.policy.closer(tally, packet, srh.at, next)
+        self.policy.closer(context, packet, srh.at, next)
     }
 }
 
@@ -150,8 +150,8 @@ impl<P: AtBinding> Stage for Binding<P> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        self.policy.put(packet, |packet| self.closer(tally, packet))
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        self.policy.put(packet, |packet| self.closer(context, packet))
     }
 }
 
@@ -176,12 +176,12 @@ impl AtBinding for Encaps<Ip6> {
 
     fn closer(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
         srh: usize,
         next: u128,
     ) -> Result<NodeId, HeadendDrop> {
-        Encaps::closer(self, tally, packet, Hop::Counted, |packet| {
+        Encaps::closer(self, context, packet, Hop::Counted, |packet| {
             Ip6::decrement_hop_limit(packet.bytes_mut());
             segments::advance(packet, srh, next);
         })
@@ -205,12 +205,12 @@ impl AtBinding for Insert {
 
     fn closer(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
         _: usize,
         _: u128,
     ) -> Result<NodeId, HeadendDrop> {
-        Insert::closer(self, tally, packet, Hop::ToCount, Last::Own)
+        Insert::closer(self, context, packet, Hop::ToCount, Last::Own)
     }
 }
 

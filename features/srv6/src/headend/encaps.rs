@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output};
@@ -63,7 +63,7 @@ impl<F: Encapsulated> Encaps<F> {
     #[inline(never)]
     pub(super) fn closer(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
         hop_of: Hop,
         before: impl FnOnce(&mut Packet),
@@ -72,10 +72,10 @@ impl<F: Encapsulated> Encaps<F> {
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
-        let own = packet.has(PacketFlags::OWN);
+        let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let counts = hop_of == Hop::ToCount && !own;
         if counts && let Some((request, why)) = F::refusal(packet.bytes())? {
-            tally.count(HeadendDrop::from(why), 1);
+            context.count(HeadendDrop::from(why), 1);
             packet.index = request.to_index();
             return Ok(self.error);
         }
@@ -86,11 +86,11 @@ impl<F: Encapsulated> Encaps<F> {
         let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
             if let Some(request) = F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len())) {
-                tally.count(HeadendDrop::TooBig, 1);
+                context.count(HeadendDrop::TooBig, 1);
                 packet.index = request.to_index();
                 return Ok(self.error);
             }
-            tally.count(HeadendDrop::Fragmented, 1);
+            context.count(HeadendDrop::Fragmented, 1);
         }
         offload::headers_added(packet, entry.header_len())?;
         before(packet);
@@ -123,7 +123,7 @@ impl<F: Encapsulated> Encaps<F> {
         let hop = self.output.hop(entry, hash);
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let unusual = PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let plain = packet.has_none(unusual)
             & (length + entry.header_len() <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
             & self.output.is_resolved(hop)
@@ -154,8 +154,8 @@ impl<F: Encapsulated> Stage for Encaps<F> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let otherwise = |packet: &mut Packet| self.closer(tally, packet, Hop::ToCount, |_| ());
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let otherwise = |packet: &mut Packet| self.closer(context, packet, Hop::ToCount, |_| ());
         self.put(packet, |packet| F::forward(packet.bytes_mut()), otherwise)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{LookUp, Stage, Tally};
+use quiver_core::graph::stage::{LookUp, Stage, StageContext};
 use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
@@ -52,7 +52,7 @@ impl Stage for SteerL2 {
     #[inline(always)]
     fn decide(
         &self,
-        _: Tally<'_>,
+        _: StageContext<'_>,
         word: Option<GroupWord>,
         packet: &mut Packet,
     ) -> Result<NodeId, HeadendDrop> {
@@ -131,7 +131,7 @@ impl LookUp for EncapsL2 {
     #[inline(always)]
     fn settle(
         &self,
-        _: Tally<'_>,
+        _: StageContext<'_>,
         (): (),
         entry: u32,
         _: u32,
@@ -142,7 +142,7 @@ impl LookUp for EncapsL2 {
         let hop = self.output.hop(entry, hash);
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let plain = packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD))
+        let plain = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD))
             & (length + entry.header_len() <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0);

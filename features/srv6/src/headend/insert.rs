@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::entries::HEADER_BYTES_MAX;
@@ -63,7 +63,7 @@ impl Insert {
     /// another destination alone.
     fn put_anywhere(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         entry: &EncapEntry,
         packet: &mut Packet,
         last: Last,
@@ -81,7 +81,7 @@ impl Insert {
         if let Some(named) = srh.first_mut() {
             *named = place.next;
         }
-        let keys = || self.keys.read(tally.pass());
+        let keys = || self.keys.read(context.pass());
         if signs(Words(entry)) && !keys::sign_by(keys(), old.source(), srh) {
             return Err(HeadendDrop::NoPolicy);
         }
@@ -104,7 +104,7 @@ impl Insert {
         let hop = self.output.hop_for::<Ip6>(entry, packet);
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual = PacketFlags::OWN.and(PacketFlags::CHAINED).and(PacketFlags::OFFLOAD);
+        let unusual = PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let total = (length + entry.header_len()).wrapping_sub(Ip6Header::LEN);
         let plain = packet.has_none(unusual)
             & (total <= usize::from(adjacency.mtu_bytes))
@@ -131,7 +131,7 @@ impl Insert {
     #[inline(never)]
     pub(super) fn closer(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         packet: &mut Packet,
         hop_of: Hop,
         last: Last,
@@ -140,12 +140,12 @@ impl Insert {
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
-        let own = packet.has(PacketFlags::OWN);
+        let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if hop_of == Hop::ToCount
             && !own
             && let Some((request, why)) = Ip6::refusal(packet.bytes())?
         {
-            tally.count(HeadendDrop::from(why), 1);
+            context.count(HeadendDrop::from(why), 1);
             packet.index = request.to_index();
             return Ok(self.error);
         }
@@ -158,13 +158,13 @@ impl Insert {
         let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
             // The router may not fragment another's packet (RFC 8200 §4.5).
-            tally.count(HeadendDrop::TooBig, 1);
+            context.count(HeadendDrop::TooBig, 1);
             let mtu_bytes = mtu.mtu_bytes.saturating_sub(added);
             let request = Ip6::too_big(packet, mtu_bytes).unwrap_or_else(|| packet_too_big(mtu_bytes));
             packet.index = request.to_index();
             return Ok(self.error);
         }
-        self.put_anywhere(tally, entry, packet, last)?;
+        self.put_anywhere(context, entry, packet, last)?;
         if fits && self.output.is_resolved(hop) {
             if hop_of == Hop::ToCount && !own {
                 Ip6::decrement_hop_limit(packet.bytes_mut());
@@ -172,11 +172,11 @@ impl Insert {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
         // Whoever sends the packet on counts its hop.
-        let was_own = packet.has(PacketFlags::OWN);
+        let was_own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let too_long_for = (!fits).then_some(mtu);
         let next = self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Sender);
         if !was_own && hop_of == Hop::ToCount {
-            packet.clear(PacketFlags::OWN);
+            packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         }
         Ok(next)
     }
@@ -263,9 +263,9 @@ impl Stage for Insert {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         self.put(packet, Last::Destination, |packet| {
-            self.closer(tally, packet, Hop::ToCount, Last::Destination)
+            self.closer(context, packet, Hop::ToCount, Last::Destination)
         })
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
@@ -82,8 +82,8 @@ impl Stage for TunnelL2 {
     fn common(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let ways = self.ways.read(packet.tx.index(), tally.pass()).ok_or(HeadendDrop::TunnelUnset)?;
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+        let ways = self.ways.read(packet.tx.index(), context.pass()).ok_or(HeadendDrop::TunnelUnset)?;
         if packet.segment_length() < FRAME_BYTES_MIN {
             return Err(HeadendDrop::Truncated);
         }

@@ -48,7 +48,7 @@ pub(super) fn read(
     if length < UdpHeader::LEN || udp_at + length > packet.length() {
         return Err(LocalSidDrop::GtpuWrong);
     }
-    let known_good = PacketFlags::L4_CHECKSUM_GOOD.and(PacketFlags::OFFLOAD);
+    let known_good = PacketFlags::L4_CHECKSUM_GOOD.union(PacketFlags::OFFLOAD);
     if udp.checksum() != 0 && packet.has_none(known_good) {
         let sum = sums::add(pseudo(udp.length()), packet, udp_at, length);
         if !sum.is_some_and(Sum::is_good) {

@@ -2,7 +2,7 @@
 //! is plain is asked for and sent on together with others; the rest is looked at closer, one by one.
 
 use quiver_core::cpu::Variant;
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 
@@ -29,7 +29,7 @@ pub(crate) trait AtSid: Send + 'static {
     fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId>;
 
     /// Send any packet on, step by step.
-    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
+    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
 }
 
 /// The node that does it.
@@ -38,10 +38,10 @@ pub struct Gateway<B>(pub(super) B);
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<B: AtSid>(at: &B, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+fn closer<B: AtSid>(at: &B, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
     let (line, bytes) = (Line(at.ways().lines.line(packet.index)), packet.length());
-    let outcome = at.send(tally, line, packet);
-    at.ways().settle(tally, line.0, outcome, bytes, packet)
+    let outcome = at.send(context, line, packet);
+    at.ways().settle(context, line.0, outcome, bytes, packet)
 }
 
 impl<B: AtSid> LookUp for Gateway<B> {
@@ -75,7 +75,7 @@ impl<B: AtSid> LookUp for Gateway<B> {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         (): (),
         asking: Asking,
         found: GroupId,
@@ -85,7 +85,7 @@ impl<B: AtSid> LookUp for Gateway<B> {
         let next = if asking.is_nothing() { None } else { self.0.go(line, asking, found, packet) };
         match next {
             Some(next) => Ok(next),
-            None => closer(&self.0, tally, packet),
+            None => closer(&self.0, context, packet),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::Wiring;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
@@ -184,7 +184,7 @@ impl Decapsulation {
     /// Send a GTP-U message on.
     pub fn send(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         row: u32,
         came: &Came,
         arrived: &Arrived,
@@ -198,7 +198,7 @@ impl Decapsulation {
             return Err(Bad::Complain(came.time_exceeded(), LocalSidDrop::HopLimit));
         }
         if arrived.message.message_type != message::G_PDU {
-            return self.send_message(tally, row, came, arrived, packet);
+            return self.send_message(context, row, came, arrived, packet);
         }
         let session = session_of(arrived);
         let sid = sid(row, came.four(), session.bits());
@@ -213,7 +213,7 @@ impl Decapsulation {
         }
         let fits = payload_length + Ip6Header::LEN <= MTU_MIN || {
             let total = payload_length + Ip6Header::LEN;
-            self.onward.fits(&self.ways, tally, (group, hash), came, total, packet)?
+            self.onward.fits(&self.ways, context, (group, hash), came, total, packet)?
         };
         if !sums::exchange(packet, arrived.at, count) {
             return Err(LocalSidDrop::Unsegmented.into());
@@ -238,7 +238,7 @@ impl Decapsulation {
         row.0.count(payload_length + Ip6Header::LEN);
         packet.hash = hash;
         if !fits {
-            packet.set(PacketFlags::OWN);
+            packet.set(PacketFlags::LOCALLY_ORIGINATED);
             return Ok(choose::<Ip6>(&self.ways.tables.groups, group, packet));
         }
         Ok(self.ways.six(group, packet))
@@ -249,7 +249,7 @@ impl Decapsulation {
     #[inline(never)]
     fn send_message(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         row: Row<'_>,
         came: &Came,
         arrived: &Arrived,
@@ -258,7 +258,7 @@ impl Decapsulation {
         let said = &arrived.message;
         if said.message_type == message::ECHO_REQUEST && !row.is_drop_in() {
             echo::answer(came, arrived, packet)?;
-            tally.count(LocalSidDrop::EchoAnswered, 1);
+            context.count(LocalSidDrop::EchoAnswered, 1);
             return Ok(if came.is_ip4 { self.look_up4 } else { self.look_up6 });
         }
         let tag = messages::tag_of(said.message_type).ok_or(LocalSidDrop::Message)?;
@@ -288,7 +288,7 @@ impl Decapsulation {
         };
         row.fill(&mut header, &filling);
         rebuild(packet, header.get(..total).unwrap_or_default())?;
-        tally.count(LocalSidDrop::Carried, 1);
+        context.count(LocalSidDrop::Carried, 1);
         row.0.count(total);
         let group = self.ways.tables.ip6.table(row.table()).lookup(row.first(sid));
         Ok(self.ways.six(group, packet))
@@ -334,7 +334,7 @@ pub(super) fn rebuild(packet: &mut Packet, bytes: &[u8]) -> Result<(), LocalSidD
         return Err(LocalSidDrop::NoHeadroom);
     }
     packet.bytes_mut().copy_from_slice(bytes);
-    packet.clear(PacketFlags::OFFLOAD.and(PacketFlags::L4_CHECKSUM_GOOD));
+    packet.clear(PacketFlags::OFFLOAD.union(PacketFlags::L4_CHECKSUM_GOOD));
     packet.l2_bytes = 0;
     packet.hash = 0;
     Ok(())

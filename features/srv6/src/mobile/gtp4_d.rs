@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
@@ -38,7 +38,7 @@ impl MobileToSegments4 {
         }
     }
 
-    fn send(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         if header.is_fragment() {
             let reassembly = self.reassembly.ok_or(LocalSidDrop::Fragment)?;
@@ -54,7 +54,7 @@ impl MobileToSegments4 {
         let pseudo =
             |length: u16| Sum::pseudo4(header.source(), header.destination(), IpProtocol::UDP, length);
         let arrived = arrival::read(packet, udp_at, pseudo)?;
-        self.decapsulation.send(tally, row, &Came::by_ip4(&header), &arrived, packet)
+        self.decapsulation.send(context, row, &Came::by_ip4(&header), &arrived, packet)
     }
 }
 
@@ -67,7 +67,7 @@ impl MobileToSegments4 {
         let plain = header.is_version_4_without_options()
             & !header.is_fragment()
             & (header.protocol() == IpProtocol::UDP)
-            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
         if !plain {
             return None;
         }
@@ -88,12 +88,12 @@ impl MobileToSegments4 {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        match self.send(tally, packet) {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        match self.send(context, packet) {
             Ok(next) => Ok(next),
             Err(Bad::Drop(why)) => Err(why),
             Err(Bad::Complain(request, why)) => {
-                tally.count(why, 1);
+                context.count(why, 1);
                 packet.index = request.to_index();
                 Ok(self.error)
             }
@@ -129,7 +129,7 @@ impl LookUp for MobileToSegments4 {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         (): (),
         asking: Asking,
         found: GroupId,
@@ -138,7 +138,7 @@ impl LookUp for MobileToSegments4 {
         let next = if asking.is_nothing() { None } else { self.go(asking, found, packet) };
         match next {
             Some(next) => Ok(next),
-            None => self.closer(tally, packet),
+            None => self.closer(context, packet),
         }
     }
 }

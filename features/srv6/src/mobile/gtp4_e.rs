@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet, WorkerId};
 use quiver_tables::counted_lines::CountedLine;
@@ -251,7 +251,7 @@ impl AtSid for SegmentsToMobile4 {
         let plain = (inside.at != 0)
             & encapsulate::is_payload(inside.protocol)
             & (header.hop_limit() > 1)
-            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
         if !plain {
             return None;
         }
@@ -288,16 +288,16 @@ impl AtSid for SegmentsToMobile4 {
         Some(self.on(next, packet))
     }
 
-    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let inside = inside_if_plain(packet);
         let upper = match encapsulate::is_payload(inside.protocol) && inside.at != 0 {
             true => Upper { protocol: inside.protocol, at: inside.at, is_fragment: false },
-            false => self.ways.last(tally, packet)?,
+            false => self.ways.last(context, packet)?,
         };
         let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
         if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
-            return self.ways.upper(tally, line, upper, packet);
+            return self.ways.upper(context, line, upper, packet);
         }
         if header.hop_limit() <= 1 {
             return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
@@ -306,7 +306,7 @@ impl AtSid for SegmentsToMobile4 {
         let bytes = packet.length();
         let out = if is_message {
             let srh = encapsulate::srh_of(packet)?;
-            tally.count(LocalSidDrop::Carried, 1);
+            context.count(LocalSidDrop::Carried, 1);
             encapsulate::leave_elements(packet, srh, told.session, told.source_port)?
         } else {
             let direction = super::direction_of((line.0.word(0) >> 16) as u8);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
@@ -100,7 +100,7 @@ impl AtSid for MobileToSegments6 {
         let bytes = packet.bytes();
         let header = Ip6Header::overlay(bytes)?;
         let plain = (header.next_header() == IpProtocol::UDP)
-            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
         if !plain {
             return None;
         }
@@ -120,21 +120,21 @@ impl AtSid for MobileToSegments6 {
         Some(next)
     }
 
-    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
             protocol @ IpProtocol::UDP => Upper { protocol, at: Ip6Header::LEN, is_fragment: false },
-            _ => self.decapsulation.ways.last(tally, packet)?,
+            _ => self.decapsulation.ways.last(context, packet)?,
         };
         if !upper.is_inner(IpProtocol::UDP) || !arrival::is_to_gtpu(packet, upper.at) {
-            return self.decapsulation.ways.upper(tally, line, upper, packet);
+            return self.decapsulation.ways.upper(context, line, upper, packet);
         }
         let bytes = packet.length();
         let pseudo =
             |length: u16| Sum::pseudo6(header.source(), header.destination(), IpProtocol::UDP, length.into());
         let arrived = arrival::read(packet, upper.at, pseudo)?;
         let row = line.0.word(0) as u32;
-        let next = self.decapsulation.send(tally, row, &Came::by_ip6(&header), &arrived, packet)?;
+        let next = self.decapsulation.send(context, row, &Came::by_ip6(&header), &arrived, packet)?;
         self.decapsulation.ways.good(line.0, bytes);
         Ok(next)
     }

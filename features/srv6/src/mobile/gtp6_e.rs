@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::{NodeSpec, Wiring};
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
@@ -185,7 +185,7 @@ impl SegmentsToMobile6 {
         if fits {
             return self.ways.six(group, packet);
         }
-        packet.set(PacketFlags::OWN);
+        packet.set(PacketFlags::LOCALLY_ORIGINATED);
         choose::<Ip6>(&self.ways.tables.groups, group, packet)
     }
 }
@@ -245,7 +245,7 @@ impl AtSid for SegmentsToMobile6 {
             & (srh.flags() & FLAG_OAM == 0)
             & (srh.len_bytes() <= behind.len())
             & encapsulate::is_payload(srh.next_header())
-            & packet.has_none(PacketFlags::CHAINED.and(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
         let address = segment(behind, 0)?.to_bits();
         if !(plain & is_plain_segment(address)) {
             return None;
@@ -288,15 +288,15 @@ impl AtSid for SegmentsToMobile6 {
         Some(self.ways.six(found, packet))
     }
 
-    fn send(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Behind { srh, upper } = behind(&header, packet)?;
         if srh.is_some_and(|srh| oam::is_marked_at(packet, srh)) {
-            self.ways.watch(tally, packet);
+            self.ways.watch(context, packet);
         }
         let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
         if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
-            return self.ways.upper(tally, line, upper, packet);
+            return self.ways.upper(context, line, upper, packet);
         }
         if header.hop_limit() <= 1 {
             return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
@@ -313,7 +313,7 @@ impl AtSid for SegmentsToMobile6 {
         let bytes = packet.length();
         let group = self.ways.tables.ip6.table((line.0.word(0) >> 32) as u32).lookup(destination.to_bits());
         let (out, fits) = if is_message {
-            tally.count(LocalSidDrop::Carried, 1);
+            context.count(LocalSidDrop::Carried, 1);
             (encapsulate::leave_elements(packet, srh.at, session, port)?, true)
         } else {
             let direction = super::direction_of(flags & UPLINK);
@@ -322,7 +322,7 @@ impl AtSid for SegmentsToMobile6 {
             let total = Ip6Header::LEN + out.datagram_len();
             let came = Came::by_ip6(&header);
             let fits = total <= MTU_MIN
-                || self.onward.fits(&self.ways, tally, (group, packet.hash), &came, total, packet)?;
+                || self.onward.fits(&self.ways, context, (group, packet.hash), &came, total, packet)?;
             // A checksum that was left to a device is completed before the one around it is made.
             let added = if flags & ZERO_CHECKSUM != 0 { Ip6Header::LEN + out.len() } else { 0 };
             encapsulate::expose(packet, upper.at, added)?;

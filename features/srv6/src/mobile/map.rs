@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_tables::fib::Family;
 use quiver_tables::prefix::Ip6Prefix;
@@ -88,7 +88,7 @@ impl AtSid for MapSegment {
         Some(self.ways.six(found, packet))
     }
 
-    fn send(&self, _: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(&self, _: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         if packet.segment_length() < Ip6Header::LEN {
             return Err(LocalSidDrop::Truncated.into());
         }

@@ -1,7 +1,7 @@
 //! Whether a packet with other headers fits where it will leave, asked while it still has those that it came with.
 
 use quiver_core::graph::node::Wiring;
-use quiver_core::graph::stage::Tally;
+use quiver_core::graph::stage::StageContext;
 use quiver_core::{NodeId, Packet};
 use quiver_tables::GroupId;
 use quiver_wire::ip6::MTU_MIN;
@@ -43,7 +43,7 @@ impl Onward {
     pub fn fits(
         &self,
         ways: &Ways,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         (group, hash): (GroupId, u32),
         came: &Came,
         length: usize,
@@ -58,7 +58,7 @@ impl Onward {
         if let Some(request) = came.too_big(packet.length(), room) {
             return Err(Bad::Complain(request, LocalSidDrop::TooBig));
         }
-        tally.count(LocalSidDrop::Fragmented, 1);
+        context.count(LocalSidDrop::Fragmented, 1);
         Ok(false)
     }
 }

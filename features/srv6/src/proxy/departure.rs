@@ -163,7 +163,7 @@ impl Departure {
         packet.index = hop.index;
         if !(fits & (hop.next == self.rewrite)) {
             if self.leaving.contains(&hop.next) {
-                packet.set(PacketFlags::OWN);
+                packet.set(PacketFlags::LOCALLY_ORIGINATED);
             }
             return Ok(hop.next);
         }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_encap::inner::BEYOND_SCOPE;
 use quiver_tables::IcmpErrorRequest;
@@ -39,21 +39,21 @@ impl<F: Inner> FromFunction<F> {
     #[inline(always)]
     fn decide(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         ready: Option<Ready>,
         packet: &mut Packet,
     ) -> Result<NodeId, ProxyDrop> {
-        let back = self.departure.back(packet.rx, tally.pass());
+        let back = self.departure.back(packet.rx, context.pass());
         let (ready, back) = ready.zip(back).ok_or(ProxyDrop::NotConfigured)?;
-        let own = self.departure.tables.interfaces.addresses(packet.rx, tally.pass());
+        let own = self.departure.tables.interfaces.addresses(packet.rx, context.pass());
         if F::stays(own, packet.bytes()) {
-            tally.count(ProxyDrop::PassedBy, 1);
-            return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
+            context.count(ProxyDrop::PassedBy, 1);
+            return Ok(context.next_in_arc(self.arc, packet.rx, packet, self.lookup));
         }
         let ready = if ready.by_flow { self.departure.of_flow(back, packet) } else { ready };
         let bytes = packet.length() as u64;
         let counts = back.counts.of(self.worker);
-        let bad = match self.around(tally, ready, packet) {
+        let bad = match self.around(context, ready, packet) {
             Ok(next) => {
                 counts[0].add(1);
                 counts[1].add(bytes);
@@ -66,7 +66,7 @@ impl<F: Inner> FromFunction<F> {
         match bad {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
-                tally.count(why, 1);
+                context.count(why, 1);
                 packet.index = request.to_index();
                 Ok(self.error)
             }
@@ -74,7 +74,7 @@ impl<F: Inner> FromFunction<F> {
     }
 
     #[inline(always)]
-    fn around(&self, tally: Tally<'_>, ready: Ready, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn around(&self, context: StageContext<'_>, ready: Ready, packet: &mut Packet) -> Result<NodeId, Bad> {
         let fields = F::fields(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
         if fields.is_link_local {
             return Err(told(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
@@ -91,7 +91,7 @@ impl<F: Inner> FromFunction<F> {
             if let Some(request) = F::too_big(packet, room) {
                 return Err(told(request, ProxyDrop::TooBig));
             }
-            tally.count(ProxyDrop::Fragmented, 1);
+            context.count(ProxyDrop::Fragmented, 1);
         }
         F::decrement_hop_limit(packet.bytes_mut());
         self.departure.go(hop, fits, fields.traffic_class, hash, packet)
@@ -119,13 +119,13 @@ impl<F: Inner> LookUp for FromFunction<F> {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         ready: Option<Ready>,
         (): (),
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, ProxyDrop> {
-        self.decide(tally, ready, packet)
+        self.decide(context, ready, packet)
     }
 }
 

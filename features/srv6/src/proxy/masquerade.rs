@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::CountedLines;
 use quiver_tables::ip::{Ip6, choose};
@@ -61,8 +61,14 @@ fn last_segment(packet: &Packet, at: usize) -> u128 {
 
 impl Masquerade {
     /// Keep the SRH at `at`, as it came.
-    fn keep(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &Packet) -> Result<(), LocalSidDrop> {
-        let back = self.backs.read(InterfaceId(line.more()), Coming::Ip6, tally.pass());
+    fn keep(
+        &self,
+        context: StageContext<'_>,
+        line: Line<'_>,
+        at: usize,
+        packet: &Packet,
+    ) -> Result<(), LocalSidDrop> {
+        let back = self.backs.read(InterfaceId(line.more()), Coming::Ip6, context.pass());
         let Some(Back { around: Around::Masked { kept: Some(kept), .. }, .. }) = back else {
             return Err(LocalSidDrop::NotConfigured);
         };
@@ -79,26 +85,31 @@ impl Masquerade {
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
+        let outcome = self.closer_still(context, line, packet);
+        self.ways.settle(context, line.0, outcome, bytes, packet)
     }
 
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        match self.ways.matter(tally, packet)? {
+    fn closer_still(
+        &self,
+        context: StageContext<'_>,
+        line: Line<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        match self.ways.matter(context, packet)? {
             Matter::Segments { srh, .. } => {
                 let last = last_segment(packet, srh.at);
                 if !segments::is_plain_segment(last) {
                     return Err(LocalSidDrop::NextSegment.into());
                 }
                 if keeps(line) {
-                    self.keep(tally, line, srh.at, packet)?;
+                    self.keep(context, line, srh.at, packet)?;
                 }
                 self.ways.advance(line, srh, last, packet);
                 Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
             }
-            Matter::Upper(upper) => self.ways.upper(tally, line, upper, packet),
+            Matter::Upper(upper) => self.ways.upper(context, line, upper, packet),
         }
     }
 }
@@ -116,14 +127,14 @@ impl Stage for Masquerade {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let last = last_segment(packet, Ip6Header::LEN);
         if (segments::next_if_plain(packet) == 0) | !segments::is_plain_segment(last) {
-            return self.closer(tally, packet);
+            return self.closer(context, packet);
         }
         let line = Line(self.ways.lines.line(packet.index));
-        if keeps(line) && self.keep(tally, line, Ip6Header::LEN, packet).is_err() {
-            return self.closer(tally, packet);
+        if keeps(line) && self.keep(context, line, Ip6Header::LEN, packet).is_err() {
+            return self.closer(context, packet);
         }
         self.ways.good(line.0, packet.length());
         segments::advance(packet, Ip6Header::LEN, last);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{Stage, Tally};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::{ip4_fast, ip6_fast, take_off};
@@ -117,18 +117,18 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     #[inline(always)]
     fn keep(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: Line<'_>,
         (srh_at, next): (usize, u128),
         at: usize,
         packet: &Packet,
     ) -> Result<(), LocalSidDrop> {
-        let back = self.backs.read(InterfaceId(line.more()), coming(line), tally.pass());
+        let back = self.backs.read(InterfaceId(line.more()), coming(line), context.pass());
         let back = back.ok_or(LocalSidDrop::NotConfigured)?;
         let (headers, inner) = packet.bytes().split_at_checked(at).ok_or(LocalSidDrop::Truncated)?;
         let keep = |front, rest: &[Word]| match &back.around {
             Around::Kept(kept) => Ok(kept.keep(front, rest)),
-            Around::Flows(flows) => keep_of_flow(flows, coming(line), inner, tally.now_ns(), front, rest),
+            Around::Flows(flows) => keep_of_flow(flows, coming(line), inner, context.now_ns(), front, rest),
             Around::Fixed(_) | Around::Masked { .. } => Err(LocalSidDrop::NotConfigured),
         };
         let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;
@@ -156,7 +156,13 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     }
 
     /// The inner packet, which is of the wanted kind, goes to the function.
-    fn send(&self, tally: Tally<'_>, line: Line<'_>, at: usize, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        line: Line<'_>,
+        at: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let (groups, bytes) = (&self.ways.tables.groups, packet.length());
         let next = if line.four() != 0 {
             self.ways.expose4(at, packet)?;
@@ -165,7 +171,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             self.ways.expose6(at, packet)?;
             choose::<Ip6>(groups, line.group6(), packet)
         } else {
-            return self.send_frame(tally, line, at, packet);
+            return self.send_frame(context, line, at, packet);
         };
         self.ways.good(line.0, bytes);
         Ok(next)
@@ -175,7 +181,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     #[inline(always)]
     fn send_frame(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         line: Line<'_>,
         at: usize,
         packet: &mut Packet,
@@ -185,7 +191,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(LocalSidDrop::InnerWrong.into());
         }
-        let row = tally.interface(line.interface()).ok_or(LocalSidDrop::NotConfigured)?;
+        let row = context.interface(line.interface()).ok_or(LocalSidDrop::NotConfigured)?;
         if !row.up {
             return Err(LocalSidDrop::InterfaceDown.into());
         }
@@ -198,40 +204,45 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.closer_still(tally, line, packet);
-        self.ways.settle(tally, line.0, outcome, bytes, packet)
+        let outcome = self.closer_still(context, line, packet);
+        self.ways.settle(context, line.0, outcome, bytes, packet)
     }
 
-    fn closer_still(&self, tally: Tally<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
-        let (upper, path): (Upper, _) = match self.ways.matter(tally, packet)? {
+    fn closer_still(
+        &self,
+        context: StageContext<'_>,
+        line: Line<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
+        let (upper, path): (Upper, _) = match self.ways.matter(context, packet)? {
             Matter::Upper(upper) => (upper, None),
             Matter::Segments { srh, next } => (closer::upper(packet)?, Some((srh, next))),
         };
         if upper.is_fragment {
-            return self.ways.upper(tally, line, upper, packet);
+            return self.ways.upper(context, line, upper, packet);
         }
         let Some((srh, next)) = path else {
             // No segments are left: a static proxy knows a path of its own, a dynamic one has none to keep.
             return match !KEEPS && upper.is_inner(wanted(line)) {
-                true => self.send(tally, line, upper.at, packet),
-                false => self.ways.upper(tally, line, upper, packet),
+                true => self.send(context, line, upper.at, packet),
+                false => self.ways.upper(context, line, upper, packet),
             };
         };
         if !upper.is_inner(wanted(line)) {
             if !line.is_marked() {
                 return Err(LocalSidDrop::InnerKind.into());
             }
-            tally.count(LocalSidDrop::Bypassed, 1);
+            context.count(LocalSidDrop::Bypassed, 1);
             self.ways.advance(line, srh, next, packet);
             let table = self.ways.tables.interfaces.table6(packet.rx);
             return Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(next), packet));
         }
         if KEEPS {
-            self.keep(tally, line, (srh.at, next), upper.at, packet)?;
+            self.keep(context, line, (srh.at, next), upper.at, packet)?;
         }
-        self.send(tally, line, upper.at, packet)
+        self.send(context, line, upper.at, packet)
     }
 }
 
@@ -248,7 +259,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
     }
 
     #[inline(always)]
-    fn decide(&self, tally: Tally<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let line = Line(self.ways.lines.line(packet.index));
         let next = segments::next_if_plain(packet);
         let Inside { protocol, at } = match next {
@@ -257,11 +268,11 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
             _ => inside(packet),
         };
         if (at == 0) | (protocol != wanted(line)) {
-            return self.closer(tally, packet);
+            return self.closer(context, packet);
         }
         let (groups, bytes) = (&self.ways.tables.groups, packet.length());
-        if KEEPS && self.keep(tally, line, (Ip6Header::LEN, next), at, packet).is_err() {
-            return self.closer(tally, packet);
+        if KEEPS && self.keep(context, line, (Ip6Header::LEN, next), at, packet).is_err() {
+            return self.closer(context, packet);
         }
         let next = match coming(line) {
             Coming::Ip4 => ip4_fast::<Ip6>(packet, at).map(|_| {
@@ -273,13 +284,13 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
                 choose::<Ip6>(groups, line.group6(), packet)
             }),
             Coming::Frames => {
-                return match self.send_frame(tally, line, at, packet) {
+                return match self.send_frame(context, line, at, packet) {
                     Ok(next) => Ok(next),
-                    bad => self.ways.settle(tally, line.0, bad, bytes, packet),
+                    bad => self.ways.settle(context, line.0, bad, bytes, packet),
                 };
             }
         };
-        let Some(next) = next else { return self.closer(tally, packet) };
+        let Some(next) = next else { return self.closer(context, packet) };
         self.ways.good(line.0, bytes);
         Ok(next)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{LookUp, Tally};
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_tables::ip::Ip6;
 use quiver_tables::{CountedLines, GroupId};
@@ -89,8 +89,8 @@ impl Unmask {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, tally: Tally<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
-        let back = self.backs.read(packet.rx, Coming::Ip6, tally.pass()).ok_or(ProxyDrop::NotConfigured)?;
+    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
+        let back = self.backs.read(packet.rx, Coming::Ip6, context.pass()).ok_or(ProxyDrop::NotConfigured)?;
         let Around::Masked { nat, kept } = &back.around else { return Err(ProxyDrop::NotConfigured) };
         let bytes = packet.length();
         let outcome = match (srh_of(packet), kept) {
@@ -98,13 +98,13 @@ impl Unmask {
                 packet.hash = 0;
                 self.ways.six(self.ways.tables.ip6.table(back.table).lookup(to), packet)
             }),
-            (None, Some(kept)) if !self.stays(tally, packet) => {
+            (None, Some(kept)) if !self.stays(context, packet) => {
                 without_segments::send(&self.departure, &self.ways, back, kept, packet)
-                    .inspect(|_| tally.count(ProxyDrop::FromKept, 1))
+                    .inspect(|_| context.count(ProxyDrop::FromKept, 1))
             }
             (None, _) => {
-                tally.count(ProxyDrop::PassedBy, 1);
-                return Ok(tally.next_in_arc(self.arc, packet.rx, packet, self.lookup));
+                context.count(ProxyDrop::PassedBy, 1);
+                return Ok(context.next_in_arc(self.arc, packet.rx, packet, self.lookup));
             }
         };
         let bad = match outcome {
@@ -120,7 +120,7 @@ impl Unmask {
         match bad {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
-                tally.count(why, 1);
+                context.count(why, 1);
                 packet.index = request.to_index();
                 Ok(self.error)
             }
@@ -128,8 +128,8 @@ impl Unmask {
     }
 
     /// Is it for the router itself, or for the link?
-    fn stays(&self, tally: Tally<'_>, packet: &Packet) -> bool {
-        let own = self.ways.tables.interfaces.addresses(packet.rx, tally.pass());
+    fn stays(&self, context: StageContext<'_>, packet: &Packet) -> bool {
+        let own = self.ways.tables.interfaces.addresses(packet.rx, context.pass());
         Ip6::stays(own, packet.bytes())
     }
 
@@ -177,16 +177,16 @@ impl LookUp for Unmask {
     #[inline(always)]
     fn settle(
         &self,
-        tally: Tally<'_>,
+        context: StageContext<'_>,
         _: Masked,
         asked: Asked,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, ProxyDrop> {
         if asked.is_nothing() {
-            return self.closer(tally, packet);
+            return self.closer(context, packet);
         }
-        if let Some(back) = self.backs.read(packet.rx, Coming::Ip6, tally.pass()) {
+        if let Some(back) = self.backs.read(packet.rx, Coming::Ip6, context.pass()) {
             self.good(back, packet.length());
         }
         packet.hash = 0;

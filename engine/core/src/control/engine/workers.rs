@@ -18,19 +18,19 @@ use crate::memory::ring::{Consumer, Producer, ring};
 use crate::worker::event::{EVENTS_MAX, Event};
 use crate::worker::handoff::Handoff;
 use crate::worker::poll::Poll;
-use crate::worker::{Errand, RX_QUEUES_PER_WORKER_MAX, Shared, Worker};
+use crate::worker::{RX_QUEUES_PER_WORKER_MAX, Shared, Worker, WorkerCall};
 
-/// Errands under way to one worker at most; further ones wait in the control thread.
+/// Worker calls under way to one worker at most; further ones wait in the control thread.
 const ERRANDS_MAX: usize = 256;
 
 /// The control thread's side of one worker.
 pub(crate) struct WorkerHandle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) core: usize,
-    pub(super) errands: Producer<Box<dyn Errand>>,
-    pub(crate) waiting: VecDeque<Box<dyn Errand>>,
-    pub(super) done: Consumer<Box<dyn Errand>>,
-    pub(crate) returned: VecDeque<Box<dyn Errand>>,
+    pub(super) errands: Producer<Box<dyn WorkerCall>>,
+    pub(crate) waiting: VecDeque<Box<dyn WorkerCall>>,
+    pub(super) done: Consumer<Box<dyn WorkerCall>>,
+    pub(crate) returned: VecDeque<Box<dyn WorkerCall>>,
     pub(super) events: Consumer<Event>,
     /// The worker itself, while it runs on the control thread (tests, benchmarks) or not yet.
     pub(crate) inline: Option<Box<Worker>>,

@@ -9,11 +9,11 @@ use super::workers::WorkerHandle;
 use crate::control::watchdog::{ERRANDS_WAITING_MAX, Stalled, Wait};
 use crate::ids::WorkerId;
 use crate::worker::event::{EVENTS_MAX, Event};
-use crate::worker::{Errand, Worker};
+use crate::worker::{Worker, WorkerCall};
 
 impl Engine {
-    /// Have `errand` done on a worker between two passes; what it holds is dropped here afterwards.
-    /// Returns false, and nothing is done, when as many errands wait for that worker as may.
+    /// Have `worker call` done on a worker between two passes; what it holds is dropped here afterwards.
+    /// Returns false, and nothing is done, when as many worker calls wait for that worker as may.
     pub fn post(&mut self, worker: WorkerId, errand: impl FnMut(&mut Worker) + Send + 'static) -> bool {
         let has_room = self.workers[worker.index()].waiting.len() < ERRANDS_WAITING_MAX;
         if has_room {
@@ -27,7 +27,7 @@ impl Engine {
         self.post_boxed(worker, Box::new(Plain(errand)));
     }
 
-    fn post_boxed(&mut self, worker: WorkerId, mut errand: Box<dyn Errand>) {
+    fn post_boxed(&mut self, worker: WorkerId, mut errand: Box<dyn WorkerCall>) {
         let handle = &mut self.workers[worker.index()];
         if let Some(inline) = &mut handle.inline {
             errand.run(inline);
@@ -145,16 +145,16 @@ impl WorkerHandle {
     }
 }
 
-/// An errand without an answer.
+/// A worker call without an answer.
 struct Plain<F>(F);
 
-impl<F: FnMut(&mut Worker) + Send> Errand for Plain<F> {
+impl<F: FnMut(&mut Worker) + Send> WorkerCall for Plain<F> {
     fn run(&mut self, worker: &mut Worker) {
         (self.0)(worker);
     }
 }
 
-/// An errand with an answer.
+/// A worker call with an answer.
 struct Call<F, R> {
     call: F,
     /// By the worker, or by a sender who gave up.
@@ -167,7 +167,7 @@ struct Answer<R> {
     value: Option<R>,
 }
 
-impl<R: Send + 'static, F: FnMut(&mut Worker) -> R + Send> Errand for Call<F, R> {
+impl<R: Send + 'static, F: FnMut(&mut Worker) -> R + Send> WorkerCall for Call<F, R> {
     fn run(&mut self, worker: &mut Worker) {
         if !self.taken.swap(true, Ordering::AcqRel) {
             self.answer.value = Some((self.call)(worker));
