@@ -161,12 +161,12 @@ impl<S: Names + 'static> Desk<S> {
         {
             // The more wait, the less each does at once: what takes longer goes on behind them.
             let waiting = self.asked.len().min(WAITING_COUNTED_MAX) as u32;
-            let mut first = Turn::of(share * (1 + waiting));
+            let mut first = Turn::of(share * (1 + waiting)).at_most(turn.units_left());
             self.go_on(asked, &mut first, commands, state);
             turn.units += first.units;
         }
         let (mut units, mut is_cut) = (turn.units, !self.asked.is_empty());
-        turn = Turn::of(share);
+        turn = Turn::of(share).at_most(UNITS_PER_TURN_MAX.saturating_sub(units));
         for _ in 0..begun {
             if turn.is_over() {
                 is_cut = true;
@@ -316,6 +316,15 @@ impl Turn {
     fn of(shares: u32) -> Turn {
         let units_max = UNITS_PER_TURN_MAX / u64::from(shares);
         Turn { began: Instant::now(), time: TURN / shares, units: 0, units_max }
+    }
+
+    /// The same, but no more than `units`.
+    fn at_most(self, units: u64) -> Turn {
+        Turn { units_max: self.units_max.min(units), ..self }
+    }
+
+    fn units_left(&self) -> u64 {
+        self.units_max.saturating_sub(self.units)
     }
 
     fn is_over(&self) -> bool {
