@@ -220,7 +220,7 @@ def run(level: Level) -> Count:
 
 
 def last_lines(total: Count) -> list[str]:
-    """Return the tests that ran again with their counts, then the sum. The sum is always last, in one form."""
+    """Return the tests that ran again with their counts, then the sum, always in one form."""
     lines = []
     if again := Counter(total.rerun):
         lines.append(f"ran again: {len(again)} tests, {len(total.rerun)} times")

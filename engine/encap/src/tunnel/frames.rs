@@ -99,9 +99,10 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
         let hop = self.output.hop(entry, hash);
         let underlay = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let fast = packet
-            .has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD))
-            & (length + entry.header_len() <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
+        let fast = packet.has_none(
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD),
+        ) & (length + entry.header_len()
+            <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0)
             & (length >= EthernetHeader::LEN);
