@@ -33,7 +33,7 @@ fn layer(folder: &Path) -> u32 {
     let starts = |prefix: &str| folder.starts_with(prefix);
     match () {
         () if starts("engine/wire") || starts("engine/core") => 0,
-        () if starts("engine/tables") || starts("engine/linux") => 1,
+        () if starts("engine/tables") || starts("engine/linux") || starts("engine/screen") => 1,
         () if starts("engine/control") || starts("engine/encap") => 2,
         () if starts("features") || starts("drivers") => 3,
         () if starts("superblocks") => 4,
