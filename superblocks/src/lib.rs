@@ -5,7 +5,7 @@
 
 use quiver_control::Registry;
 use quiver_ethernet::{EthernetInput, VlanInput};
-use quiver_ip::{Ip4Input, Ip6Input};
+use quiver_forwarding::{ip4::input::Ip4Input, ip6::input::Ip6Input};
 
 /// Declare all pairs. Both stages of each read the same line of a packet.
 pub fn register(registry: &mut Registry) {

@@ -34,14 +34,15 @@ fn layer(folder: &Path) -> u32 {
     match () {
         () if starts("engine/wire") || starts("engine/core") => 0,
         () if starts("engine/tables") || starts("engine/linux") || starts("engine/screen") => 1,
-        () if starts("engine/control") || starts("engine/encap") => 2,
-        () if starts("features") || starts("drivers") => 3,
-        () if starts("superblocks") => 4,
-        () if starts("testkit") => 5,
-        () if starts("bin/quiver-tg/traffic") => 6,
-        () if starts("bin/quiver-tg/measuring") => 7,
-        () if starts("bin/quiver-tg/stateful") => 8,
-        () if starts("bin/quiver-tg/control") => 9,
+        () if starts("engine/forwarding") => 2,
+        () if starts("engine/control") || starts("engine/encap") => 3,
+        () if starts("features") || starts("drivers") => 4,
+        () if starts("superblocks") => 5,
+        () if starts("testkit") => 6,
+        () if starts("bin/quiver-tg/traffic") => 7,
+        () if starts("bin/quiver-tg/measuring") => 8,
+        () if starts("bin/quiver-tg/stateful") => 9,
+        () if starts("bin/quiver-tg/control") => 10,
         () => LAYER_MAX,
     }
 }
@@ -70,7 +71,7 @@ pub fn layers(members: &[Member]) -> Vec<String> {
 fn registration(members: &[Member]) -> Result<Vec<String>> {
     let list = "bin/quiverd/src/features.rs";
     let text = fs::read_to_string(root().join(list)).context(list)?;
-    let missing = members.iter().filter(|m| (3..=4).contains(&layer(&m.folder))).filter(|m| {
+    let missing = members.iter().filter(|m| (4..=5).contains(&layer(&m.folder))).filter(|m| {
         let call = format!("{}::register", m.name.replace('-', "_"));
         !text.contains(&call)
     });

@@ -8,7 +8,7 @@ use quiver_core::memory::buffer::{BufferCache, BufferPool, DATA_BYTES_DEFAULT};
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::{NodeId, Packet};
-use quiver_tables::next_hop_group::GroupId;
+use quiver_tables::GroupId;
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::ip4::{self, Ip4Header};
 use quiver_wire::{EtherType, Header, checksum};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
-use quiver_tables::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
+use quiver_forwarding::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
+use quiver_forwarding::next_hop_group::{GroupSlots, Hop};
 use quiver_tables::ip4_lpm::Ip4LpmWriter;
 use quiver_tables::lpm::Route;
-use quiver_tables::next_hop_group::{GroupSlots, Hop};
 use quiver_tables::prefix::Prefix;
 use quiver_tables::synthetic::{Random, Zipf, internet_ip4};
 

@@ -2,7 +2,7 @@
 //! takes.
 
 use quiver_core::Packet;
-use quiver_tables::ip::{Ip4, Ip6, IpFamily};
+use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::EtherType;
 
 /// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
@@ -48,8 +48,9 @@ pub fn kept_frame_hash(packet: &mut Packet) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn frames_of_one_flow_have_one_hash_with_and_without_tags() {

@@ -1,8 +1,8 @@
 //! The inner packet, IPv4 or IPv6: the hop that is counted, and what its sender is told.
 
 use quiver_core::Packet;
-use quiver_tables::IcmpErrorRequest;
-use quiver_tables::ip::{Ip4, Ip6, IpFamily};
+use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, icmp4, icmp6};
 

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use quiver_tables::ip::{Ip4, Ip6, IpFamily};
+use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::{Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
 use crate::entry::Words;
@@ -50,7 +50,7 @@ pub trait OuterHeader: IpFamily {
     /// The node that looks the destination up in the table in
     /// [`Packet::index`](quiver_core::Packet::index).
     const LOOK_UP: &'static str;
-    /// The node that fragments by a [`FragmentRequest`](quiver_tables::FragmentRequest). There is
+    /// The node that fragments by a [`FragmentRequest`](quiver_forwarding::requests::FragmentRequest). There is
     /// none for IPv4: where only a link behind is too narrow, routers there fragment.
     const FRAGMENT: Option<&'static str>;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use quiver_core::graph::node::Wiring;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{InterfaceId, NodeId, Packet};
-use quiver_tables::ip::{IpFamily, IpTables, flow_hash};
-use quiver_tables::{Adjacency, FragmentRequest, Hop};
+use quiver_forwarding::ip::{IpFamily, IpTables, flow_hash};
+use quiver_forwarding::{adjacency::Adjacency, next_hop_group::Hop, requests::FragmentRequest};
 
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::entry::Words;

@@ -3,8 +3,8 @@
 
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{InterfaceId, Packet};
-use quiver_tables::IcmpErrorRequest;
-use quiver_tables::ip::IpTables;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp4::{self, Icmp4Header};
 use quiver_wire::icmp6::{self, Icmp6Header};
 

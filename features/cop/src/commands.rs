@@ -2,7 +2,7 @@
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 
 use crate::config::{self, Cop};
 

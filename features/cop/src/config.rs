@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 
 use crate::tables::Whitelists;
 

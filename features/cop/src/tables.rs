@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::InterfaceId;
 use quiver_core::graph::counters::INTERFACES_MAX;
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 
 /// In the place of a table's number: no list.
 const NO_LIST: u32 = u32::MAX;

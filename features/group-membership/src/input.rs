@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::IpTables;
+use quiver_forwarding::ip::IpTables;
 use quiver_wire::igmp::{RecordView, Records, record};
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip4::options::{Ip4Option, Options};

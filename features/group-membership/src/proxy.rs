@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib};
-use quiver_tables::mfib::{Mfib, Route, RouteKey};
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::mfib::{Mfib, Route, RouteKey};
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip6::address::ALL_NODES;
 

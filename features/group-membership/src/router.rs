@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{EventValue, Field, Topic, publish, wants};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 use quiver_wire::ip4::address::{ALL_HOSTS, is_local_multicast};
 use quiver_wire::ip6::address::{ALL_NODES, is_link_local, multicast_scope};
 use quiver_wire::{igmp, mld};

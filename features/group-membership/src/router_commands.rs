@@ -2,7 +2,7 @@
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_wire::igmp;
 
 use crate::commands::GROUP;

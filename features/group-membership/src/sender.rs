@@ -8,8 +8,8 @@ use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, WorkerId};
-use quiver_tables::fib::{Family, Fib};
-use quiver_tables::ip::IpTables;
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::ip::IpTables;
 use quiver_wire::ip6::address::is_link_local;
 
 use crate::input;

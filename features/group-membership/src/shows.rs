@@ -2,7 +2,7 @@
 
 use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 
 use crate::commands::GROUP;
 use crate::port::{Filter, Version};

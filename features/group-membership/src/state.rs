@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use quiver_core::InterfaceId;
 use quiver_core::control::reactor::Alarm;
 use quiver_core::jitter::Jitter;
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 use quiver_wire::ip6::address::{ALL_ROUTERS, solicited_node};
 
 use crate::port::{Filter, Port};

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use quiver_control::{EventValue, Field, Topic, publish, publish_lost, wants};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Fib;
-use quiver_tables::neighbour::NeighbourChange;
+use quiver_forwarding::fib::Fib;
+use quiver_forwarding::neighbour::NeighbourChange;
 use quiver_wire::MacAddress;
 
 /// Neighbours, of both families.

@@ -1,67 +1,35 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod address_routes;
 mod addresses;
-mod adjacency_counter;
-mod ageing;
-mod arp_input;
-mod ask;
-mod asked;
-mod autoconfig;
-mod claimed;
 mod commands;
-mod confirm;
-mod done;
-mod error_request;
 mod events;
-mod held;
-mod icmp_limits;
-mod interface_rx;
 mod ip4;
 mod ip6;
 mod ip_input;
-mod neighbours;
+mod local;
+mod neighbor;
 mod nodes;
-mod notice;
-mod offload;
-mod ownership;
-mod path_mtu;
-mod ping;
-mod pings;
-mod proxies;
-mod punt;
-mod question;
-mod room;
-mod route_end;
-mod segments;
-mod shown;
-mod source_lookup;
+mod notifications;
 mod state;
-pub mod tables;
-mod tell;
-mod traceroute;
-mod unnumbered;
-mod way;
 
 use std::sync::Arc;
 
 use quiver_control::{Registry, by_interface, modes, order};
-use quiver_tables::adjacency_counts::AdjacencyCounts;
-use quiver_tables::fib::Fib;
+use quiver_forwarding::adjacency::counts::AdjacencyCounts;
+use quiver_forwarding::fib::Fib;
 
 pub use crate::commands::limits::startup;
-pub use crate::error_request::IcmpErrorRequest;
-pub use crate::ip4::{input::Ip4Input, lookup::Ip4Lookup, rewrite::Ip4Rewrite};
-pub use crate::ip6::{input::Ip6Input, lookup::Ip6Lookup, rewrite::Ip6Rewrite};
 pub use crate::state::IpState;
 
-use crate::icmp_limits::IcmpLimits;
+use crate::addresses::{autoconfig, interfaces};
+use crate::local::icmp_limits::IcmpLimits;
+use crate::local::pending_pings::WaitingPings;
+use crate::local::punt::Punts;
+use crate::neighbor::control;
+use crate::neighbor::pending_packets::HeldCounts;
 use crate::nodes::{Numbers, Shared};
-use crate::pings::WaitingPings;
-use crate::punt::Punts;
-use crate::room::HeldCounts;
-use crate::tables::{IpInterfaces, IpTables};
+use quiver_forwarding::ip::{IpInterfaces, IpTables};
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
@@ -111,8 +79,8 @@ pub fn register(registry: &mut Registry) {
         engine.insert(counts);
         engine.insert(IpState::new(tables, pings, limits, held, punts));
         engine.insert(autoconfig::CALLS);
-        engine.on_interface_change(addresses::follow_interface);
-        modes::ask_before_hold(engine, addresses::stays);
-        neighbours::start(engine);
+        engine.on_interface_change(interfaces::follow_interface);
+        modes::ask_before_hold(engine, interfaces::stays);
+        control::start(engine);
     });
 }

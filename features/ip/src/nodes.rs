@@ -5,19 +5,23 @@ use std::sync::Arc;
 
 use quiver_core::NodeId;
 use quiver_core::graph::builder::GraphBuilder;
-use quiver_tables::adjacency_counts::AdjacencyCounts;
-use quiver_tables::fib::{Family, FamilyNodes, FibNodes};
-use quiver_tables::ip::{Ip4, Ip6};
+use quiver_forwarding as forwarding;
+use quiver_forwarding::adjacency::counts::AdjacencyCounts;
+use quiver_forwarding::fib::{Family, FamilyNodes, FibNodes};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::{adjacency_counter, interface_rx, source_lookup};
 use quiver_wire::icmp6::kind;
 use quiver_wire::{EtherType, IpProtocol};
 
-use crate::ask::{self, Kind};
-use crate::icmp_limits::IcmpLimits;
-use crate::pings::WaitingPings;
-use crate::punt::{self, PuntTable};
-use crate::room::HeldCounts;
-use crate::tables::IpTables;
-use crate::{adjacency_counter, arp_input, confirm, done, interface_rx, ip_input, ip4, ip6, source_lookup};
+use crate::local::done;
+use crate::local::icmp_limits::IcmpLimits;
+use crate::local::pending_pings::WaitingPings;
+use crate::local::punt::{self, PuntTable};
+use crate::neighbor::pending_packets::HeldCounts;
+use crate::neighbor::resolution::{self, Kind};
+use crate::neighbor::{advertisement, arp_input, confirm, solicitation};
+use crate::{ip_input, ip4, ip6};
 
 /// Names in the order of [`declare`].
 const NAMES: [&str; 41] = [
@@ -129,16 +133,16 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
     let Shared { pings, limits, held, counts, punts } = *shared;
     let (workers, pool) = (graph.workers(), graph.pool().clone());
     let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
-    let asks = |name, six, glean| ask::spec(name, Kind { six, glean }, tables, held, &pool);
+    let asks = |name, six, glean| resolution::spec(name, Kind { six, glean }, tables, held, &pool);
     let specs = [
         ip_input::spec(),
         arp_input::spec(tables, numbers.fib_nodes()),
-        ip4::input::spec(arc4, tables),
-        ip4::lookup::spec(tables),
-        ip4::lookup_in_table::spec(tables),
+        forwarding::ip4::input::spec(arc4, tables),
+        forwarding::ip4::lookup::spec(tables),
+        forwarding::ip4::lookup_in_table::spec(tables),
         source_lookup::spec::<Ip4>(tables),
         interface_rx::spec(Family::Ip4),
-        ip4::rewrite::spec(tables),
+        forwarding::ip4::rewrite::spec(tables),
         ip4::too_big::spec(tables),
         ip4::fragment::spec(tables),
         ip4::local::spec(tables),
@@ -152,20 +156,20 @@ pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTab
         ip4::directed_broadcast::spec(tables),
         ip4::drop::spec(tables),
         punt::spec::<Ip4>(tables, punts),
-        ip6::input::spec(arc6),
-        ip6::lookup::spec(tables),
-        ip6::lookup_in_table::spec(tables),
+        forwarding::ip6::input::spec(arc6),
+        forwarding::ip6::lookup::spec(tables),
+        forwarding::ip6::lookup_in_table::spec(tables),
         source_lookup::spec::<Ip6>(tables),
         interface_rx::spec(Family::Ip6),
-        ip6::link_local::spec(tables),
-        ip6::rewrite::spec(tables),
+        forwarding::ip6::link_local::spec(tables),
+        forwarding::ip6::rewrite::spec(tables),
         ip6::fragment::spec(tables, workers),
         ip6::local::spec(tables),
         ip6::icmp_input::spec(pings),
         ip6::echo::spec(tables),
         ip6::icmp_error::spec(tables, limits),
-        ip6::solicitation::spec(tables, numbers.fib_nodes()),
-        ip6::advertisement::spec(tables, numbers.fib_nodes()),
+        solicitation::spec(tables, numbers.fib_nodes()),
+        advertisement::spec(tables, numbers.fib_nodes()),
         asks("ip6-discover-neighbor", true, false),
         asks("ip6-glean", true, true),
         confirm::spec("ip6-confirm-neighbor", true, tables, counts),

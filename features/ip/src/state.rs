@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Fib, FibError};
-use quiver_tables::ip::AutoSettings;
+use quiver_forwarding::fib::{Fib, FibError};
+use quiver_forwarding::ip::AutoSettings;
+use quiver_forwarding::ip::{Addresses, IpTables, NOT_ENABLED};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
-use crate::asked::Asked;
+use crate::addresses::duplicate_detection::Ownerships;
+use crate::addresses::published::Shown;
 use crate::commands::replace::Replacing;
-use crate::icmp_limits::IcmpLimits;
-use crate::ownership::Ownerships;
-use crate::path_mtu::PathMtus;
-use crate::ping::Mailboxes;
-use crate::pings::WaitingPings;
-use crate::proxies::ArpProxies;
-use crate::punt::Punts;
-use crate::room::HeldCounts;
-use crate::shown::Shown;
-use crate::tables::{Addresses, IpTables, NOT_ENABLED};
+use crate::local::icmp_limits::IcmpLimits;
+use crate::local::path_mtu::PathMtus;
+use crate::local::pending_pings::WaitingPings;
+use crate::local::ping::Mailboxes;
+use crate::local::punt::Punts;
+use crate::neighbor::pending_packets::HeldCounts;
+use crate::neighbor::pending_resolutions::Asked;
+use crate::neighbor::proxies::ArpProxies;
 
 /// What is configured on one interface.
 #[derive(Clone, Debug, Default)]

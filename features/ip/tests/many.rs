@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quiver_core::InterfaceId;
-use quiver_tables::ip::{Addresses, IpTables, NOT_ENABLED};
+use quiver_forwarding::ip::{Addresses, IpTables, NOT_ENABLED};
 use quiver_testkit::Router;
 
 const PARTS: u16 = 2_000;

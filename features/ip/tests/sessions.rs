@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use quiver_control::{Limits, Server, ServerConfig};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 use quiver_testkit::Router;
 
 /// A folder that goes when the test ends.

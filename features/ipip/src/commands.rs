@@ -3,7 +3,7 @@
 use quiver_control::{Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
 use quiver_encap::tunnel::{PeerView, TunnelConfig, TunnelProtocol, Tunnels, config};
-use quiver_tables::fib::{Family, Fib, PathState};
+use quiver_forwarding::fib::{Family, Fib, PathState};
 
 use crate::header::Ipip;
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use quiver_control::{Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
-use quiver_tables::mfib::{Mfib, Route, RouteKey};
+use quiver_forwarding::fib::{Family, Fib, FibError};
+use quiver_forwarding::mfib::{Mfib, Route, RouteKey};
 use quiver_wire::ip4::address::is_local_multicast;
 use quiver_wire::ip6::address::multicast_scope;
 

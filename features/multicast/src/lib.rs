@@ -11,7 +11,7 @@ mod signal;
 mod state;
 
 use quiver_control::{Registry, along, order};
-use quiver_tables::mfib::Mfib;
+use quiver_forwarding::mfib::Mfib;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {

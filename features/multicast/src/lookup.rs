@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::{GROUP_ACCEPTED, IpTables};
-use quiver_tables::mfib::MfibTables;
+use quiver_forwarding::ip::{GROUP_ACCEPTED, IpTables};
+use quiver_forwarding::mfib::MfibTables;
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip6::address::{self, ALL_NODES};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::{GROUP_ACCEPTED, IpTables};
-use quiver_tables::mfib::{Entry, MfibTables, Output};
+use quiver_forwarding::ip::{GROUP_ACCEPTED, IpTables};
+use quiver_forwarding::mfib::{Entry, MfibTables, Output};
 
 use crate::ends::{Ends, count_hop, words};
 

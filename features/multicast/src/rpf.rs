@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::mfib::MfibTables;
+use quiver_forwarding::mfib::MfibTables;
 
 use crate::ends::{Ends, words};
 use crate::signal::{Signaller, Why};

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib};
-use quiver_tables::mfib::{Mfib, Route, RouteKey, RouteTotals};
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::mfib::{Mfib, Route, RouteKey, RouteTotals};
 
 use crate::commands::GROUP;
 use crate::state::Signals;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Fib;
-use quiver_tables::mfib::Mfib;
+use quiver_forwarding::fib::Fib;
+use quiver_forwarding::mfib::Mfib;
 
 use crate::signal::{self, Signal};
 use crate::{lookup, rpf};
@@ -102,9 +102,10 @@ fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
     use crate::signal::Why;
-    use std::net::{IpAddr, Ipv4Addr};
 
     fn signal(n: u32) -> Signal {
         let group = IpAddr::V4(Ipv4Addr::from_bits(0xe800_0000 + n));

@@ -9,7 +9,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
-use quiver_tables::fib::{Family, Fib, Path};
+use quiver_forwarding::fib::{Family, Fib, Path};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::IpProtocol;
 use serde_json::json;
@@ -240,7 +240,7 @@ fn add_policy(engine: &Engine, table: &mut Table, id: u32) {
     let path_words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
     let states = [Family::Ip4, Family::Ip6].into_iter().filter_map(|family| {
         let states = fib.path_states(policies.group(id, family)?);
-        let used = states.iter().any(|(_, state)| *state == quiver_tables::fib::PathState::Used);
+        let used = states.iter().any(|(_, state)| *state == quiver_forwarding::fib::PathState::Used);
         Some((family_word(family), used))
     });
     let states: Vec<(&str, bool)> = states.collect();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, FibError, Path, Target};
+use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::GroupId;
-use quiver_tables::fib::{Family, Fib, FibError, Path, Target};
-use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::fields::Match;
 use crate::tables::{Attached, Counts, Rule, Ruled, place};

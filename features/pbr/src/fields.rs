@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use quiver_core::Packet;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{IpFamily, noted};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{IpFamily, noted};
 use quiver_tables::prefix::{Address, IpPrefix, Prefix};
 use quiver_wire::ip6::extension;
 use quiver_wire::upper::Upper;
@@ -59,7 +59,7 @@ fn noted_fields(upper: &Upper) -> (IpProtocol, Option<(u16, u16)>) {
     (upper.protocol, upper.protocol.has_ports().then_some(ports))
 }
 
-impl Matched for quiver_tables::ip::Ip4 {
+impl Matched for quiver_forwarding::ip::Ip4 {
     #[inline(always)]
     fn fields(packet: &Packet, depth: Depth) -> Option<Fields<u32>> {
         let bytes = packet.bytes();
@@ -95,7 +95,7 @@ impl Matched for quiver_tables::ip::Ip4 {
     }
 }
 
-impl Matched for quiver_tables::ip::Ip6 {
+impl Matched for quiver_forwarding::ip::Ip6 {
     #[inline(always)]
     fn fields(packet: &Packet, depth: Depth) -> Option<Fields<u128>> {
         let (header, behind) = Ip6Header::split(packet.bytes())?;

@@ -11,9 +11,9 @@ use quiver_core::graph::frame::{FRAME_PACKETS_MAX, settle};
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{IpTables, choose, destination};
 use quiver_tables::GroupId;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{IpTables, choose, destination};
 use quiver_tables::lpm::Lpm;
 use quiver_tables::prefix::Address;
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError, Path, Target};
+use quiver_forwarding::fib::{Family, Fib, FibError, Path, Target};
 
 /// One `via`.
 pub(crate) fn path(engine: &Engine, fib: &Fib, via: &Args<'_>) -> Result<Path, Refusal> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use quiver_core::InterfaceId;
 use quiver_core::graph::counters::{INTERFACES_MAX, PerWorker};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::GroupId;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{Ip4, Ip6};
 use quiver_tables::prefix::Address;
 
 use crate::fields::{Compiled, Matched};

@@ -7,7 +7,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, Packet};
-use quiver_tables::IcmpErrorRequest;
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 

@@ -7,7 +7,7 @@ pub(crate) struct Key {
     pub source: u128,
     pub destination: u128,
     pub identification: u32,
-    /// As in [`ReassemblyRequest`](quiver_tables::ReassemblyRequest), with the bit for the router itself.
+    /// As in [`ReassemblyRequest`](quiver_forwarding::requests::ReassemblyRequest), with the bit for the router itself.
     pub scope: u32,
     /// 0 in IPv6.
     pub protocol: u8,

@@ -3,7 +3,7 @@
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_tables::IcmpErrorRequest;
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::ip6::extension::{Extension, Walk};
 use quiver_wire::upper::{Upper, UpperBad};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp6};
@@ -201,9 +201,10 @@ fn check_span(length: u32, more: bool) -> Result<(), FragmentEnd> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use quiver_core::memory::buffer::{BufferCache, BufferPool};
     use quiver_core::memory::mapping::PageSize;
+
+    use super::*;
 
     fn with<R>(bytes: &[u8], look: impl FnOnce(&Packet) -> R) -> R {
         let pool = BufferPool::new(128, 2048, PageSize::Small).expect("pool");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::{DROP, Reason, Wiring};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
-use quiver_tables::ReassemblyRequest;
+use quiver_forwarding::requests::ReassemblyRequest;
 
 use crate::key::owner;
 use crate::piece::{self, Bad, Piece};

@@ -8,8 +8,8 @@ use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::{Never, NodeSpec};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::ReassemblyRequest;
-use quiver_tables::ip::IpTables;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::ip6::extension::{Walk, is_walked};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 

@@ -9,7 +9,7 @@ use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, WorkerId};
-use quiver_tables::fib::Fib;
+use quiver_forwarding::fib::Fib;
 use quiver_wire::Ip6Prefix;
 use quiver_wire::icmp6::nd::PrefixInformation;
 use quiver_wire::ip6::address::{ALL_NODES, is_link_local, is_unicast};

@@ -265,7 +265,7 @@ fn an_address_is_deprecated_and_then_forgotten() {
     assert_eq!(state(&mut router, "2001:db8:1::/64"), "preferred");
     seconds(&mut router, 60.0);
     assert_eq!(state(&mut router, "2001:db8:1::/64"), "deprecated");
-    let sources = quiver_tables::ip::Addresses {
+    let sources = quiver_forwarding::ip::Addresses {
         ip6: [OWN, "2001:db8:2:0:fe:ff:fe00:1"].map(|own| format!("{own}/128").parse().unwrap()).to_vec(),
         deprecated: vec![OWN.parse().unwrap()],
         ..Default::default()
@@ -292,8 +292,8 @@ fn the_hop_limit_and_the_mtu_of_the_link_are_used() {
     assert_eq!((&shown["mtu_bytes"], &shown["hop_limit"]), (&json!(1300), &json!(33)));
     let id = router.id("e1");
     let mtu_of = |router: &mut Router| {
-        let fib = router.engine().get::<quiver_tables::fib::Fib>().unwrap();
-        fib.interface(id).unwrap().mtu_of(quiver_tables::fib::Family::Ip6)
+        let fib = router.engine().get::<quiver_forwarding::fib::Fib>().unwrap();
+        fib.interface(id).unwrap().mtu_of(quiver_forwarding::fib::Family::Ip6)
     };
     assert_eq!(mtu_of(&mut router), 1300);
     router.cli(&format!("ip neighbor e1 {ROUTER} {PEER}"));

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use quiver_control::{Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
 use quiver_encap::tunnel::{NextHop, TEIB_ENTRIES_MAX, Teib};
-use quiver_tables::fib::Fib;
+use quiver_forwarding::fib::Fib;
 
 /// The heading of these commands.
 const GROUP: &str = "Tunnels";

@@ -5,7 +5,7 @@ use quiver_control::{
     in_slices,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_tables::prefix::IpPrefix;
 
 use crate::config::{self, Urpf};

@@ -6,10 +6,11 @@ use quiver_core::graph::node::Wiring;
 use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::TURNS_MAX;
 use quiver_core::{InterfaceId, NodeId};
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{IpFamily, IpTables};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{IpFamily, IpTables};
+use quiver_forwarding::next_hop_group::Hop;
+use quiver_tables::GroupId;
 use quiver_tables::prefix::Address;
-use quiver_tables::{GroupId, Hop};
 
 use crate::tables::{Check, Checks, Mode};
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use quiver_control::{Registry, order};
 use quiver_core::graph::arc::FeatureSpec;
-use quiver_tables::ip::{Ip4, Ip6};
+use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Urpf;
 use crate::tables::Checks;

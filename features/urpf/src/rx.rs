@@ -9,9 +9,9 @@ use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::IpFamily;
 use quiver_tables::GroupId;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::IpFamily;
 
 use crate::judge::{Judge, UrpfDrop, appeal};
 use crate::tables::{Check, Checks, Direction};

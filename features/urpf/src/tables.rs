@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::InterfaceId;
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, Pass, Published, PublishedSlots};
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::IpPrefix;
 
 /// How closely a source is looked at (RFC 3704 §2).

@@ -9,8 +9,8 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{IpFamily, Sources};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{IpFamily, Sources};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::judge::{Judge, UrpfDrop, appeal};

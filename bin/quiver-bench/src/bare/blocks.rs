@@ -2,8 +2,8 @@
 
 use quiver_core::cpu::Variant;
 use quiver_core::memory::packet::Packet;
-use quiver_ip::tables::IpTables;
-use quiver_tables::next_hop_group::GroupId;
+use quiver_forwarding::ip::IpTables;
+use quiver_tables::GroupId;
 use quiver_wire::ethernet::EthernetHeader;
 use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, ip4, ip6};
 

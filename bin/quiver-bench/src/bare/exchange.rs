@@ -4,7 +4,7 @@
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::memory::packet::Packet;
-use quiver_ip::tables::IpTables;
+use quiver_forwarding::ip::IpTables;
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::{Ip4, Ip6, IpTables};
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::encap::TunnelEncap;
 use super::protocol::TunnelProtocol;

@@ -10,10 +10,10 @@ use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, StackedHop};
+use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;
-use quiver_tables::fib::{Family, Fib, FibError, Path, PathState, StackedHop};
-use quiver_tables::ip::{Ip4, Ip6};
 use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;

@@ -9,8 +9,8 @@ use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::Adjacency;
-use quiver_tables::ip::flow_hash;
+use quiver_forwarding::adjacency::Adjacency;
+use quiver_forwarding::ip::flow_hash;
 
 use super::protocol::{Stack, TunnelProtocol, place};
 use super::reasons::TunnelDrop;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use quiver_tables::ip::{Ip4, Ip6};
+use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_wire::icmp4::Icmp4Header;
 use quiver_wire::icmp6::{self, Icmp6Header};
 use quiver_wire::ip6::MTU_MIN;

@@ -7,7 +7,7 @@ use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::throttle::{Recent, TokenBucket};
 use quiver_core::worker::event::{Event, EventReader, EventWriter};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ip::{Ip4, Ip6, IpTables};
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::ends::OuterEnds;
 use super::protocol::{Payload, TunnelProtocol, place};

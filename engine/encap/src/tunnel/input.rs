@@ -10,8 +10,8 @@ use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::ip::IpTables;
 use quiver_tables::exact::NOT_FOUND;
-use quiver_tables::ip::IpTables;
 use quiver_wire::{EthernetHeader, Header};
 
 use super::ends::OuterEnds;

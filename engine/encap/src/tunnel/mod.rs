@@ -13,11 +13,6 @@ mod reasons;
 mod table;
 mod teib;
 
-use quiver_core::Engine;
-use quiver_core::graph::builder::GraphBuilder;
-use quiver_tables::ip::{Ip4, Ip6};
-use quiver_tables::memory::MemoryError;
-
 pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels};
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
@@ -25,6 +20,10 @@ pub use errors::TunnelErrorDrop;
 pub use frames::FrameEncap;
 pub use input::TunnelInput;
 pub use protocol::{ETHERNET, Nodes, Parsed, Payload, Stack, TunnelProtocol};
+use quiver_core::Engine;
+use quiver_core::graph::builder::GraphBuilder;
+use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use quiver_core::Packet;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::IpFamily;
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::IpFamily;
 use quiver_wire::IpProtocol;
 
 use super::reasons::TunnelDrop;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::depths::{Depths, Lanes};
 use super::kernel::{GROUP, Kernel, LANES, Lane};
 use super::memory::{NODE_BITS, TrieMemory, WORD_BITS, base_of, bitmap_of, is_skip, place_in};
+use crate::GroupId;
 use crate::memory::prefetch;
-use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
 
 /// A table as one batch sees it.

@@ -15,8 +15,8 @@ use super::memory::{
     BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
     bitmap_of, entry_of, is_leaf, is_wide_skip, place_in,
 };
+use crate::GroupId;
 use crate::memory::{Reserved, prefetch};
-use crate::next_hop_group::GroupId;
 use crate::prefix::Address;
 
 /// The bit of the root pointer that says it is a big one.

@@ -14,8 +14,8 @@ use super::memory::{
 use super::paint::{Painter, Piece};
 use super::reader::Lpm;
 use super::wide::TAKEN_APART;
+use crate::GroupId;
 use crate::memory::{MemoryError, Pages, Reserved};
-use crate::next_hop_group::GroupId;
 use crate::prefix::{Address, Prefix, PrefixMap};
 use crate::prefix_map::Place;
 

@@ -9,7 +9,7 @@ mod weight;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use quiver_tables::fib::Fib;
+use quiver_forwarding::fib::Fib;
 use quiver_tables::prefix::{Ip4Prefix, Ip6Prefix, Prefix};
 use quiver_tables::synthetic::{self, Random};
 use quiver_testkit::Router;

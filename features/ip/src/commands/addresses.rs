@@ -7,11 +7,11 @@ use quiver_control::{
 };
 use quiver_core::control::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 use serde_json::{Value, json};
 
+use crate::addresses::{interfaces, unnumbered};
 use crate::state::IpState;
-use crate::{addresses, unnumbered};
 
 const GROUP: &str = "Interfaces";
 
@@ -37,9 +37,9 @@ pub(crate) fn register(registry: &mut Registry) {
                 }
                 let address: IpPrefix = args.get("address")?;
                 if args.has("del") {
-                    addresses::remove(engine, interface, address)?;
+                    interfaces::remove(engine, interface, address)?;
                 } else {
-                    addresses::add(engine, interface, address)?;
+                    interfaces::add(engine, interface, address)?;
                 }
                 Ok(Output::none())
             }),
@@ -51,7 +51,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("set interface ip table e0 10")
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
-                addresses::bind(engine, interface, Family::Ip4, args.get("table")?)?;
+                interfaces::bind(engine, interface, Family::Ip4, args.get("table")?)?;
                 Ok(Output::none())
             }),
     );
@@ -62,7 +62,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("set interface ip6 table e0 10")
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
-                addresses::bind(engine, interface, Family::Ip6, args.get("table")?)?;
+                interfaces::bind(engine, interface, Family::Ip6, args.get("table")?)?;
                 Ok(Output::none())
             }),
     );
@@ -138,9 +138,9 @@ fn remove_all(engine: &mut Engine, args: &Args<'_>, interface: InterfaceId) -> R
     let ip6 = own.ip6.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
     let mut removed = Vec::new();
     for address in ip4.chain(ip6) {
-        if let Err(refusal) = addresses::remove(engine, interface, address) {
+        if let Err(refusal) = interfaces::remove(engine, interface, address) {
             for address in removed {
-                addresses::add(engine, interface, address)?;
+                interfaces::add(engine, interface, address)?;
             }
             return Err(refusal);
         }
@@ -169,7 +169,7 @@ fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Inter
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     let Some(interface) = engine.interface(id) else { return };
     let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
-    let said = |address: IpAddr| super::ownership::remark(ip, interface.id, address);
+    let said = |address: IpAddr| super::duplicate_detection::remark(ip, interface.id, address);
     let ip4 = own.ip4.iter().map(|own| format!("{own}{}", said(own.address().into())));
     let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
     let auto = own.auto_interface_addresses();
@@ -203,7 +203,7 @@ fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Inter
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     super::icmp::write_config(fib, ip, config);
-    super::ownership::write_config(engine, ip, config);
+    super::duplicate_detection::write_config(engine, ip, config);
     super::proxies::write_config(engine, ip, config);
     super::punt::write_config(engine, ip, config);
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
-use quiver_tables::Hop;
-use quiver_tables::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
+use quiver_forwarding::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
+use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::prefix::IpPrefix;
 use serde_json::{Value, json};
 

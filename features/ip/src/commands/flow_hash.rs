@@ -2,7 +2,7 @@
 
 use quiver_control::{Args, Command, Output, Refusal, Registry};
 use quiver_core::Engine;
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 use quiver_wire::flow::FlowFields;
 
 use super::{GROUP, table_of};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use quiver_control::{Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
+use quiver_forwarding::adjacency::counts::AdjacencyCounts;
+use quiver_forwarding::fib::{AdjacencyView, Fib, GroupView};
 use quiver_tables::GroupId;
-use quiver_tables::adjacency_counts::AdjacencyCounts;
-use quiver_tables::fib::{AdjacencyView, Fib, GroupView};
 
 use super::fib::{hop_json, hop_words};
 use super::{GROUP, fib};

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 
 use super::{GROUP, table_of};
-use crate::icmp_limits::IcmpLimit;
-use crate::path_mtu::least;
+use crate::local::icmp_limits::IcmpLimit;
+use crate::local::path_mtu::least;
 use crate::state::IpState;
 
 pub(super) fn register(registry: &mut Registry) {

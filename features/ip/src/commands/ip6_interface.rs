@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 use quiver_wire::ip6::address::{self, is_link_local};
 
-use super::ownership::remark;
-use crate::addresses;
+use super::duplicate_detection::remark;
+use crate::addresses::interfaces;
 use crate::state::IpState;
 
 const GROUP: &str = "Interfaces";
@@ -29,7 +29,7 @@ pub(super) fn register(registry: &mut Registry) {
                 if !is_link_local(address) {
                     return Err(args.refuse("address", format!("{address} is not in fe80::/10")));
                 }
-                addresses::choose_link_local(engine, interface, address)?;
+                interfaces::choose_link_local(engine, interface, address)?;
                 Ok(Output::none())
             }),
     );
@@ -40,7 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
             .example("enable ip6 interface e0")
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
-                addresses::enable_ip6(engine, interface, true)?;
+                interfaces::enable_ip6(engine, interface, true)?;
                 Ok(Output::none())
             }),
     );
@@ -52,7 +52,7 @@ pub(super) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
                 check_unused(engine, interface)?;
-                addresses::enable_ip6(engine, interface, false)?;
+                interfaces::enable_ip6(engine, interface, false)?;
                 Ok(Output::none())
             }),
     );

@@ -5,7 +5,7 @@ use quiver_control::{
     Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Section, StartupPart, Table,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibLimits};
+use quiver_forwarding::fib::{Family, Fib, FibLimits};
 
 use super::{GROUP, fib};
 use crate::state::with_ip;

@@ -1,7 +1,7 @@
 //! What the forwarding tables take, in `show memory`.
 
 use quiver_core::Engine;
-use quiver_tables::fib::Fib;
+use quiver_forwarding::fib::Fib;
 
 /// The rows, and the sum of them.
 pub(crate) fn rows(engine: &Engine) -> Vec<(&'static str, u64)> {

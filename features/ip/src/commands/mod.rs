@@ -6,6 +6,7 @@ mod flow_hash;
 mod groups;
 pub(crate) mod hop_by_hop;
 
+mod duplicate_detection;
 mod icmp;
 mod ip6_interface;
 pub(crate) mod limits;
@@ -13,7 +14,6 @@ pub(crate) mod memory;
 mod neighbour_config;
 mod neighbour_counters;
 pub(crate) mod neighbours;
-mod ownership;
 mod ping;
 mod proxies;
 mod punt;
@@ -25,7 +25,7 @@ pub(crate) mod tables;
 
 use quiver_control::{Args, Refusal, Registry};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 
 /// The chapter of the reference page.
 const GROUP: &str = "Layer 3";
@@ -37,7 +37,7 @@ pub(crate) fn register(registry: &mut Registry) {
     routes::register(registry);
     neighbours::register(registry);
     neighbour_counters::register(registry);
-    ownership::register(registry);
+    duplicate_detection::register(registry);
     proxies::register(registry);
     ip6_interface::register(registry);
     fib::register(registry);

@@ -2,8 +2,8 @@
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib};
-use quiver_tables::neighbour::NeighbourConfig;
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::neighbour::NeighbourConfig;
 
 use super::{GROUP, fib};
 use crate::state::{IpState, with_ip};

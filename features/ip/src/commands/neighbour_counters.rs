@@ -2,7 +2,7 @@
 
 use quiver_control::{Column, Command, Output, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
 
 use super::{GROUP, busy};
 use crate::state::IpState;

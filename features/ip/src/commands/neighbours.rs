@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use quiver_control::{Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Fib;
-use quiver_tables::neighbour::{Neighbour, NeighbourState};
+use quiver_forwarding::fib::Fib;
+use quiver_forwarding::neighbour::{Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
 use super::{GROUP, fib, neighbour_config};
-use crate::neighbours::{now_ms, serve};
+use crate::neighbor::control::{now_ms, serve};
 use crate::state::{IpState, refusal, with_ip};
 
 pub(crate) fn register(registry: &mut Registry) {

@@ -6,7 +6,7 @@ use quiver_control::{Args, Command, Job, Refusal, Registry};
 use quiver_core::{Engine, InterfaceId};
 
 use super::GROUP;
-use crate::{ping, traceroute};
+use crate::local::{ping, traceroute};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(

@@ -4,13 +4,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, FibError, Path, Source};
+use quiver_forwarding::fib::{Family, FibError, Path, Source};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
 
 use super::GROUP;
-use crate::addresses;
-use crate::proxies::{ARP_PROXIES_MAX, ND_PROXIES_MAX};
+use crate::addresses::interfaces;
+use crate::neighbor::proxies::{ARP_PROXIES_MAX, ND_PROXIES_MAX};
 use crate::state::{IpState, refusal, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {
@@ -26,7 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
                 let enabled = args.has("enable");
-                addresses::change(engine, interface, |changed| changed.proxy_arp = enabled)?;
+                interfaces::change(engine, interface, |changed| changed.proxy_arp = enabled)?;
                 Ok(Output::none())
             }),
     );
@@ -69,7 +69,7 @@ pub(super) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let interface = args.interface(engine, "interface")?;
                 let enabled = args.has("enable");
-                addresses::change(engine, interface, |changed| changed.nd_mirror = enabled)?;
+                interfaces::change(engine, interface, |changed| changed.nd_mirror = enabled)?;
                 Ok(Output::none())
             }),
     );
@@ -120,7 +120,7 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
     if !is_unicast(address) || is_link_local(address) {
         return Err(args.refuse("address", FibError::BadAddress(address.into()).to_string()));
     }
-    addresses::check_routes(engine, interface)?;
+    interfaces::check_routes(engine, interface)?;
     let (host, path) = (IpPrefix::host(address.into()), Path::via(address, Some(interface)));
     let done = with_ip(engine, |_, ip, fib| {
         let own = ip.interfaces.get(&interface).cloned().unwrap_or_default();

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 
 use super::GROUP;
-use crate::addresses::check_routes;
-use crate::punt::Rate;
+use crate::addresses::interfaces::check_routes;
+use crate::local::punt::Rate;
 use crate::state::{IpState, refusal, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use quiver_control::{Args, Command, IpPrefix as Written, Job, Output, Progress, Refusal, Registry};
 use quiver_control::{Sink, Step, Work};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib};
-use quiver_tables::neighbour::NeighbourState;
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::neighbour::NeighbourState;
 use quiver_tables::prefix::IpPrefix;
 
 use super::{GROUP, busy, fib, table_of};
-use crate::addresses;
+use crate::addresses::interfaces;
 use crate::state::{IpState, refusal, with_ip};
 
 /// How long a sweep works before the control loop goes on.
@@ -90,7 +90,7 @@ fn replace_routes(engine: &mut Engine, args: &Args<'_>, family: Family) -> Resul
     let table = table_of(engine, args, family, "table")?;
     if args.has("end") {
         if !fib(engine)?.is_replacing(family, table) {
-            let error = quiver_tables::fib::FibError::ReplaceNotBegun(family);
+            let error = quiver_forwarding::fib::FibError::ReplaceNotBegun(family);
             return Err(refusal(engine, error));
         }
         let sweep = SweepJob { family, table, after: None, seen: 0, removed: 0, done: false };
@@ -180,7 +180,7 @@ fn replace_addresses(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Ref
     }
     stale.retain(|known| !given.contains(known));
     for (id, address, length) in &stale {
-        addresses::remove(engine, *id, Written { address: *address, length: *length })?;
+        interfaces::remove(engine, *id, Written { address: *address, length: *length })?;
     }
     Ok(removed(stale.len(), "addresses"))
 }

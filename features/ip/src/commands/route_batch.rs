@@ -3,7 +3,7 @@
 
 use quiver_control::{Args, Batch, BatchRefusal, Refusal, Value};
 use quiver_core::Engine;
-use quiver_tables::fib::{Change, Family, Fib, Path, RouteChange, SeriesRefused, Source};
+use quiver_forwarding::fib::{Change, Family, Fib, Path, RouteChange, SeriesRefused, Source};
 use quiver_tables::prefix::IpPrefix;
 
 use super::routes::{checked, depends_on_prefix, paths};

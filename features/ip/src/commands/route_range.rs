@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use quiver_control::{Job, Output, Progress, Refusal, Sink, Step};
 use quiver_core::Engine;
-use quiver_tables::fib::{Fib, FibError, RangeChange};
+use quiver_forwarding::fib::{Fib, FibError, RangeChange};
 use quiver_tables::prefix::IpPrefix;
 
 use crate::state::refusal;

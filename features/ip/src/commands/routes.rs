@@ -7,8 +7,8 @@ use quiver_control::{
     Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work,
 };
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
 use quiver_tables::GroupId;
-use quiver_tables::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 
 use super::route_range::RangeJob;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, quoted};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib};
 
 use super::{GROUP, fib};
 use crate::state::{refusal, with_ip};

@@ -5,9 +5,8 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::AdjacencyKind;
-
-use crate::tables::IpTables;
+use quiver_forwarding::adjacency::AdjacencyKind;
+use quiver_forwarding::ip::IpTables;
 
 quiver_core::reasons! {
     /// What becomes of broadcasts to a subnet.
@@ -59,7 +58,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<BroadcastDrop>()
     .describe(|record, names| {
-        let (words, rx) = (super::words(record.bytes()), names.interface(record.rx));
+        let (words, rx) = (quiver_forwarding::ip4::describe(record.bytes()), names.interface(record.rx));
         format!("{words}, to all of a subnet, came by {rx}, to {}", names.node(record.next))
     })
 }

@@ -66,6 +66,6 @@ pub(crate) fn spec() -> NodeSpec {
     })
     .reasons::<EchoDrop>()
     .describe(|record, names| {
-        format!("{}, reply to {}", super::words(record.bytes()), names.node(record.next))
+        format!("{}, reply to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
     })
 }

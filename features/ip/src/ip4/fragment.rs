@@ -2,12 +2,11 @@
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::offload::complete_checksum;
+use quiver_forwarding::segments::fragment;
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
 use quiver_wire::{Header, Ip4Header};
-
-use crate::offload::complete_checksum;
-use crate::segments::fragment;
-use crate::tables::IpTables;
 
 /// Bytes of the longest IPv4 header.
 const HEADER_BYTES_MAX: usize = Ip4Header::LEN + OPTIONS_LEN_MAX;
@@ -138,7 +137,9 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         })
     })
     .reasons::<FragmentDrop>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    .describe(|record, names| {
+        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+    })
 }
 
 #[cfg(test)]

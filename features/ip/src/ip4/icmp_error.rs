@@ -6,15 +6,15 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, Message, kind, unreachable};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
-use crate::error_request::IcmpErrorRequest;
-use crate::icmp_limits::{Allowance, IcmpLimits};
-use crate::segments::add_to_sum;
-use crate::tables::IpTables;
+use crate::local::icmp_limits::{Allowance, IcmpLimits};
 
 /// Bytes of an error with everything (RFC 1812 §4.3.2.3).
 const ERROR_BYTES_MAX: usize = 576;
@@ -187,6 +187,6 @@ pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     .describe(|record, names| {
         let what = Ip4Header::split(record.bytes()).and_then(|(_, rest)| Icmp4Header::overlay(rest));
         let what = what.map_or(String::new(), |icmp| format!(" type {} code {}", icmp.kind, icmp.code));
-        format!("{}{what}, to {}", super::words(record.bytes()), names.node(record.next))
+        format!("{}{what}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
     })
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
-use crate::claimed::Claimed;
-use crate::notice::{Answer, Notice, PingError};
-use crate::pings::WaitingPings;
-use crate::segments::add_to_sum;
+use crate::local::claims::Claimed;
+use crate::local::pending_pings::WaitingPings;
+use crate::notifications::{Answer, Notice, PingError};
 
 quiver_core::reasons! {
     /// What becomes of ICMP packets for the router itself.
@@ -136,5 +136,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
         })
     })
     .reasons::<Icmp4Drop>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    .describe(|record, names| {
+        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+    })
 }

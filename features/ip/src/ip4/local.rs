@@ -6,18 +6,18 @@ use std::net::Ipv4Addr;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ReassemblyRequest;
-use quiver_tables::ip::GROUP_ACCEPTED;
+use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_forwarding::requests::ReassemblyRequest;
+use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{kind, unreachable};
 use quiver_wire::ip4::address;
 use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
-use crate::claimed::Claimed;
-use crate::error_request::IcmpErrorRequest;
-use crate::segments::add_to_sum;
-use crate::tables::IpTables;
+use crate::local::claims::Claimed;
 
 quiver_core::reasons! {
     /// What becomes of packets for the router itself.
@@ -202,6 +202,6 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             ("ip4-icmp-error", _) => ", protocol unknown".to_owned(),
             (next, _) => format!(", to {next}"),
         };
-        format!("{}{why}", super::words(record.bytes()))
+        format!("{}{why}", quiver_forwarding::ip4::describe(record.bytes()))
     })
 }

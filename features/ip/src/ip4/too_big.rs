@@ -4,14 +4,13 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::Adjacency;
+use quiver_forwarding::adjacency::Adjacency;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::ip4::rewrite::prepend;
+use quiver_forwarding::offload::fits_in_segments;
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp4::{kind, unreachable};
 use quiver_wire::{Header, Ip4Header, checksum};
-
-use super::rewrite::prepend;
-use crate::error_request::IcmpErrorRequest;
-use crate::offload::fits_in_segments;
-use crate::tables::IpTables;
 
 quiver_core::reasons! {
     /// What becomes of packets that are too big.
@@ -80,5 +79,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .slow_path()
     .reasons::<Ip4TooBig>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    .describe(|record, names| {
+        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+    })
 }

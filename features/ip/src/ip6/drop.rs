@@ -4,11 +4,10 @@
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
+use quiver_forwarding::ip::{IpTables, NOT_ENABLED};
+use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_forwarding::route_end::RouteEnd;
 use quiver_wire::icmp6::{kind, unreachable};
-
-use crate::error_request::IcmpErrorRequest;
-use crate::route_end::RouteEnd;
-use crate::tables::{IpTables, NOT_ENABLED};
 
 /// What the sender of a packet without a usable route is told; nothing where the route says drop.
 fn answer(end: RouteEnd) -> Option<IcmpErrorRequest> {
@@ -48,5 +47,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         Box::new(Ip6Drop { tables: tables.clone(), error: wiring.node("ip6-icmp-error") })
     })
     .reasons::<RouteEnd>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    .describe(|record, names| {
+        format!("{}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+    })
 }

@@ -2,14 +2,14 @@
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::ip6::address;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::icmp_input::message;
-use crate::segments::add_to_sum;
-use crate::tables::IpTables;
 
 quiver_core::reasons! {
     /// What becomes of echo requests.
@@ -83,6 +83,6 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<EchoDrop>()
     .describe(|record, names| {
-        format!("{}, reply to {}", super::words(record.bytes()), names.node(record.next))
+        format!("{}, reply to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
     })
 }

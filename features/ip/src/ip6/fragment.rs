@@ -6,13 +6,12 @@ use std::hash::{BuildHasher, Hasher};
 
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::FragmentRequest;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::offload::complete_checksum;
+use quiver_forwarding::requests::FragmentRequest;
+use quiver_forwarding::segments::fragment;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
-
-use crate::offload::complete_checksum;
-use crate::segments::fragment;
-use crate::tables::IpTables;
 
 /// The node for who knows the path.
 pub(crate) const IN_TABLE: &str = "ip6-frag-in-table";
@@ -232,7 +231,9 @@ fn node(
     })
     .slow_path()
     .reasons::<Ip6FragmentDrop>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    .describe(|record, names| {
+        format!("{}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::IcmpErrorRequest;
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;
 use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Ip6Option, Unknown, Walk};

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind, unreachable};
 use quiver_wire::ip6::extension::upper_layer;
@@ -13,10 +16,7 @@ use quiver_wire::ip6::{MTU_MIN, address};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::echo::write;
-use crate::error_request::IcmpErrorRequest;
-use crate::icmp_limits::{Allowance, IcmpLimits};
-use crate::segments::add_to_sum;
-use crate::tables::IpTables;
+use crate::local::icmp_limits::{Allowance, IcmpLimits};
 
 /// Bytes that come in front of the quoted packet.
 const HEADERS_BYTES: usize = Ip6Header::LEN + Icmp6Header::LEN;
@@ -173,6 +173,6 @@ pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     .describe(|record, names| {
         let what = Ip6Header::split(record.bytes()).and_then(|(_, rest)| Icmp6Header::overlay(rest));
         let what = what.map_or(String::new(), |icmp| format!(" type {} code {}", icmp.kind, icmp.code));
-        format!("{}{what}, to {}", super::words(record.bytes()), names.node(record.next))
+        format!("{}{what}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
     })
 }

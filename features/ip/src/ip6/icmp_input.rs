@@ -9,10 +9,10 @@ use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::upper::Upper;
-use crate::claimed::Claimed;
-use crate::notice::{Answer, Notice, PingError};
-use crate::pings::WaitingPings;
+use crate::ip6::upper::Upper;
+use crate::local::claims::Claimed;
+use crate::local::pending_pings::WaitingPings;
+use crate::notifications::{Answer, Notice, PingError};
 
 quiver_core::reasons! {
     /// What becomes of ICMPv6 packets for the router itself.
@@ -155,5 +155,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
         })
     })
     .reasons::<Icmp6Drop>()
-    .describe(|record, names| format!("{}, to {}", super::words(record.bytes()), names.node(record.next)))
+    .describe(|record, names| {
+        format!("{}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+    })
 }

@@ -4,17 +4,17 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_tables::ReassemblyRequest;
-use quiver_tables::ip::GROUP_ACCEPTED;
+use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, Walk};
 use quiver_wire::{Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader};
 
-use super::upper::{Upper, UpperBad};
-use crate::claimed::Claimed;
-use crate::error_request::IcmpErrorRequest;
-use crate::tables::IpTables;
+use crate::ip6::upper::{Upper, UpperBad};
+use crate::local::claims::Claimed;
 
 quiver_core::reasons! {
     /// What becomes of packets for the router itself.
@@ -283,6 +283,6 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             ("ip6-icmp-error", _) => format!(", header wrong at byte {}", request.detail),
             (next, _) => format!(", to {next}"),
         };
-        format!("{}{why}", super::words(record.bytes()))
+        format!("{}{why}", quiver_forwarding::ip6::describe(record.bytes()))
     })
 }

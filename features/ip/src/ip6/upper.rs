@@ -1,11 +1,10 @@
 //! What stands behind the IPv6 header of a packet for the router itself.
 
 use quiver_core::Packet;
+use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::ip6::extension::{ExtensionBad, upper_layer};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
-
-use crate::segments::add_to_sum;
 
 /// The upper layer of a packet.
 #[derive(Clone, Copy, Debug)]

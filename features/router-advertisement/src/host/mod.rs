@@ -9,19 +9,19 @@ mod solicit;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+use learned::Learned;
 use quiver_control::{Refusal, Registry, order};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::control::reactor::Alarm;
 use quiver_core::jitter::Jitter;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Fib;
-use quiver_tables::ip::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
+use quiver_forwarding::fib::Fib;
+use quiver_forwarding::ip::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
 use quiver_wire::{Ip6Prefix, MacAddress};
-
-use crate::notice::Notice;
-use learned::Learned;
 use routes::Installed;
 use solicit::Solicit;
+
+use crate::notice::Notice;
 
 /// How often lifetimes are looked at.
 const LOOK_NS: u64 = 1_000_000_000;

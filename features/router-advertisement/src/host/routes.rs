@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Fib, Path, Source, Target};
+use quiver_forwarding::fib::{Fib, Path, Source, Target};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::Ip6Prefix;
 

@@ -4,7 +4,7 @@
 use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, WorkerId};
-use quiver_tables::fib::Fib;
+use quiver_forwarding::fib::Fib;
 use quiver_wire::icmp6::nd::{self, NdOption, Options};
 use quiver_wire::icmp6::{self, Icmp6Header};
 use quiver_wire::ip6::address::ALL_ROUTERS;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::ip::{Ip6, choose};
+use quiver_forwarding::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
 
 use super::step::{Compression, Flavor, Step, take};

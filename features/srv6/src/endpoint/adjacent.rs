@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use quiver_control::{Args, Refusal};
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, Path, Target};
 use quiver_tables::GroupId;
-use quiver_tables::fib::{Family, Fib, Path, Target};
 
 use crate::local_sids::{self, Place, Shown, refusal};
 

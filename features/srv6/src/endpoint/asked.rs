@@ -3,9 +3,10 @@
 use quiver_core::cpu::Variant;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated::InnerDestination;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{self, Ip4, Ip6, IpTables, choose};
-use quiver_tables::{GroupId, Hop};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{self, Ip4, Ip6, IpTables, choose};
+use quiver_forwarding::next_hop_group::Hop;
+use quiver_tables::GroupId;
 
 /// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
 #[derive(Clone, Copy, Default)]

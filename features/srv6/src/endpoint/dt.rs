@@ -7,8 +7,8 @@ use quiver_control::{Args, Refusal};
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{Engine, InterfaceId, NodeId, Packet};
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{NOT_ENABLED, take_hop};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{NOT_ENABLED, take_hop};
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 

@@ -7,9 +7,9 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::InnerDestination;
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{Ip4, Ip6, choose};
 use quiver_tables::CountedLines;
-use quiver_tables::fib::Family;
-use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;

@@ -3,7 +3,7 @@
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_encap::decapsulated::{InnerDestination, ip4_fast, ip6_fast};
-use quiver_tables::ip::Ip6;
+use quiver_forwarding::ip::Ip6;
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, IpProtocol};

@@ -1,7 +1,7 @@
 //! Why packets die at a local SID, and what is counted there. All nodes of local SIDs have these.
 
 use quiver_encap::decapsulated::InnerBad;
-use quiver_tables::IcmpErrorRequest;
+use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;
 
 quiver_core::reasons! {

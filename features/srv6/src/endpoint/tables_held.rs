@@ -2,7 +2,7 @@
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 
 use crate::local_sids;
 

@@ -6,9 +6,10 @@ use quiver_core::graph::node::Wiring;
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated;
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose, destination, take_hop};
+use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};
-use quiver_tables::ip::{Ip4, Ip6, IpTables, choose, destination, take_hop};
-use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};
+use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;

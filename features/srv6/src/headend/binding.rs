@@ -7,8 +7,9 @@ use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::InnerPacket;
-use quiver_tables::ip::Ip6;
-use quiver_tables::{CountedLines, IcmpErrorRequest};
+use quiver_forwarding::ip::Ip6;
+use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
 
 use super::Entries;

@@ -7,7 +7,7 @@ use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, Work, in_slices,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_wire::ip6::address;
 
 use super::outer_commands::with_warning;

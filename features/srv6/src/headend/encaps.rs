@@ -8,8 +8,8 @@ use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output};
+use quiver_forwarding::ip::{Ip4, Ip6, flow_hash};
 use quiver_tables::CountedLines;
-use quiver_tables::ip::{Ip4, Ip6, flow_hash};
 
 use super::Entries;
 use super::reasons::HeadendDrop;

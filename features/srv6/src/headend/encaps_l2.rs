@@ -11,8 +11,8 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash as flow;
 use quiver_encap::{EncapOutput, IcmpRecipient, Inside, Words, offload, output};
-use quiver_tables::ip::IpTables;
-use quiver_tables::next_hop_group::GroupWord;
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::next_hop_group::GroupWord;
 use quiver_tables::{CountedLines, GroupId};
 
 use super::Entries;

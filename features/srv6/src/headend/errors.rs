@@ -10,7 +10,7 @@ use quiver_core::worker::event::Event;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_encap::relay::{RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender};
 use quiver_encap::{EncapEntry, InnerPacket, Words, WorkerEncapEntries};
-use quiver_tables::ip::{Ip4, Ip6, IpTables};
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 use quiver_wire::icmp6::{Icmp6Header, within};
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip6Header, IpProtocol};

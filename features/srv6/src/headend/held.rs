@@ -4,8 +4,8 @@ use std::net::Ipv6Addr;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
+use quiver_forwarding::fib::Family;
 use quiver_tables::GroupId;
-use quiver_tables::fib::Family;
 
 use super::Kind;
 use super::policies::{Policies, fib};

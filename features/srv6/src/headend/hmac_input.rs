@@ -10,7 +10,7 @@ use quiver_core::graph::arc::{ArcId, FeatureSpec};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet};
-use quiver_tables::ip::{Ip6, IpTables, destination};
+use quiver_forwarding::ip::{Ip6, IpTables, destination};
 use quiver_wire::srh::{HmacTlv, ROUTING_TYPE, Srh};
 use quiver_wire::{Header, Ip6Header};
 

@@ -1,7 +1,7 @@
 //! What the headend asks of the packet that it encapsulates, IPv4 or IPv6.
 
-use quiver_tables::IcmpErrorRequest;
-use quiver_tables::ip::{Ip4, Ip6};
+use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::requests::IcmpErrorRequest;
 
 use super::reasons::HeadendDrop;
 use crate::carried::{BEYOND_SCOPE, Carried};

@@ -11,8 +11,8 @@ use quiver_encap::entries::HEADER_BYTES_MAX;
 use quiver_encap::inner::packet_too_big;
 use quiver_encap::output::{leave, push_link, push_stack};
 use quiver_encap::{EncapEntry, EncapOutput, IcmpRecipient, InnerPacket, Words};
+use quiver_forwarding::ip::{Ip6, flow_hash};
 use quiver_tables::CountedLines;
-use quiver_tables::ip::{Ip6, flow_hash};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::Entries;

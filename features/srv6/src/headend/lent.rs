@@ -5,8 +5,8 @@ use std::net::Ipv6Addr;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
-use quiver_tables::Hop;
-use quiver_tables::fib::{Path, Source, Target};
+use quiver_forwarding::fib::{Path, Source, Target};
+use quiver_forwarding::next_hop_group::Hop;
 
 use super::Kind;
 use super::policies::{Policies, fib, host};

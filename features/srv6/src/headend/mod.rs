@@ -26,24 +26,22 @@ mod words;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, along, order};
-use quiver_core::Engine;
-use quiver_encap::WorkerEncapEntries;
-use quiver_tables::CountedLines;
-use quiver_tables::ip::{Ip4, Ip6};
-
-use encaps::Encapsulated;
-use policies::Policies;
-use steering::Steerings;
-
 pub use binding::{BindingEncaps, BindingInsert};
 pub use encaps::Encaps;
+use encaps::Encapsulated;
 pub(crate) use encaps_l2::FRAME_BYTES_MIN;
 pub use encaps_l2::{EncapsL2, SteerL2};
 pub(crate) use held::{HeldPolicy, hold, let_go};
 pub use insert::Insert;
 pub(crate) use lent::{lend, take_back};
+use policies::Policies;
+use quiver_control::{Registry, along, order};
+use quiver_core::Engine;
+use quiver_encap::WorkerEncapEntries;
+use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_tables::CountedLines;
 pub(crate) use reasons::HeadendDrop;
+use steering::Steerings;
 
 /// The nodes that frames go to which are sent by a policy: those of its lists, and the one that makes copies.
 pub(crate) const FRAME_NODES: [&str; 2] = [encaps_l2::NODE, spray::L2];

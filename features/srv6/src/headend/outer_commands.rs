@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, Target};
+use quiver_forwarding::fib::{Family, Fib, Target};
 
 use super::commands::check_routed;
 use super::policies::{HOP_LIMIT, Policies};

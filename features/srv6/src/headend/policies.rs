@@ -15,8 +15,8 @@ use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::memory::epoch::PublishedSlots;
 use quiver_encap::EncapEntries;
 use quiver_encap::path_mtu::{PathMtu, PathMtus};
-use quiver_tables::Hop;
-use quiver_tables::fib::{Family, Fib, FibError, Path, Source, Target};
+use quiver_forwarding::fib::{Family, Fib, FibError, Path, Source, Target};
+use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
@@ -31,7 +31,7 @@ use super::{Entries, Kind};
 /// Policies at most.
 pub const POLICIES_MAX: usize = 1 << 16;
 /// Segment lists of one policy at most: the paths of a route.
-pub const LISTS_MAX: usize = quiver_tables::next_hop_group::PATHS_MAX;
+pub const LISTS_MAX: usize = quiver_forwarding::next_hop_group::PATHS_MAX;
 /// Hop limit of outer headers unless another is set (RFC 8986 leaves it open; 64 is IANA's default).
 pub const HOP_LIMIT: u8 = 64;
 /// Who holds a policy's table, in the refusal to delete it.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use quiver_control::Refusal;
+use quiver_forwarding::fib::FibError;
 use quiver_tables::GroupId;
-use quiver_tables::fib::FibError;
 use quiver_wire::srh::Form;
 
 use super::Kind;

@@ -8,8 +8,8 @@ use quiver_encap::entries::{ENTRY_WORDS, HEADER_BYTES_MAX};
 use quiver_encap::inner::Truncated;
 use quiver_encap::outer::fill_ip6;
 use quiver_encap::{EntryWords, HeaderStack, Inside, Words};
+use quiver_forwarding::ip::Ip6;
 use quiver_tables::GroupId;
-use quiver_tables::ip::Ip6;
 use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol, WireError};
 
@@ -154,8 +154,9 @@ impl HeaderStack for SegmentStack {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use quiver_wire::srh::Srh;
+
+    use super::*;
 
     fn path(count: u16) -> Vec<Ipv6Addr> {
         (1..=count).map(|at| Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, at)).collect()

@@ -11,8 +11,8 @@ use quiver_control::modes::{self, LayerTwo};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, PublishedSlots};
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, FibError, Only, Path, Source};
 use quiver_tables::GroupId;
-use quiver_tables::fib::{Family, Fib, FibError, Only, Path, Source};
 use quiver_tables::prefix::IpPrefix;
 
 use super::Kind;

@@ -6,7 +6,7 @@ use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry, Table, Work,
 };
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, FibError};
+use quiver_forwarding::fib::{Family, FibError};
 use quiver_tables::prefix::IpPrefix;
 
 use super::policies::Policies;

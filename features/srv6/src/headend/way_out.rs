@@ -7,8 +7,9 @@ use quiver_core::NodeId;
 use quiver_core::graph::node::Wiring;
 use quiver_encap::entries::HEADER_BYTES_MAX;
 use quiver_encap::{EncapEntry, EncapOutput, Mtu, Words};
-use quiver_tables::ip::IpTables;
-use quiver_tables::{CountedLines, GroupId, Hop, WorkerLines};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::next_hop_group::Hop;
+use quiver_tables::{CountedLines, GroupId, WorkerLines};
 use quiver_wire::srh::{SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
 

@@ -9,8 +9,8 @@ use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash;
+use quiver_forwarding::ip::IpTables;
 use quiver_tables::GroupId;
-use quiver_tables::ip::IpTables;
 use quiver_tables::mac::Flooded;
 
 use crate::headend::{FRAME_BYTES_MIN, FRAME_NODES, HeadendDrop};

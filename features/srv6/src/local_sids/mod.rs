@@ -17,10 +17,11 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::{Family, Fib, Path, Source, Target};
+use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
+use quiver_forwarding::next_hop_group::Hop;
+use quiver_tables::CountedLines;
 use quiver_tables::memory::{MemoryError, Slots};
 use quiver_tables::prefix::IpPrefix;
-use quiver_tables::{CountedLines, Hop};
 
 pub(crate) use behavior::{Behavior, Held, Shown};
 pub(crate) use flavors::Flavors;

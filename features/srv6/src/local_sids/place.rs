@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::Engine;
-use quiver_tables::fib::{Family, Fib, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_tables::prefix::{Ip6Prefix, Prefix};
 use quiver_wire::ip6::address;
 

@@ -1,8 +1,8 @@
 //! What gateways look up for their packets, those of one table together.
 
 use quiver_core::cpu::Variant;
+use quiver_forwarding::ip::IpTables;
 use quiver_tables::GroupId;
-use quiver_tables::ip::IpTables;
 
 /// Keys that are looked up at a time.
 const KEYS_AT_A_TIME: usize = 64;

@@ -5,8 +5,8 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{Args, ConfigWriter, IpPrefix as Written, Output, Refusal};
 use quiver_core::Engine;
-use quiver_tables::Hop;
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::next_hop_group::Hop;
 
 use super::args::{IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX};
 use super::held_rows::{self, GatewayRows, HeldRows};

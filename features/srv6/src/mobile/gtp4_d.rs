@@ -8,7 +8,8 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
-use quiver_tables::{CountedLines, GroupId, ReassemblyRequest};
+use quiver_forwarding::requests::ReassemblyRequest;
+use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 

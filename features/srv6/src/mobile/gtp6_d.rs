@@ -9,7 +9,7 @@ use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};

@@ -7,7 +7,7 @@ use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{Engine, NodeId, Packet};
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::Ip6Prefix;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::{Args, Refusal};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::fib::Family;
+use quiver_forwarding::fib::Family;
 use quiver_wire::ip6::address;
 use quiver_wire::srh::{Form, Repr};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -296,8 +296,9 @@ pub(super) const KINDS: [Kind; 4] = [
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use quiver_wire::srh::Srh;
+
+    use super::*;
 
     fn path(count: u16, form: Form) -> Path {
         let segments = (1..=count).map(|at| Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, at)).collect();

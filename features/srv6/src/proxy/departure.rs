@@ -9,8 +9,9 @@ use quiver_core::memory::epoch::Pass;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{offload, output};
-use quiver_tables::ip::IpTables;
-use quiver_tables::{GroupId, Hop};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::next_hop_group::Hop;
+use quiver_tables::GroupId;
 use quiver_wire::{Header, Ip6Header};
 
 use super::back::{Around, Back, Backs, Coming};

@@ -9,8 +9,8 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_encap::inner::BEYOND_SCOPE;
-use quiver_tables::IcmpErrorRequest;
-use quiver_tables::ip::{IpFamily, flow_hash};
+use quiver_forwarding::ip::{IpFamily, flow_hash};
+use quiver_forwarding::requests::IcmpErrorRequest;
 
 use super::back::Backs;
 use super::departure::{Departure, Ready};

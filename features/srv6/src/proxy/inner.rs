@@ -1,7 +1,7 @@
 //! What a proxy asks of an IPv4 or IPv6 packet that comes back from a function.
 
 use quiver_encap::InnerPacket;
-use quiver_tables::ip::{Addresses, Ip4, Ip6};
+use quiver_forwarding::ip::{Addresses, Ip4, Ip6};
 use quiver_wire::ip6::address;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::ip::{Ip6, choose};
 use quiver_tables::CountedLines;
-use quiver_tables::ip::{Ip6, choose};
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
 

@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use quiver_control::Registry;
 use quiver_core::graph::arc::FeatureSpec;
+use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::CountedLines;
-use quiver_tables::ip::{Ip4, Ip6};
 
 use crate::local_sids::Kind;
 pub(crate) use proxies::Proxies;

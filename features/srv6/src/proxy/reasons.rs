@@ -1,7 +1,7 @@
 //! Why packets die that come back from a proxied function, and what is counted there.
 
 use quiver_encap::offload::Unsegmented;
-use quiver_tables::IcmpErrorRequest;
+use quiver_forwarding::requests::IcmpErrorRequest;
 
 quiver_core::reasons! {
     /// What becomes of packets that come back from a function.

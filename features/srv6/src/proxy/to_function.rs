@@ -8,8 +8,8 @@ use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::{ip4_fast, ip6_fast, take_off};
+use quiver_forwarding::ip::{Ip4, Ip6, choose};
 use quiver_tables::CountedLines;
-use quiver_tables::ip::{Ip4, Ip6, choose};
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 

@@ -8,7 +8,7 @@ use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
-use quiver_tables::ip::Ip6;
+use quiver_forwarding::ip::Ip6;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol};

@@ -4,8 +4,8 @@
 use quiver_core::{NodeId, Packet};
 use quiver_encap::InnerPacket;
 use quiver_encap::inner::{BEYOND_SCOPE, packet_too_big};
+use quiver_forwarding::ip::{Ip6, flow_hash};
 use quiver_tables::GroupId;
-use quiver_tables::ip::{Ip6, flow_hash};
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header};
 

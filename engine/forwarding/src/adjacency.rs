@@ -1,0 +1,275 @@
+//! Adjacencies: what a frame to a neighbour begins with, and where it leaves. One cache line each,
+//! never changed once published: a change takes another slot, so a worker never sees half of one.
+#![allow(unsafe_code)]
+
+pub mod counts;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use quiver_core::memory::epoch::Epochs;
+use quiver_core::{InterfaceId, NodeId};
+use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid};
+
+/// How many adjacencies there can be: 64 MB of address space, committed as used.
+pub const ADJACENCIES_MAX: usize = 1 << 20;
+/// Bytes of the rewrite field: Ethernet, two VLAN tags, and room for an MPLS stack of two.
+pub const REWRITE_BYTES_MAX: usize = 32;
+
+/// What stands in an adjacency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum AdjacencyKind {
+    /// Nothing: packets die here. The value of a slot never written.
+    Drop = 0,
+    /// The neighbour's address is known; the rewrite is whole.
+    Complete = 1,
+    /// The neighbour must be asked first (ARP, ND).
+    Incomplete = 2,
+    /// A connected subnet: whom to ask stands in the packet.
+    Glean = 3,
+}
+
+/// An adjacency, one cache line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C, align(64))]
+pub struct Adjacency {
+    rewrite: [u8; REWRITE_BYTES_MAX],
+    next_hop: [u8; 16],
+    /// The interface that sends.
+    pub tx: InterfaceId,
+    /// That interface's output node.
+    pub output: NodeId,
+    /// Longest IP packet that may leave here, in bytes (the L3 MTU).
+    pub mtu_bytes: u16,
+    rewrite_len: u8,
+    /// What this is.
+    pub kind: AdjacencyKind,
+    six: bool,
+    padding: u8,
+    /// Of a stacked adjacency: the encapsulation entry with the header stack that goes in front; 0 otherwise.
+    pub entry: u32,
+}
+
+const _: () = assert!(size_of::<Adjacency>() == 64);
+// SAFETY: zeroes are a drop adjacency; every field is a plain number, and `bool` zero is false.
+unsafe impl ZeroValid for Adjacency {}
+
+impl Adjacency {
+    /// The adjacency that drops.
+    pub const DROP: Adjacency = Adjacency {
+        rewrite: [0; REWRITE_BYTES_MAX],
+        next_hop: [0; 16],
+        tx: InterfaceId::NONE,
+        output: NodeId(0),
+        mtu_bytes: 0,
+        rewrite_len: 0,
+        kind: AdjacencyKind::Drop,
+        six: false,
+        padding: 0,
+        entry: 0,
+    };
+
+    /// An adjacency of `kind` with these first bytes of the frame (at most
+    /// [`REWRITE_BYTES_MAX`]; what is longer is cut at the front).
+    pub fn new(
+        kind: AdjacencyKind,
+        tx: InterfaceId,
+        output: NodeId,
+        mtu_bytes: u16,
+        next_hop: IpAddr,
+        rewrite: &[u8],
+    ) -> Adjacency {
+        let rewrite = &rewrite[rewrite.len().saturating_sub(REWRITE_BYTES_MAX)..];
+        let mut adjacency =
+            Adjacency { kind, tx, output, mtu_bytes, rewrite_len: rewrite.len() as u8, ..Adjacency::DROP };
+        adjacency.rewrite[REWRITE_BYTES_MAX - rewrite.len()..].copy_from_slice(rewrite);
+        match next_hop {
+            IpAddr::V4(address) => adjacency.next_hop[..4].copy_from_slice(&address.octets()),
+            IpAddr::V6(address) => adjacency.next_hop = address.octets(),
+        }
+        adjacency.six = next_hop.is_ipv6();
+        adjacency
+    }
+
+    /// The same on the interface of a tunnel: packets get the header stack of an encapsulation entry.
+    pub fn stacked(self, entry: u32) -> Adjacency {
+        Adjacency { entry, ..self }
+    }
+
+    /// The rewrite, right-aligned: byte 31 is the last one before the IP header. A data plane
+    /// copies the last 16 bytes or all 32, ending where the IP header starts.
+    #[inline(always)]
+    pub fn rewrite_field(&self) -> &[u8; REWRITE_BYTES_MAX] {
+        &self.rewrite
+    }
+
+    /// The rewrite without the padding before it.
+    #[inline]
+    pub fn rewrite(&self) -> &[u8] {
+        &self.rewrite[REWRITE_BYTES_MAX - usize::from(self.rewrite_len).min(REWRITE_BYTES_MAX)..]
+    }
+
+    /// Length of the rewrite in bytes.
+    #[inline(always)]
+    pub fn rewrite_len(&self) -> usize {
+        usize::from(self.rewrite_len)
+    }
+
+    /// The next hop as 16 bytes; an IPv4 address in the first four.
+    #[inline(always)]
+    pub fn next_hop_bytes(&self) -> &[u8; 16] {
+        &self.next_hop
+    }
+
+    /// The next hop's address.
+    pub fn next_hop(&self) -> IpAddr {
+        let [a, b, c, d, ..] = self.next_hop;
+        if self.six {
+            IpAddr::V6(Ipv6Addr::from(self.next_hop))
+        } else {
+            IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+        }
+    }
+}
+
+/// The table of adjacencies as workers read it. Index 0 drops.
+pub struct Adjacencies {
+    slots: Reserved<Adjacency>,
+}
+
+impl Adjacencies {
+    /// The adjacency at `index`, as found in a next-hop group during this pass. It stays as it is
+    /// until every worker has finished a pass after it was unpublished.
+    #[inline(always)]
+    pub fn get(&self, index: u32) -> &Adjacency {
+        self.slots.get(index as usize)
+    }
+
+    /// Bytes in memory.
+    pub fn resident_bytes(&self) -> usize {
+        self.slots.resident_bytes()
+    }
+}
+
+/// The control side: which slots are in use. There is one per table.
+pub struct AdjacencySlots {
+    table: Arc<Adjacencies>,
+    slots: Slots,
+    limit: usize,
+    epochs: Arc<Epochs>,
+}
+
+impl AdjacencySlots {
+    /// An empty table with the drop adjacency at index 0.
+    pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
+        let memory = Reserved::new("adjacencies", ADJACENCIES_MAX, Pages::Small)?;
+        let mut slots = Slots::new(&[1], ADJACENCIES_MAX, 64, 64);
+        assert_eq!(slots.take(1), Some(0), "slot 0 is the drop adjacency");
+        let mut table = AdjacencySlots {
+            table: Arc::new(Adjacencies { slots: memory }),
+            slots,
+            limit: ADJACENCIES_MAX,
+            epochs: epochs.clone(),
+        };
+        table.write(0, Adjacency::DROP);
+        Ok(table)
+    }
+
+    /// The workers' side.
+    pub fn table(&self) -> &Arc<Adjacencies> {
+        &self.table
+    }
+
+    fn write(&mut self, index: u32, adjacency: Adjacency) {
+        // SAFETY: the slot is not published (fresh, or past its grace period), so nobody reads it.
+        unsafe { self.table.slots.slot(index as usize).write(adjacency) };
+    }
+
+    /// Write `adjacency` to a free slot. Workers see it when its index is published in a next-hop
+    /// group. `None` when the table is full.
+    pub fn add(&mut self, adjacency: Adjacency) -> Option<u32> {
+        if self.slots.headroom() == 0 {
+            self.reclaim();
+        }
+        let index = self.slots.take(1)?;
+        self.write(index, adjacency);
+        Some(index)
+    }
+
+    /// Take `index` out of use; it must be published no more.
+    pub fn retire(&mut self, index: u32) {
+        debug_assert_ne!(index, 0, "the drop adjacency stays");
+        self.slots.retire(index, 1);
+    }
+
+    /// Make free what no worker sees any more.
+    pub fn reclaim(&mut self) {
+        let memory = &self.table.slots;
+        self.slots.reclaim(&self.epochs, |range| {
+            if range.start > 0 {
+                memory.release(range);
+            }
+        });
+    }
+
+    /// At most `limit` adjacencies from now on; those that are there stay.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(ADJACENCIES_MAX);
+    }
+
+    /// Is there surely room for `count` more?
+    pub fn has_room(&mut self, count: usize) -> bool {
+        if self.len() + count > self.limit {
+            return false;
+        }
+        if self.slots.headroom() < count {
+            self.reclaim();
+        }
+        self.slots.headroom() >= count
+    }
+
+    /// Adjacencies in use, without the drop adjacency.
+    pub fn len(&self) -> usize {
+        self.slots.used() - 1
+    }
+
+    /// Is only the drop adjacency there?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rewrite_ends_where_the_ip_header_starts() {
+        let bytes: Vec<u8> = (1..=14).collect();
+        let next_hop = IpAddr::from([10, 0, 0, 1]);
+        let adjacency =
+            Adjacency::new(AdjacencyKind::Complete, InterfaceId(3), NodeId(9), 1500, next_hop, &bytes);
+        assert_eq!(adjacency.rewrite(), bytes);
+        assert_eq!(adjacency.rewrite_field()[31], 14);
+        assert_eq!(adjacency.rewrite_field()[17], 0);
+        assert_eq!(adjacency.next_hop(), next_hop);
+    }
+
+    #[test]
+    fn a_published_adjacency_is_not_overwritten_while_a_worker_may_read_it() {
+        let epochs = Epochs::new(1);
+        let mut reader = epochs.reader(0);
+        reader.wake();
+        let mut table = AdjacencySlots::new(&epochs).expect("memory");
+        let next_hop = IpAddr::from([10, 0, 0, 1]);
+        let make = |mtu| Adjacency::new(AdjacencyKind::Glean, InterfaceId(0), NodeId(0), mtu, next_hop, &[]);
+        let first = table.add(make(1)).expect("room");
+        table.retire(first);
+        table.reclaim();
+        let second = table.add(make(2)).expect("room");
+        assert_ne!(first, second);
+        assert_eq!(table.table().get(first).mtu_bytes, 1);
+        assert_eq!(table.table().get(0).kind, AdjacencyKind::Drop);
+    }
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+pub mod adjacency;
+pub mod adjacency_counter;
+pub mod fib;
+pub mod hop_description;
+pub mod interface_rx;
+pub mod ip;
+pub mod ip4;
+pub mod ip6;
+#[cfg(not(loom))]
+pub mod mfib;
+pub mod neighbour;
+pub mod next_hop_group;
+pub mod offload;
+pub mod requests;
+pub mod route_end;
+pub mod segments;
+pub mod source_lookup;
+
+pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
+pub use next_hop_group::{Groups, Hop};
+pub use quiver_tables::GroupId;
+pub use requests::{FragmentRequest, IcmpErrorRequest, ReassemblyRequest};

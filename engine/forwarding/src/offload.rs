@@ -1,0 +1,112 @@
+//! Packets that somebody else still has to finish: large ones to be cut into segments, checksums to
+//! be completed (VIRTIO 1.2 §5.1.6).
+
+use quiver_core::Packet;
+use quiver_core::memory::packet::PacketFlags;
+use quiver_wire::checksum::Sum;
+use quiver_wire::{Header, IpProtocol, TcpHeader, UdpHeader};
+
+use crate::segments::add_to_sum;
+
+/// Is this a large packet whose segments fit `mtu_bytes`? `upper` is where the upper layer begins.
+pub fn fits_in_segments(packet: &Packet, upper: usize, protocol: IpProtocol, mtu_bytes: u16) -> bool {
+    if !packet.has(PacketFlags::OFFLOAD) || packet.offload().segment_bytes == 0 {
+        return false;
+    }
+    let header = match protocol {
+        IpProtocol::TCP => {
+            packet.bytes().get(upper..).and_then(TcpHeader::overlay).map(TcpHeader::header_len)
+        }
+        IpProtocol::UDP => Some(UdpHeader::LEN),
+        _ => None,
+    };
+    let segment = usize::from(packet.offload().segment_bytes);
+    header.is_some_and(|header| upper + header + segment <= usize::from(mtu_bytes))
+}
+
+/// Complete the checksum that was left to the device, of a packet that begins at its IP header.
+/// False when that lies outside the packet, or when the packet must be cut into segments.
+pub fn complete_checksum(packet: &mut Packet) -> bool {
+    if !packet.has(PacketFlags::OFFLOAD) {
+        return true;
+    }
+    let offload = *packet.offload();
+    let Some(start) = usize::from(offload.checksum_start).checked_sub(usize::from(packet.l2_bytes)) else {
+        return false;
+    };
+    let Some(length) = packet.length().checked_sub(start).filter(|_| offload.segment_bytes == 0) else {
+        return false;
+    };
+    // The field holds the sum of the pseudo header already.
+    let sum = add_to_sum(Sum::new(), packet, start, length).map(Sum::udp_checksum);
+    let field = start + usize::from(offload.checksum_offset);
+    match (sum, packet.bytes_mut().get_mut(field..field + 2)) {
+        (Some(sum), Some(place)) => place.copy_from_slice(&sum.to_be_bytes()),
+        _ => return false,
+    }
+    packet.clear(PacketFlags::OFFLOAD);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+    use quiver_core::memory::mapping::PageSize;
+    use quiver_wire::{ip4, udp};
+
+    use super::*;
+
+    const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    /// A UDP packet of `payload` bytes, its checksum left to the device as Linux leaves it.
+    fn unfinished(payload: usize) -> (Vec<u8>, Vec<u8>) {
+        let mut bytes = vec![0x5a; 28 + payload];
+        ip4::Repr::new(HERE, THERE, IpProtocol::UDP, 8 + payload).emit(&mut bytes).unwrap();
+        let repr = udp::Repr { source_port: 1, destination_port: 2, payload_len: payload, checksum: 0 };
+        repr.emit(&mut bytes[20..]).unwrap();
+        let mut finished = bytes.clone();
+        udp::fill_checksum_over_ip4(HERE, THERE, &mut finished[20..]);
+        let pseudo = Sum::pseudo4(HERE, THERE, IpProtocol::UDP, 8 + payload as u16);
+        bytes[26..28].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
+        (bytes, finished)
+    }
+
+    #[test]
+    fn a_checksum_left_to_the_device_is_completed_over_all_segments() {
+        let pool = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
+        let mut cache = pool.cache();
+        for payload in [0, 1, 1999, 5001] {
+            let (bytes, finished) = unfinished(payload);
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(&bytes, &mut cache));
+            packet.l2_bytes = 14;
+            packet.set(PacketFlags::OFFLOAD);
+            let offload = packet.offload_mut();
+            (offload.checksum_start, offload.checksum_offset, offload.segment_bytes) = (34, 6, 0);
+            assert!(complete_checksum(&mut packet));
+            assert!(!packet.has(PacketFlags::OFFLOAD));
+            let mut seen = Vec::new();
+            packet.copy_to(&mut seen);
+            assert_eq!(seen, finished, "{payload}");
+            cache.free(packet);
+        }
+    }
+
+    #[test]
+    fn a_large_packet_fits_when_its_segments_do() {
+        let pool = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
+        let mut cache = pool.cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert!(packet.append(&unfinished(5000).0, &mut cache));
+        assert!(!fits_in_segments(&packet, 20, IpProtocol::UDP, 1500));
+        packet.set(PacketFlags::OFFLOAD);
+        packet.offload_mut().segment_bytes = 1472;
+        assert!(fits_in_segments(&packet, 20, IpProtocol::UDP, 1500));
+        assert!(!fits_in_segments(&packet, 20, IpProtocol::UDP, 1499));
+        assert!(!complete_checksum(&mut packet), "it must be cut first");
+        cache.free(packet);
+    }
+}

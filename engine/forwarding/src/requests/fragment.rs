@@ -1,0 +1,27 @@
+//! What a node that has made a long packet asks of the node that cuts it.
+
+/// Into which fragments, and where they go, carried in [`Packet::index`](quiver_core::Packet::index) to
+/// `ip6-frag-in-table`: MTU 16 bits, table 16 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FragmentRequest {
+    /// The longest fragment, in bytes.
+    pub mtu_bytes: u16,
+    /// The small number of the table in which the destination of each is looked up.
+    pub table: u32,
+}
+
+const _: () = assert!(quiver_tables::lpm::TABLES_MAX <= 1 << 16);
+
+impl FragmentRequest {
+    /// As one word.
+    #[inline]
+    pub fn to_index(self) -> u32 {
+        u32::from(self.mtu_bytes) << 16 | self.table & 0xffff
+    }
+
+    /// From that word.
+    #[inline]
+    pub fn from_index(index: u32) -> FragmentRequest {
+        FragmentRequest { mtu_bytes: (index >> 16) as u16, table: index & 0xffff }
+    }
+}
