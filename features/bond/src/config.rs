@@ -12,10 +12,10 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_wire::MacAddress;
 
 use crate::lacp::{Aggregator, Port, PortWish};
+use crate::lacp_control::send;
 use crate::mode::{Balance, Mode};
 use crate::output::BondTx;
 use crate::refresh::refresh;
-use crate::speak::send;
 use crate::tables::{BOND_MEMBERS_MAX, BondTable, Published};
 
 /// Bonds are numbered from 0 up to this; LACP's key of a bond is its number and 1.

@@ -6,13 +6,13 @@ mod config;
 mod hash;
 mod input;
 pub mod lacp;
+mod lacp_control;
 mod mode;
 mod output;
 mod refresh;
 mod show;
 mod show_lacp;
-mod slow;
-mod speak;
+mod slow_protocols;
 pub mod tables;
 
 use quiver_control::{Registry, of_each, order};
@@ -28,8 +28,8 @@ pub fn register(registry: &mut Registry) {
     registry.feature("bond", "Bonds: several links as one interface, LACP");
     let bonds = Bonds::new(registry.graph.epochs());
     registry.graph.node(input::spec(bonds.table()));
-    registry.graph.node(slow::spec(bonds.table()));
-    registry.graph.claim("ethertype", u32::from(EtherType::SLOW.0), slow::NODE);
+    registry.graph.node(slow_protocols::spec(bonds.table()));
+    registry.graph.claim("ethertype", u32::from(EtherType::SLOW.0), slow_protocols::NODE);
     registry.graph.feature(FeatureSpec {
         arc: "device-input",
         node: "bond-input",
@@ -41,7 +41,7 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(bonds);
         engine.on_interface_change(refresh::follow_interface);
-        speak::start(engine);
+        lacp_control::start(engine);
     });
     commands::register(registry);
     show::register(registry);

@@ -21,12 +21,12 @@ quiver_core::reasons! {
 }
 
 /// The outputs of the members that may send now.
-struct Ways {
+struct Members {
     outputs: [NodeId; BOND_MEMBERS_MAX],
     count: usize,
 }
 
-impl Ways {
+impl Members {
     /// The output that a hash chooses.
     #[inline(always)]
     fn by(&self, hash: u32) -> NodeId {
@@ -48,9 +48,9 @@ impl BondTx {
 
     /// The members that may send: the control thread's choice, without those that went down before it
     /// has heard of it.
-    fn ways(&self, cx: &Context<'_>) -> Option<(Mode, Balance, Ways)> {
+    fn ways(&self, cx: &Context<'_>) -> Option<(Mode, Balance, Members)> {
         let row = self.table.read(cx.pass).bond(cx.tx)?;
-        let mut ways = Ways { outputs: [NodeId(0); BOND_MEMBERS_MAX], count: 0 };
+        let mut ways = Members { outputs: [NodeId(0); BOND_MEMBERS_MAX], count: 0 };
         let up = row.active.iter().filter_map(|id| cx.interface(*id)).filter(|member| member.up);
         for (place, member) in ways.outputs.iter_mut().zip(up) {
             *place = member.output;
@@ -91,12 +91,12 @@ impl TxQueue for BondTx {
 }
 
 #[inline(always)]
-fn spread(frame: &mut Frame, ways: &Ways, hash: impl Fn(&[u8]) -> u32) {
+fn spread(frame: &mut Frame, ways: &Members, hash: impl Fn(&[u8]) -> u32) {
     frame.route_ahead(|packet| Ok::<_, BondTxDrop>(ways.by(hash(packet.bytes()))));
 }
 
 /// The frame itself goes by the first way, a copy by each other one.
-fn copy(cx: &mut Context<'_>, frame: &mut Frame, ways: &Ways) {
+fn copy(cx: &mut Context<'_>, frame: &mut Frame, ways: &Members) {
     let mut missing = 0;
     for packet in frame.packets() {
         for output in &ways.outputs[1..ways.count] {

@@ -7,8 +7,8 @@ use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{Bond, Bonds, follow_bond, forget_bond, forget_member};
 use crate::lacp::Port;
+use crate::lacp_control::speak;
 use crate::mode::Mode;
-use crate::speak::speak;
 use crate::tables::{BondRow, BondTable, MemberRow, Takes};
 
 /// The members that may send, the preferred one first.

@@ -98,7 +98,7 @@ pub(crate) fn input_spec() -> NodeSpec {
     })
     .reasons::<BviDrop>()
     .describe(|record, names| {
-        let (rx, frame) = (names.interface(record.rx), crate::words::frame(record));
+        let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
         format!("{frame}: received on {rx}, the bridge's routed interface; to {}", names.node(record.next))
     })
 }
@@ -110,7 +110,7 @@ pub(crate) fn output_spec() -> NodeSpec {
         |wiring| Box::new(BviOutput { bridge: wiring.node("l2-input") }),
     )
     .describe(|record, names| {
-        let (rx, frame) = (names.interface(record.rx), crate::words::frame(record));
+        let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
         format!("{frame}: comes into the bridge from {rx}")
     })
 }

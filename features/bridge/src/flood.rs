@@ -233,7 +233,7 @@ pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>, table: &MacT
     })
     .reasons::<FloodDrop>()
     .describe(|record, names| {
-        let frame = crate::words::frame(record);
+        let frame = crate::description::frame(record);
         match record.next == record.node {
             true => format!(
                 "{frame}: flooded, and goes on at port {} of the domain",

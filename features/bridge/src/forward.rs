@@ -136,7 +136,7 @@ pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
         uu_forward: wiring.node(uu_forward::NODE),
     })
     .describe(|record, names| {
-        let frame = crate::words::frame(record);
+        let frame = crate::description::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
             next if ["l2-uu-flood", uu_forward::NODE].contains(&names.node(next).as_str()) => {

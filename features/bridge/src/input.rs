@@ -35,7 +35,7 @@ const OF_THE_LINK: [EtherType; 2] = [EtherType::LLDP, EtherType::MAC_CONTROL];
 
 /// The nodes behind learning.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways {
+pub(crate) struct NextNodes {
     pub forward: NodeId,
     pub flood: NodeId,
     pub answer: NodeId,
@@ -53,7 +53,7 @@ pub struct Onward {
 }
 
 impl Onward {
-    pub(crate) fn of(port: &Port, ways: Ways) -> Onward {
+    pub(crate) fn of(port: &Port, ways: NextNodes) -> Onward {
         let group = match port {
             Port { answer: true, .. } | Port { arp_to_one: true, .. } => ways.answer,
             Port { flood: true, .. } => ways.flood,
@@ -89,7 +89,7 @@ pub struct L2Input {
     learn: NodeId,
     /// As `learn`, of frames that are flooded whatever their destination.
     learn_all: NodeId,
-    ways: Ways,
+    ways: NextNodes,
     /// Where the port's own frames go.
     own: NodeId,
 }
@@ -253,11 +253,15 @@ pub(crate) fn flood_spec(published: &Arc<Published>) -> NodeSpec {
 
 fn describe(record: &TraceRecord, names: &dyn Names) -> String {
     let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));
-    format!("{} of {bytes} bytes from {rx}, to {}", crate::words::frame(record), names.node(record.next))
+    format!(
+        "{} of {bytes} bytes from {rx}, to {}",
+        crate::description::frame(record),
+        names.node(record.next)
+    )
 }
 
-pub(crate) fn ways(wiring: &Wiring<'_>) -> Ways {
-    Ways {
+pub(crate) fn ways(wiring: &Wiring<'_>) -> NextNodes {
+    NextNodes {
         forward: wiring.node("l2-fwd"),
         flood: wiring.node("l2-flood"),
         answer: wiring.node("arp-term-l2bd"),

@@ -11,8 +11,8 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
 
 use crate::address::Addresses;
-use crate::input::{Onward, Ways, ways};
-use crate::requests::{Asked, Asker, Offices, Request};
+use crate::input::{NextNodes, Onward, ways};
+use crate::learn_requests::{Asked, Asker, LearnRings, Request};
 use crate::tables::Published;
 
 quiver_core::reasons! {
@@ -50,7 +50,7 @@ quiver_core::reasons! {
 pub struct L2Learn<const ALL: bool = false> {
     published: Arc<Published>,
     table: MacTable,
-    ways: Ways,
+    ways: NextNodes,
     asker: RefCell<Asker>,
 }
 
@@ -166,7 +166,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
 pub(crate) fn spec<const ALL: bool>(
     published: &Arc<Published>,
     table: &MacTable,
-    offices: &Offices,
+    offices: &LearnRings,
 ) -> NodeSpec {
     let (published, table, offices) = (published.clone(), table.clone(), offices.clone());
     let help = match ALL {
@@ -180,7 +180,7 @@ pub(crate) fn spec<const ALL: bool>(
         asker: RefCell::new(offices.open()),
     })
     .describe(|record, names| {
-        let (rx, frame) = (names.interface(record.rx), crate::words::frame(record));
+        let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
         let next = if record.next == DROP { "nowhere".to_owned() } else { names.node(record.next) };
         format!("{frame}: the source is behind {rx}; to {next}")
     })

@@ -5,7 +5,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{DomainIndex, Gone, Learned, StampMinutes};
 
 use crate::events::{Happened, MacEvent};
-use crate::requests::Request;
+use crate::learn_requests::Request;
 use crate::state::Bridges;
 
 /// Requests of one worker's node that are served in one turn of the control loop at most.
@@ -138,7 +138,7 @@ mod tests {
     use quiver_tables::mac::{MacKey, MacTable, MacWriter, StampMinutes};
     use quiver_wire::MacAddress;
 
-    use crate::requests::{Asker, Offices, Request};
+    use crate::learn_requests::{Asker, LearnRings, Request};
 
     /// Stations behind each worker's port.
     const STATIONS: u64 = 200;
@@ -172,7 +172,7 @@ mod tests {
         let domain = macs.open_domain().expect("room");
         let ports = [InterfaceId(1), InterfaceId(2), InterfaceId(3)];
         ports.iter().for_each(|port| macs.join(*port, domain, NodeId(1), 0));
-        let (offices, table) = (Offices::default(), macs.table());
+        let (offices, table) = (LearnRings::default(), macs.table());
         let (stops, vectors) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             let workers = ports.map(|port| {

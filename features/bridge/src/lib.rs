@@ -2,23 +2,23 @@
 #![forbid(unsafe_code)]
 
 mod address;
-mod answer;
+mod arp_termination;
 mod bvi;
 mod bvi_mtu;
 mod commands;
+mod description;
 mod events;
 mod flood;
 mod forward;
 mod input;
 mod learn;
+mod learn_requests;
 mod learning;
 mod membership;
-mod requests;
 mod startup;
 mod state;
 mod tables;
 mod uu_forward;
-mod words;
 
 use std::sync::Arc;
 
@@ -31,11 +31,10 @@ pub use crate::events::{EVENTS_KEPT, EventLog, Happened, MacEvent};
 pub use crate::forward::L2Forward;
 pub use crate::input::{L2FloodInput, L2Input};
 pub use crate::learn::L2Learn;
+use crate::learn_requests::LearnRings;
 pub use crate::membership::{Join, join};
 pub use crate::startup::startup;
 pub use crate::state::{BridgeDomain, BridgePort, Bridges, DOMAIN_NUMBER_MAX, PortKind, Switches};
-
-use crate::requests::Offices;
 use crate::tables::{Published, View};
 
 /// Register nodes and commands.
@@ -47,7 +46,7 @@ pub fn register(registry: &mut Registry) {
     let epochs = registry.graph.epochs().clone();
     let macs = MacWriter::new(&epochs, MAC_ENTRIES_MAX, Seed::random());
     let Some(macs) = registry.require(macs) else { return };
-    let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), Offices::default());
+    let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), LearnRings::default());
     let table = macs.table();
     registry.graph.node(input::spec(&published));
     registry.graph.node(input::flood_spec(&published));
@@ -57,7 +56,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(flood::spec::<false>(&published, &table));
     registry.graph.node(flood::spec::<true>(&published, &table));
     registry.graph.node(uu_forward::spec(&published));
-    registry.graph.node(answer::spec(&published));
+    registry.graph.node(arp_termination::spec(&published));
     registry.graph.node(bvi::input_spec());
     registry.graph.node(bvi::output_spec());
     let output = FeatureSpec { arc: "interface-output", node: "bvi-output", before: &[], after: &[ALL] };

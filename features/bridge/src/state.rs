@@ -10,7 +10,7 @@ use quiver_tables::mac::{DomainIndex, MacWriter};
 use quiver_wire::MacAddress;
 
 use crate::events::{EVENTS_KEPT, EventLog};
-use crate::requests::Offices;
+use crate::learn_requests::LearnRings;
 use crate::tables::{Domain, Member, Port, Published, Unknown, View};
 
 /// Largest number of a bridge domain, as wide as a VXLAN identifier.
@@ -116,7 +116,7 @@ pub struct Bridges {
     pub(crate) domains: BTreeMap<u32, BridgeDomain>,
     pub(crate) ports: BTreeMap<InterfaceId, BridgePort>,
     pub(crate) events: EventLog,
-    pub(crate) offices: Offices,
+    pub(crate) offices: LearnRings,
     /// Domain numbers by index.
     numbers: Vec<u32>,
     published: Arc<Published>,
@@ -126,7 +126,7 @@ pub struct Bridges {
 }
 
 impl Bridges {
-    pub(crate) fn new(macs: MacWriter, published: Arc<Published>, offices: Offices) -> Bridges {
+    pub(crate) fn new(macs: MacWriter, published: Arc<Published>, offices: LearnRings) -> Bridges {
         Bridges {
             macs,
             domains: BTreeMap::new(),

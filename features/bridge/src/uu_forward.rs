@@ -75,7 +75,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     })
     .reasons::<UuForwardDrop>()
     .describe(|record, names| {
-        let frame = crate::words::frame(record);
+        let frame = crate::description::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
             _ => format!("{frame}: to {}, the uu-fwd port", names.interface(record.tx)),

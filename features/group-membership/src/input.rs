@@ -15,7 +15,9 @@ use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Ip6Option, Walk};
 use quiver_wire::{Header, Ip4Header, Ip6Header, icmp6, igmp, mld};
 
-use crate::notice::{Asked, OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, send_query, send_record, send_report};
+use crate::notifications::{
+    Asked, OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, send_query, send_record, send_report,
+};
 use crate::port::Version;
 
 /// Messages that a worker tells of in a second.

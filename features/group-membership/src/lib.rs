@@ -5,7 +5,7 @@ mod commands;
 mod group;
 mod input;
 mod message;
-mod notice;
+mod notifications;
 mod port;
 mod proxy;
 mod querier;

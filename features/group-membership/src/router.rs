@@ -13,7 +13,7 @@ use quiver_wire::{igmp, mld};
 
 use crate::group::Wanted;
 use crate::message;
-use crate::notice::{OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, RECORD_SOURCES_MAX};
+use crate::notifications::{OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, RECORD_SOURCES_MAX};
 use crate::port::{Query, Version};
 use crate::proxy;
 use crate::querier::{Querier, Timers};

@@ -14,7 +14,7 @@ use quiver_wire::ip6::address::is_link_local;
 
 use crate::input;
 use crate::message::packets;
-use crate::notice::{self, Notice};
+use crate::notifications::{self, Notification};
 use crate::port::{Filter, Query};
 use crate::proxy;
 use crate::router;
@@ -176,16 +176,18 @@ fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
 
 fn hear(engine: &mut Engine, event: &Event) {
     let (id, now_ns) = (event.interface, event.at_ns);
-    match notice::read(event) {
-        Some(Notice::Query { from, query, suppress }) => work(engine, |engine, state| {
+    match notifications::read(event) {
+        Some(Notification::Query { from, query, suppress }) => work(engine, |engine, state| {
             router::heard_query(engine, state, id, from, &query, suppress, now_ns);
             asked(state, id, from, &query, now_ns);
         }),
-        Some(Notice::Record { from, kind, group, sources, first, last }) => work(engine, |engine, state| {
-            let part = router::Part { from, kind, group, sources, first, last };
-            router::heard_record(engine, state, id, part, now_ns);
-        }),
-        Some(Notice::Report { group }) => work(engine, |_, state| {
+        Some(Notification::Record { from, kind, group, sources, first, last }) => {
+            work(engine, |engine, state| {
+                let part = router::Part { from, kind, group, sources, first, last };
+                router::heard_record(engine, state, id, part, now_ns);
+            })
+        }
+        Some(Notification::Report { group }) => work(engine, |_, state| {
             if let Some(listener) = state.listeners.get_mut(&(id, Family::of(group))) {
                 listener.port.heard_report(group, now_ns);
                 state.plan(id);

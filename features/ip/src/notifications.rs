@@ -54,7 +54,7 @@ pub struct PingError {
 
 /// What a node tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum Notification {
     /// A neighbour said who it is.
     Neighbour {
         /// Its address.
@@ -120,31 +120,31 @@ fn address(bytes: &mut EventReader<'_>) -> Option<IpAddr> {
     }
 }
 
-impl Notice {
+impl Notification {
     /// Tell the control thread about `interface`. False when it has not been told: too much waits for it.
     pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) -> bool {
         let mut out = EventWriter::new();
         let kind = match self {
-            Notice::Neighbour { address, mac, heard } => {
+            Notification::Neighbour { address, mac, heard } => {
                 put_address(&mut out, address);
                 out.put(&mac.0);
                 out.put(&[heard as u8]);
                 0
             }
-            Notice::Wanted { address, asked } => {
+            Notification::Wanted { address, asked } => {
                 put_address(&mut out, address);
                 if asked { 2 } else { 1 }
             }
-            Notice::Used { address } => {
+            Notification::Used { address } => {
                 put_address(&mut out, address);
                 3
             }
-            Notice::Conflict { address, mac } => {
+            Notification::Conflict { address, mac } => {
                 put_address(&mut out, address);
                 out.put(&mac.0);
                 4
             }
-            Notice::Ping { identifier, sequence, from, answer, hops, bytes } => {
+            Notification::Ping { identifier, sequence, from, answer, hops, bytes } => {
                 put_address(&mut out, from);
                 out.put(&identifier.to_be_bytes());
                 out.put(&sequence.to_be_bytes());
@@ -165,18 +165,18 @@ impl Notice {
     }
 
     /// What an event of one of our nodes says.
-    pub fn read(event: &Event) -> Option<Notice> {
+    pub fn read(event: &Event) -> Option<Notification> {
         let mut bytes = EventReader(event.bytes());
         let about = address(&mut bytes)?;
         match event.kind {
             0 => {
                 let (mac, [heard]) = (MacAddress(bytes.take()?), bytes.take()?);
                 let heard = *Heard::ALL.get(usize::from(heard))?;
-                Some(Notice::Neighbour { address: about, mac, heard })
+                Some(Notification::Neighbour { address: about, mac, heard })
             }
-            1 | 2 => Some(Notice::Wanted { address: about, asked: event.kind == 2 }),
-            3 => Some(Notice::Used { address: about }),
-            4 => Some(Notice::Conflict { address: about, mac: MacAddress(bytes.take()?) }),
+            1 | 2 => Some(Notification::Wanted { address: about, asked: event.kind == 2 }),
+            3 => Some(Notification::Used { address: about }),
+            4 => Some(Notification::Conflict { address: about, mac: MacAddress(bytes.take()?) }),
             5 | 6 => {
                 let (identifier, sequence) = (bytes.half()?, bytes.half()?);
                 let length = bytes.half()?;
@@ -188,7 +188,7 @@ impl Notice {
                     let mtu_bytes = bytes.half()?;
                     Answer::Error(PingError { kind, code, mtu_bytes, about: address(&mut bytes)? })
                 };
-                Some(Notice::Ping { identifier, sequence, from: about, answer, hops, bytes: length })
+                Some(Notification::Ping { identifier, sequence, from: about, answer, hops, bytes: length })
             }
             _ => None,
         }

@@ -12,7 +12,7 @@ use quiver_wire::lldp::TEXT_BYTES_MAX;
 
 use crate::neighbours::{Neighbours, Statistics};
 use crate::table::Published;
-use crate::words::encode_oid;
+use crate::text::encode_oid;
 
 /// Seconds between LLDPDUs unless told otherwise (§9.2.5.7, msgTxInterval).
 pub const TX_INTERVAL_S: u16 = 30;

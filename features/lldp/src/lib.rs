@@ -8,8 +8,8 @@ pub mod neighbours;
 mod receive;
 mod show;
 pub mod table;
+mod text;
 mod transmit;
-mod words;
 
 use quiver_control::{Registry, order};
 use quiver_wire::EtherType;

@@ -3,7 +3,7 @@
 
 use quiver_wire::lldp::{Lldpdu, Tlv};
 
-use crate::words;
+use crate::text;
 
 /// Neighbours on one interface. More are not kept while so many are there (§9.2.7.7.5, too many neighbours).
 pub const NEIGHBOURS_PER_INTERFACE_MAX: usize = 32;
@@ -76,7 +76,7 @@ pub struct Neighbour {
 impl Neighbour {
     /// Its system's identifier, in words.
     pub fn chassis_id(&self) -> String {
-        words::chassis_id(self.chassis.0, &self.chassis.1)
+        text::chassis_id(self.chassis.0, &self.chassis.1)
     }
 
     /// The kind of [`chassis_id`](Self::chassis_id), as the standard numbers it.
@@ -86,7 +86,7 @@ impl Neighbour {
 
     /// Its port's identifier, in words.
     pub fn port_id(&self) -> String {
-        words::port_id(self.port.0, &self.port.1)
+        text::port_id(self.port.0, &self.port.1)
     }
 
     /// The kind of [`port_id`](Self::port_id), as the standard numbers it.
@@ -174,19 +174,19 @@ fn read(pdu: &Lldpdu<'_>, statistics: &mut Statistics) -> Said {
     for tlv in pdu.tlvs() {
         match tlv {
             Err(_) => statistics.tlvs_discarded += 1,
-            Ok(Tlv::PortDescription(text)) => once(&mut said.port_description, words::text(text), statistics),
-            Ok(Tlv::SystemName(text)) => once(&mut said.system_name, words::text(text), statistics),
+            Ok(Tlv::PortDescription(text)) => once(&mut said.port_description, text::text(text), statistics),
+            Ok(Tlv::SystemName(text)) => once(&mut said.system_name, text::text(text), statistics),
             Ok(Tlv::SystemDescription(text)) => {
-                once(&mut said.system_description, words::text(text), statistics);
+                once(&mut said.system_description, text::text(text), statistics);
             }
             Ok(Tlv::Capabilities { system, enabled }) => {
                 once(&mut said.capabilities, (system, enabled), statistics);
             }
             Ok(Tlv::ManagementAddress(at)) if said.addresses.len() < ADDRESSES_PER_NEIGHBOUR_MAX => {
                 said.addresses.push(ManagedAt {
-                    address: words::address(at.family, at.address),
+                    address: text::address(at.family, at.address),
                     interface: at.interface,
-                    oid: (!at.oid.is_empty()).then(|| words::decode_oid(at.oid)),
+                    oid: (!at.oid.is_empty()).then(|| text::decode_oid(at.oid)),
                 });
             }
             Ok(Tlv::ManagementAddress(_)) => statistics.tlvs_discarded += 1,
@@ -201,9 +201,10 @@ fn read(pdu: &Lldpdu<'_>, statistics: &mut Statistics) -> Said {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use quiver_wire::lldp::{Id, Writer, kind};
+
+    use super::*;
 
     fn pdu(chassis: u8, ttl_s: u16, fill: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
         let mut out = [0; 1500];

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::commands::GROUP;
 use crate::config::{Lldp, Port};
 use crate::neighbours::Neighbour;
+use crate::text::capabilities;
 use crate::transmit::{chassis_mac, system_name};
-use crate::words::capabilities;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(

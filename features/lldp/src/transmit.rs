@@ -9,7 +9,7 @@ use quiver_wire::lldp::{
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress, WireError};
 
 use crate::config::{Lldp, Port};
-use crate::words::encode_oid;
+use crate::text::encode_oid;
 
 /// How often it is looked who is to be told something.
 const LOOK_NS: u64 = 250_000_000;

@@ -8,7 +8,7 @@ use quiver_core::memory::buffer::BufferPool;
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
-use crate::keeper::visit;
+use crate::context_owner::visit;
 use crate::store::Store;
 use crate::tables::{Gauge, Kind, Limits, Shared};
 

@@ -11,13 +11,13 @@ use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
-use crate::keeper::{EXPIRED_PER_VECTOR, Keeper};
-use crate::piece::{FRAGMENT_HEADER_LEN, Piece};
+use crate::context_owner::{EXPIRED_PER_VECTOR, Keeper};
+use crate::contexts::{Contexts, kill};
+use crate::description;
+use crate::fragment::{FRAGMENT_HEADER_LEN, Fragment};
 use crate::reasons::FragmentEnd;
-use crate::shelf::{Shelf, kill};
 use crate::store::Place;
 use crate::tables::{Kind, Shared};
-use crate::words;
 
 /// Time exceeded, code 1 (RFC 792, RFC 4443 §3.3).
 const FRAGMENT_REASSEMBLY: u8 = 1;
@@ -26,7 +26,7 @@ const NOT_CAPABLE: u8 = 0;
 const CONGESTION_MET: u8 = 3;
 
 /// A worker's instance.
-pub(crate) struct FullReassembly(Shelf);
+pub(crate) struct FullReassembly(Contexts);
 
 impl FullReassembly {
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
@@ -46,7 +46,7 @@ impl FullReassembly {
     }
 
     /// A packet in one fragment has nothing to do with others of the same name (RFC 6946 §4).
-    fn pass_atomic(&mut self, cx: &mut Context<'_>, piece: Piece, mut packet: Packet, request: u32) {
+    fn pass_atomic(&mut self, cx: &mut Context<'_>, piece: Fragment, mut packet: Packet, request: u32) {
         let shelf = &self.0;
         if shelf.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
             return shelf.drop_packet(cx, packet, FragmentEnd::TooLong);
@@ -64,7 +64,7 @@ impl FullReassembly {
         if congested && marks & 1 << NOT_CAPABLE != 0 {
             return shelf.close(cx, place, FragmentEnd::Ecn);
         }
-        let mut whole: Option<(Packet, Piece)> = None;
+        let mut whole: Option<(Packet, Fragment)> = None;
         let mut held = 0;
         shelf.store.take_pieces_backwards(place, |piece, packet| {
             let Some(mut packet) = packet else { return };
@@ -97,7 +97,7 @@ impl FullReassembly {
 }
 
 /// The header of the whole: its length, no fragment, its checksum. False when it would be too long.
-fn mend_ip4(packet: &mut Packet, first: &Piece, end: u32, ecn: Option<u8>) -> bool {
+fn mend_ip4(packet: &mut Packet, first: &Fragment, end: u32, ecn: Option<u8>) -> bool {
     let header_len = usize::from(first.header_bytes);
     let Ok(total) = u16::try_from(header_len + end as usize) else { return false };
     let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) else { return false };
@@ -116,7 +116,7 @@ fn mend_ip4(packet: &mut Packet, first: &Piece, end: u32, ecn: Option<u8>) -> bo
 
 /// The fragment header goes; what stood in front of it names what stood behind. False when the whole would
 /// be too long.
-fn mend_ip6(packet: &mut Packet, first: &Piece, end: u32) -> bool {
+fn mend_ip6(packet: &mut Packet, first: &Fragment, end: u32) -> bool {
     let front = usize::from(first.header_bytes).saturating_sub(FRAGMENT_HEADER_LEN);
     let Ok(payload) = u16::try_from(front.saturating_sub(Ip6Header::LEN) + end as usize) else {
         return false;
@@ -160,7 +160,7 @@ impl Node for FullReassembly {
 }
 
 impl Keeper for FullReassembly {
-    fn shelf(&mut self) -> &mut Shelf {
+    fn shelf(&mut self) -> &mut Contexts {
         &mut self.0
     }
 
@@ -197,9 +197,9 @@ pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc
     let (shared, pool) = (shared.clone(), pool.clone());
     NodeSpec::new(kind.node(), "Puts fragments together", move |wiring| {
         let store = crate::config::first_store(kind, &shared, &pool);
-        Box::new(FullReassembly(Shelf::new(kind, store, &shared, arc, wiring)))
+        Box::new(FullReassembly(Contexts::new(kind, store, &shared, arc, wiring)))
     })
     .slow_path()
     .reasons::<FragmentEnd>()
-    .describe(move |record, names| words::keeper(kind, record, names))
+    .describe(move |record, names| description::keeper(kind, record, names))
 }

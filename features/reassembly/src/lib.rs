@@ -1,25 +1,24 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod classify;
 mod commands;
 mod config;
+mod context_owner;
+mod contexts;
+mod description;
+mod fragment;
 mod full;
-mod keeper;
 mod key;
-mod piece;
 mod reasons;
-mod shallow;
-mod shelf;
-mod sort;
 mod store;
 mod tables;
-mod words;
+mod virtual_reassembly;
 
 use quiver_control::{Registry, order};
 use quiver_core::graph::arc::FeatureSpec;
 
-pub use crate::sort::SortFragments;
-
+pub use crate::classify::SortFragments;
 use crate::config::Reassembly;
 use crate::tables::Kind;
 
@@ -31,13 +30,13 @@ pub fn register(registry: &mut Registry) {
     let pool = graph.pool().clone();
     let (arc4, arc6) = (graph.arc(Kind::Full4.arc()), graph.arc(Kind::Full6.arc()));
     for kind in Kind::ALL {
-        let spec = if kind.is_virtual() { shallow::spec } else { full::spec };
+        let spec = if kind.is_virtual() { virtual_reassembly::spec } else { full::spec };
         graph.node(spec(kind, state.shared(), &pool, if kind.is_six() { arc6 } else { arc4 }));
     }
-    graph.node(sort::spec::<false, false>(arc4));
-    graph.node(sort::spec::<false, true>(arc6));
-    graph.node(sort::spec::<true, false>(arc4));
-    graph.node(sort::spec::<true, true>(arc6));
+    graph.node(classify::spec::<false, false>(arc4));
+    graph.node(classify::spec::<false, true>(arc6));
+    graph.node(classify::spec::<true, false>(arc4));
+    graph.node(classify::spec::<true, true>(arc6));
     // What is whole needs no virtual reassembly; policies ask for what either finds out.
     const BEFORE: [&[&str]; 4] = [
         &[Kind::Virtual4.feature(), "abf-input-ip4"],

@@ -7,8 +7,8 @@ use quiver_core::Packet;
 use quiver_core::memory::buffer::BufferPool;
 use quiver_wire::upper::Upper;
 
+use crate::fragment::Fragment;
 use crate::key::Key;
-use crate::piece::Piece;
 
 /// No place.
 const NONE: u32 = u32::MAX;
@@ -60,7 +60,7 @@ impl Context {
 /// A piece, and its packet unless that has gone on.
 struct Slot {
     packet: Option<Packet>,
-    piece: Piece,
+    piece: Fragment,
     next: u32,
 }
 
@@ -224,8 +224,8 @@ impl Store {
     pub fn fit(
         &self,
         place: Place,
-        piece: &Piece,
-        is_same: impl FnOnce(Option<&Packet>, &Piece) -> bool,
+        piece: &Fragment,
+        is_same: impl FnOnce(Option<&Packet>, &Fragment) -> bool,
     ) -> Fit {
         let context = self.at(place);
         // Fragments come in order as a rule: look at the last first.
@@ -263,7 +263,7 @@ impl Store {
     }
 
     /// Keep a piece behind the slot that [`fit`](Self::fit) has found. There must be a free slot.
-    pub fn insert(&mut self, place: Place, before: u32, piece: Piece, packet: Option<Packet>) {
+    pub fn insert(&mut self, place: Place, before: u32, piece: Fragment, packet: Option<Packet>) {
         let at = self.free_slot;
         let Some(slot) = self.slots.get_mut(at as usize) else {
             if let Some(packet) = packet {
@@ -336,7 +336,7 @@ impl Store {
     }
 
     /// Give up the pieces of a context, the last first.
-    pub fn take_pieces_backwards(&mut self, place: Place, mut each: impl FnMut(Piece, Option<Packet>)) {
+    pub fn take_pieces_backwards(&mut self, place: Place, mut each: impl FnMut(Fragment, Option<Packet>)) {
         let context = &mut self.contexts[place.0 as usize];
         let mut at = std::mem::replace(&mut context.first, NONE);
         context.last = NONE;
@@ -414,7 +414,7 @@ impl Store {
 }
 
 /// A slot that holds nothing.
-const EMPTY: Piece = Piece {
+const EMPTY: Fragment = Fragment {
     key: Key { source: 0, destination: 0, identification: 0, scope: 0, protocol: 0 },
     start: 0,
     end: 0,

@@ -8,7 +8,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::icmp6;
 use quiver_wire::icmp6::nd::{self, NdOption, Options, option_kind};
 
-use crate::notice::{Notice, RouteSays, RouterSays};
+use crate::notifications::{Notification, RouteSays, RouterSays};
 use crate::solicitation::{RouterDiscoveryDrop, read};
 
 /// The node's name.
@@ -51,7 +51,7 @@ impl Advertisement {
         });
         let mtu_bytes = mtu_bytes.unwrap_or(0);
         let says = RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
-        Notice::Router { from, says }.send(cx, packet.rx);
+        Notification::Router { from, says }.send(cx, packet.rx);
         let prefixes = options.iter().filter_map(|option| match option {
             NdOption::Prefix(says) => Some(says),
             _ => None,
@@ -59,7 +59,7 @@ impl Advertisement {
         let mut left_out = 0;
         for (place, says) in prefixes.enumerate() {
             if place < PREFIXES_TOLD_MAX {
-                Notice::Prefix { from, says }.send(cx, packet.rx);
+                Notification::Prefix { from, says }.send(cx, packet.rx);
             } else {
                 left_out += 1;
             }
@@ -81,7 +81,7 @@ impl Advertisement {
             let NdOption::Other { kind: option_kind::ROUTE_INFORMATION, data } = option else { continue };
             match RouteSays::parse(data) {
                 Some(says) if told < ROUTES_TOLD_MAX => {
-                    Notice::Route { from, says }.send(cx, rx);
+                    Notification::Route { from, says }.send(cx, rx);
                     told += 1;
                 }
                 Some(_) => cx.count(RouterDiscoveryDrop::RoutesLeftOut, 1),

@@ -4,10 +4,10 @@
 mod advertisement;
 mod commands;
 mod config;
-mod heard;
 mod host;
 mod message;
-mod notice;
+mod neighbor_routers;
+mod notifications;
 mod sender;
 mod shows;
 mod solicitation;

@@ -15,9 +15,9 @@ use quiver_wire::icmp6::nd::PrefixInformation;
 use quiver_wire::ip6::address::{ALL_NODES, is_link_local, is_unicast};
 
 use crate::config::RaConfig;
-use crate::heard::{ROUTER_PREFIXES_MAX, contradictions, contradicts_prefix};
 use crate::message::{Gone, Own, packet, prefixes};
-use crate::notice::{Notice, RouterSays};
+use crate::neighbor_routers::{ROUTER_PREFIXES_MAX, contradictions, contradicts_prefix};
+use crate::notifications::{Notification, RouterSays};
 use crate::state::{ANSWERS_WAITING_MAX, Advertiser, Phase, RaState};
 use crate::{advertisement, host, solicitation};
 
@@ -260,15 +260,17 @@ fn send_to_one(engine: &mut Engine, id: InterfaceId, advertiser: &mut Advertiser
 
 fn hear(engine: &mut Engine, event: &Event) {
     let on = event.interface;
-    let notice = Notice::read(event);
+    let notice = Notification::read(event);
     if let Some(notice) = &notice {
         host::hear(engine, on, notice);
     }
     match notice {
-        Some(Notice::Solicitation { from }) => work(engine, |engine, state| asked(engine, state, on, from)),
-        Some(Notice::Router { from, says }) => hear_router(engine, on, from, says),
-        Some(Notice::Prefix { from, says }) => hear_prefix(engine, on, from, says),
-        Some(Notice::Route { .. }) | None => {}
+        Some(Notification::Solicitation { from }) => {
+            work(engine, |engine, state| asked(engine, state, on, from))
+        }
+        Some(Notification::Router { from, says }) => hear_router(engine, on, from, says),
+        Some(Notification::Prefix { from, says }) => hear_prefix(engine, on, from, says),
+        Some(Notification::Route { .. }) | None => {}
     }
 }
 

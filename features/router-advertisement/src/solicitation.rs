@@ -8,7 +8,7 @@ use quiver_wire::Ip6Header;
 use quiver_wire::icmp6::nd::{self, NdBad};
 use quiver_wire::icmp6::{self, Message};
 
-use crate::notice::Notice;
+use crate::notifications::Notification;
 
 /// The node's name.
 pub const NAME: &str = "icmp6-router-solicitation";
@@ -79,7 +79,7 @@ impl Solicitation {
         if !self.bucket.take(cx.now_ns) {
             return Err(RouterDiscoveryDrop::TooMany);
         }
-        Notice::Solicitation { from: header.source() }.send(cx, packet.rx);
+        Notification::Solicitation { from: header.source() }.send(cx, packet.rx);
         cx.count(RouterDiscoveryDrop::Told, 1);
         Ok(self.done)
     }

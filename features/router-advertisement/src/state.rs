@@ -9,8 +9,8 @@ use quiver_core::control::reactor::Alarm;
 use quiver_core::jitter::Jitter;
 
 use crate::config::RaConfig;
-use crate::heard::Routers;
 use crate::message::{Gone, Own};
+use crate::neighbor_routers::Routers;
 
 /// Answers to single hosts that wait for their moment, on one interface.
 pub const ANSWERS_WAITING_MAX: usize = 256;

@@ -3,8 +3,8 @@
 
 mod commands;
 mod config;
-mod judge;
 mod rx;
+mod source_check;
 mod tables;
 mod tx;
 

@@ -13,13 +13,13 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
 use quiver_tables::GroupId;
 
-use crate::judge::{Judge, UrpfDrop, appeal};
+use crate::source_check::{SourceCheck, UrpfDrop, appeal};
 use crate::tables::{Check, Checks, Direction};
 
 /// `ip4-rx-urpf` or `ip6-rx-urpf`: the key is the source, the answer the way back.
 struct RxCheck<F: IpFamily> {
     checks: Arc<Checks>,
-    judge: Judge,
+    judge: SourceCheck,
     arc: ArcId,
     own: NodeId,
     lookup: NodeId,
@@ -91,7 +91,7 @@ pub(crate) fn spec<F: IpFamily>(arc: ArcId, checks: &Arc<Checks>) -> NodeSpec {
     let help = "Drops packets whose source cannot come by the interface they came by";
     NodeSpec::look_up(help, move |wiring| RxCheck::<F> {
         checks: checks.clone(),
-        judge: Judge::new::<F>(wiring),
+        judge: SourceCheck::new::<F>(wiring),
         arc,
         own: wiring.id,
         lookup: wiring.node(lookup),

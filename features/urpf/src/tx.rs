@@ -13,7 +13,7 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{IpFamily, Sources};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
-use crate::judge::{Judge, UrpfDrop, appeal};
+use crate::source_check::{SourceCheck, UrpfDrop, appeal};
 use crate::tables::{Check, Checks, Direction};
 
 /// VLAN tags in front of an IP header, at most.
@@ -22,7 +22,7 @@ const TAG_BYTES: usize = 4;
 
 struct TxCheck<F: IpFamily> {
     checks: Arc<Checks>,
-    judge: Judge,
+    judge: SourceCheck,
     sources: Sources<F>,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn spec<F: IpFamily>(checks: &Arc<Checks>) -> NodeSpec {
     NodeSpec::new(name, help, move |wiring| {
         Box::new(TxCheck::<F> {
             checks: checks.clone(),
-            judge: Judge::new::<F>(wiring),
+            judge: SourceCheck::new::<F>(wiring),
             sources: Sources::default(),
         })
     })

@@ -12,7 +12,7 @@ use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use crate::local::claims::Claimed;
 use crate::local::pending_pings::WaitingPings;
-use crate::notifications::{Answer, Notice, PingError};
+use crate::notifications::{Answer, Notification, PingError};
 
 quiver_core::reasons! {
     /// What becomes of ICMP packets for the router itself.
@@ -103,7 +103,8 @@ impl IcmpInput {
         let waits = self.pings.wait_for(identifier);
         if waits {
             let (from, hops) = (header.source().into(), header.ttl());
-            let notice = Notice::Ping { identifier, sequence, from, answer, hops, bytes: length as u16 };
+            let notice =
+                Notification::Ping { identifier, sequence, from, answer, hops, bytes: length as u16 };
             notice.send(cx, packet.rx);
         }
         waits

@@ -12,7 +12,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 use crate::ip6::upper::Upper;
 use crate::local::claims::Claimed;
 use crate::local::pending_pings::WaitingPings;
-use crate::notifications::{Answer, Notice, PingError};
+use crate::notifications::{Answer, Notification, PingError};
 
 quiver_core::reasons! {
     /// What becomes of ICMPv6 packets for the router itself.
@@ -118,7 +118,7 @@ impl IcmpInput {
         if waits {
             let (from, hops) = (upper.header.source().into(), upper.header.hop_limit());
             let bytes = upper.length as u16;
-            Notice::Ping { identifier, sequence, from, answer, hops, bytes }.send(cx, packet.rx);
+            Notification::Ping { identifier, sequence, from, answer, hops, bytes }.send(cx, packet.rx);
         }
         waits
     }

@@ -16,7 +16,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol, icmp6, ip4};
 use serde_json::json;
 
 use crate::local::pending_pings::{PINGS_MAX, WaitingPings};
-use crate::notifications::{Answer, Notice, PingError};
+use crate::notifications::{Answer, Notification, PingError};
 use crate::state::IpState;
 
 /// How long the last answer is waited for.
@@ -84,8 +84,8 @@ impl Mailboxes {
     }
 
     /// Put an answer into its mailbox.
-    pub fn deliver(&mut self, notice: Notice, at_ns: u64) {
-        let Notice::Ping { identifier, sequence, from, answer, hops, bytes } = notice else { return };
+    pub fn deliver(&mut self, notice: Notification, at_ns: u64) {
+        let Notification::Ping { identifier, sequence, from, answer, hops, bytes } = notice else { return };
         let open = self.boxes.iter().find(|(known, _)| *known == identifier);
         if let Some(mailbox) = open.and_then(|(_, mailbox)| mailbox.upgrade()) {
             let mut mailbox = mailbox.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{NdDrop, read};
 use crate::neighbor::notification_rate::{Tell, Teller};
-use crate::notifications::{AS_KNOWN, Heard, Notice};
+use crate::notifications::{AS_KNOWN, Heard, Notification};
 
 struct Advertisement {
     tables: IpTables,
@@ -51,7 +51,7 @@ impl Advertisement {
         if is_ours {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
                 if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
-                    Notice::Conflict { address, mac }.send(cx, packet.rx);
+                    Notification::Conflict { address, mac }.send(cx, packet.rx);
                 }
                 return Err(NdDrop::Conflict);
             }
@@ -75,7 +75,7 @@ impl Advertisement {
         let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), told];
         let counted = match self.teller.may(key(&words), cx.now_ns) {
             Tell::Now => {
-                Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
+                Notification::Neighbour { address, mac, heard }.send(cx, packet.rx);
                 NdDrop::Learned
             }
             Tell::KnownAlready => NdDrop::KnownAlready,

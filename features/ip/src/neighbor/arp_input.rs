@@ -15,7 +15,7 @@ use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{become_frame, frame_source};
 use crate::neighbor::notification_rate::{Tell, Teller};
-use crate::notifications::{Heard, Notice};
+use crate::notifications::{Heard, Notification};
 
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = EthernetHeader::LEN + ArpHeader::LEN;
@@ -165,7 +165,7 @@ impl ArpInput {
         let counted = match self.teller.may(key, cx.now_ns) {
             Tell::Now => {
                 let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
-                Notice::Neighbour { address, mac, heard }.send(cx, packet.rx);
+                Notification::Neighbour { address, mac, heard }.send(cx, packet.rx);
                 ArpDrop::Learned
             }
             Tell::KnownAlready => ArpDrop::KnownAlready,
@@ -188,7 +188,7 @@ impl ArpInput {
         }
         let key = self.key(packet, address, mac);
         if self.teller.may(key, cx.now_ns) == Tell::Now {
-            Notice::Conflict { address: IpAddr::V4(address), mac }.send(cx, packet.rx);
+            Notification::Conflict { address: IpAddr::V4(address), mac }.send(cx, packet.rx);
         }
         Err(ArpDrop::Conflict)
     }

@@ -12,7 +12,7 @@ use quiver_core::{Context, Frame, NodeId};
 use quiver_forwarding::adjacency::counts::{AdjacencyCounts, WorkerCounts};
 use quiver_forwarding::ip::IpTables;
 
-use crate::notifications::Notice;
+use crate::notifications::Notification;
 
 /// The control thread is told of one neighbour at most so often by a worker.
 const TELL_INTERVAL_NS: u64 = 100_000_000;
@@ -46,7 +46,7 @@ impl ConfirmNeighbour {
         let bits = u128::from_be_bytes(*adjacency.next_hop_bytes());
         let about = key(&[u64::from(tx.0), bits as u64, (bits >> 64) as u64, u64::from(is_six(address))]);
         if self.recent.may(about, cx.now_ns) && self.bucket.take(cx.now_ns) {
-            Notice::Used { address }.send(cx, tx);
+            Notification::Used { address }.send(cx, tx);
             cx.count(Confirm::Told, 1);
         }
     }

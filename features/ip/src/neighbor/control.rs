@@ -13,7 +13,7 @@ use crate::neighbor::ageing;
 use crate::neighbor::own_frames::Outgoing;
 use crate::neighbor::pending_resolutions::Added;
 use crate::neighbor::release::{self, Release};
-use crate::notifications::{AS_KNOWN, Heard, Notice};
+use crate::notifications::{AS_KNOWN, Heard, Notification};
 use crate::state::{IpState, with_ip};
 
 /// How often memory that no worker sees any more is made free.
@@ -56,18 +56,20 @@ pub(crate) fn now_ms(engine: &Engine) -> u64 {
 }
 
 fn hear(engine: &mut Engine, event: &Event) {
-    let Some(notice) = Notice::read(event) else { return };
+    let Some(notice) = Notification::read(event) else { return };
     match notice {
-        Notice::Neighbour { address, mac, heard } => learn(engine, event.interface, address, mac, heard),
-        Notice::Wanted { address, asked } => want(engine, event.interface, address, event.at_ns, asked),
-        Notice::Used { address } => {
+        Notification::Neighbour { address, mac, heard } => {
+            learn(engine, event.interface, address, mac, heard)
+        }
+        Notification::Wanted { address, asked } => want(engine, event.interface, address, event.at_ns, asked),
+        Notification::Used { address } => {
             let now = now_ms(engine);
             with_ip(engine, |_, _, fib| fib.neighbour_used(event.interface, address, now));
         }
-        Notice::Conflict { address, mac } => {
+        Notification::Conflict { address, mac } => {
             duplicate_detection::conflict(engine, event.interface, address, mac)
         }
-        Notice::Ping { .. } => {
+        Notification::Ping { .. } => {
             if let Some(ip) = engine.get_mut::<IpState>() {
                 ip.mailboxes.deliver(notice, event.at_ns);
             }

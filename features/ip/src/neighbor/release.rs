@@ -15,7 +15,7 @@ use quiver_wire::ip6::extension;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
 use crate::neighbor::resolution::Ask;
-use crate::notifications::{Answer, Notice, PingError};
+use crate::notifications::{Answer, Notification, PingError};
 
 /// The nodes that packets wait in.
 pub(crate) const NODES: [&str; 4] = ["ip4-arp", "ip4-glean", "ip6-discover-neighbor", "ip6-glean"];
@@ -91,7 +91,7 @@ pub(crate) fn forget_interface(engine: &mut Engine, id: InterfaceId) {
 }
 
 /// What a ping of ours is told when its request is this packet, which reaches nobody.
-pub(crate) fn unreachable_ping(packet: &Packet, six: bool) -> Option<Notice> {
+pub(crate) fn unreachable_ping(packet: &Packet, six: bool) -> Option<Notification> {
     let request = unreachable(six);
     let (from, about, offset): (IpAddr, IpAddr, usize) = if six {
         let (header, behind) = Ip6Header::split(packet.bytes())?;
@@ -111,7 +111,7 @@ pub(crate) fn unreachable_ping(packet: &Packet, six: bool) -> Option<Notice> {
     let echo = if six { icmp6::kind::ECHO_REQUEST } else { icmp4::kind::ECHO_REQUEST };
     let [kind, _, _, _, a, b, c, d, ..] = *packet.bytes().get(offset..)? else { return None };
     let error = PingError { kind: request.kind, code: request.code, mtu_bytes: 0, about };
-    (kind == echo).then_some(Notice::Ping {
+    (kind == echo).then_some(Notification::Ping {
         identifier: u16::from_be_bytes([a, b]),
         sequence: u16::from_be_bytes([c, d]),
         from,

@@ -20,7 +20,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 use crate::neighbor::own_frames;
 use crate::neighbor::pending_packets::{Awaited, HeldCounts, Room};
 use crate::neighbor::release::{self, Release};
-use crate::notifications::Notice;
+use crate::notifications::Notification;
 
 /// The control thread is told of packets to one neighbour at most so often by a worker.
 pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
@@ -131,7 +131,7 @@ impl Ask {
             cx.count(AskDrop::Asked, 1);
         }
         // Without a control thread that knows nobody would let the packet go on.
-        let told = Notice::Wanted { address: target, asked: asks }.send(cx, adjacency.tx);
+        let told = Notification::Wanted { address: target, asked: asks }.send(cx, adjacency.tx);
         if told { Ok(()) } else { Err(AskDrop::TooMany) }
     }
 

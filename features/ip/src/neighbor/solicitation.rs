@@ -17,7 +17,7 @@ use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{NdDrop, become_frame, frame_source, read};
 use crate::neighbor::notification_rate::{Tell, Teller};
 use crate::neighbor::own_frames;
-use crate::notifications::{Heard, Notice};
+use crate::notifications::{Heard, Notification};
 
 struct Solicitation {
     tables: IpTables,
@@ -76,7 +76,7 @@ impl Solicitation {
         let own = cx.interface(packet.rx).map(|row| MacAddress(row.mac));
         let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else { return NdDrop::Own };
         if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
-            Notice::Conflict { address: IpAddr::V6(target), mac }.send(cx, packet.rx);
+            Notification::Conflict { address: IpAddr::V6(target), mac }.send(cx, packet.rx);
         }
         NdDrop::Conflict
     }
@@ -118,7 +118,7 @@ impl Solicitation {
             [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), generation.into()];
         let counted = match self.teller.may(key(&words), cx.now_ns) {
             Tell::Now => {
-                let notice = Notice::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
+                let notice = Notification::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
                 notice.send(cx, packet.rx);
                 NdDrop::Learned
             }

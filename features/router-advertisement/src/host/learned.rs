@@ -10,7 +10,7 @@ use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::ip6::address::is_unicast;
 
 use crate::config::{FOREVER_S, Preference};
-use crate::notice::{RouteSays, RouterSays};
+use crate::notifications::{RouteSays, RouterSays};
 
 /// Default routers of an interface that are kept at most.
 pub const DEFAULT_ROUTERS_MAX: usize = 8;
@@ -215,8 +215,9 @@ fn follow(old: Lifetimes, new: Lifetimes, now_ns: u64) -> Lifetimes {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     const S: u64 = 1_000_000_000;
     const HOUR_S: u32 = 3600;

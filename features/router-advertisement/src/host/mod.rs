@@ -21,7 +21,7 @@ use quiver_wire::{Ip6Prefix, MacAddress};
 use routes::Installed;
 use solicit::Solicit;
 
-use crate::notice::Notice;
+use crate::notifications::Notification;
 
 /// How often lifetimes are looked at.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -187,9 +187,11 @@ fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
 }
 
 /// An advertisement, or an option of one, was received.
-pub(crate) fn hear(engine: &mut Engine, on: InterfaceId, notice: &Notice) {
+pub(crate) fn hear(engine: &mut Engine, on: InterfaceId, notice: &Notification) {
     let is_on = engine.get::<HostState>().is_some_and(|state| state.interfaces.contains_key(&on));
-    let (Notice::Router { from, .. } | Notice::Prefix { from, .. } | Notice::Route { from, .. }) = *notice
+    let (Notification::Router { from, .. }
+    | Notification::Prefix { from, .. }
+    | Notification::Route { from, .. }) = *notice
     else {
         return;
     };
@@ -201,16 +203,16 @@ pub(crate) fn hear(engine: &mut Engine, on: InterfaceId, notice: &Notice) {
         let now_ns = engine.now_ns();
         let Some(host) = state.interfaces.get_mut(&on) else { return };
         match notice {
-            Notice::Router { from, says } => {
+            Notification::Router { from, says } => {
                 host.advertisements += 1;
                 host.learned.hear_router(*from, says, mtu_bytes, now_ns);
                 if says.lifetime_s > 0 {
                     host.solicit.end();
                 }
             }
-            Notice::Prefix { says, .. } => host.learned.hear_prefix(says, now_ns),
-            Notice::Route { from, says } => host.learned.hear_route(*from, says, now_ns),
-            Notice::Solicitation { .. } => {}
+            Notification::Prefix { says, .. } => host.learned.hear_prefix(says, now_ns),
+            Notification::Route { from, says } => host.learned.hear_route(*from, says, now_ns),
+            Notification::Solicitation { .. } => {}
         }
     });
 }

@@ -6,7 +6,8 @@ use quiver_wire::csid::{Packing, Structure};
 
 use super::step::Flavor as _;
 use super::{NextCsid, ReplaceCsid};
-use crate::endpoint::{end, end_x, line};
+use crate::endpoint::sid_entry::SidEntry;
+use crate::endpoint::{end, end_x};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// Bits of a C-SID when none are given (RFC 9800 §5.1 recommends them).
@@ -71,7 +72,7 @@ impl Behavior for Compressed {
             self.plain.release(engine);
             return Err(Refusal::new(format!("{name} is not built in")));
         };
-        Ok(Held { node, words: line::with_structure(held.words, structure) })
+        Ok(Held { node, words: SidEntry::of(held.words).with_structure(structure).words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {

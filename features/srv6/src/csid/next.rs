@@ -8,9 +8,9 @@ use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, Ip6Header};
 
 use super::step::{Compression, FIRST, Flavor, ListStep, Step};
-use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::{self, is_plain_segment};
+use crate::endpoint::sid_entry::SidEntryRef;
 
 /// uN and its kin.
 pub struct NextCsid;
@@ -50,7 +50,7 @@ impl Flavor for NextCsid {
         Some(Step { to, list: Some(ListStep { srh: FIRST, left, last: left == 0 }) })
     }
 
-    fn closer(line: Line<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
+    fn closer(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
         let header = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Some(to) = moved_up(line.structure(), header) else { return Ok(None) };
         if header.hop_limit() <= 1 {

@@ -11,18 +11,18 @@ use quiver_forwarding::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
 
 use super::step::{Compression, Flavor, Step, take};
-use crate::endpoint::asked::Asked;
-use crate::endpoint::line::Line;
-use crate::endpoint::looks_up::{Asks, LooksUp};
+use crate::endpoint::lookup_keys::Asked;
+use crate::endpoint::lookup_node::{HasLookup, LookupNode};
+use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
-use crate::endpoint::ways::{Good, Ways};
-use crate::endpoint::{CrossConnect, NextSegment, words};
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::{CrossConnect, NextSegment, description};
 use crate::local_sids::Flavors;
 
 /// End and End.T.
-pub type Compressed<F> = LooksUp<NextDestination<F>>;
+pub type Compressed<F> = LookupNode<NextDestination<F>>;
 
-/// Asks for the next destination.
+/// HasLookup for the next destination.
 pub struct NextDestination<F> {
     plain: NextSegment,
     flavor: PhantomData<F>,
@@ -35,7 +35,7 @@ pub struct CompressedCross<F> {
 }
 
 /// Count a packet that is not plain, and let it make its step.
-fn go(context: StageContext<'_>, ways: &Ways, line: Line<'_>, step: Step, packet: &mut Packet) {
+fn go(context: StageContext<'_>, ways: &NextNodes, line: SidEntryRef<'_>, step: Step, packet: &mut Packet) {
     if step.list.is_some() {
         ways.watch(context, packet);
     }
@@ -45,29 +45,29 @@ fn go(context: StageContext<'_>, ways: &Ways, line: Line<'_>, step: Step, packet
 
 /// Does a packet that is not plain go past the compressed SID, to what the flavour USD does?
 #[inline(never)]
-fn ends<F: Flavor>(line: Line<'_>, packet: &Packet) -> bool {
+fn ends<F: Flavor>(line: SidEntryRef<'_>, packet: &Packet) -> bool {
     line.flavors().has(Flavors::USD) && F::closer(line, packet) == Ok(None)
 }
 
-impl<F: Flavor> Asks for NextDestination<F> {
+impl<F: Flavor> HasLookup for NextDestination<F> {
     const NODE: &'static str = F::NODE;
     /// What the step needs, and which table is asked.
     type Sid = (Compression, u32);
 
     #[inline(always)]
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.plain.ways
     }
 
     #[inline(always)]
-    fn sid(&self, line: Line<'_>) -> (Compression, u32) {
+    fn sid(&self, line: SidEntryRef<'_>) -> (Compression, u32) {
         (Compression::of(line), line.six())
     }
 
     #[inline(always)]
     fn asked(
         &self,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         (sid, six): (Compression, u32),
         good: &mut Good,
         packet: &mut Packet,
@@ -93,7 +93,12 @@ impl<F: Flavor> Asks for NextDestination<F> {
         self.plain.ways.six_all(found, packets)
     }
 
-    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn closer(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let plain = &self.plain;
         let Some(step) = F::closer(line, packet)? else {
             return plain.closer(context, line, packet);
@@ -112,7 +117,7 @@ fn closer<F: Flavor>(
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (Line(plain.ways.lines.line(packet.index)), packet.length());
+    let (line, bytes) = (SidEntryRef(plain.ways.lines.line(packet.index)), packet.length());
     let outcome = closer_still::<F>(plain, context, line, packet);
     plain.ways.settle(context, line.0, outcome, bytes, packet)
 }
@@ -120,7 +125,7 @@ fn closer<F: Flavor>(
 fn closer_still<F: Flavor>(
     plain: &CrossConnect,
     context: StageContext<'_>,
-    line: Line<'_>,
+    line: SidEntryRef<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, Bad> {
     let Some(step) = F::closer(line, packet)? else {
@@ -144,7 +149,7 @@ impl<F: Flavor> Stage for CompressedCross<F> {
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let line = Line(self.plain.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.plain.ways.lines.line(packet.index));
         let sid = Compression::of(line);
         let Some(step) = F::plain(sid, packet) else {
             let inner = if ends::<F>(line, packet) { self.plain.inner(line, packet) } else { None };
@@ -161,9 +166,9 @@ pub(crate) fn spec<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up(F::HELP, move |wiring| {
         let plain = NextSegment::new(wiring, &lines);
-        LooksUp(NextDestination::<F> { plain, flavor: PhantomData })
+        LookupNode(NextDestination::<F> { plain, flavor: PhantomData })
     })
-    .describe(words::record)
+    .describe(description::record)
 }
 
 /// The declaration of End.X's node.
@@ -173,5 +178,5 @@ pub(crate) fn spec_x<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
         let plain = CrossConnect::new(wiring, &lines);
         CompressedCross::<F> { plain, flavor: PhantomData }
     })
-    .describe(words::record)
+    .describe(description::record)
 }

@@ -8,10 +8,10 @@ use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::step::{Compression, FIRST, Flavor, ListStep, Step};
-use crate::endpoint::closer;
-use crate::endpoint::line::Line;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::is_plain_segment;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path;
 
 /// End and its kin with containers.
 pub struct ReplaceCsid;
@@ -97,11 +97,11 @@ impl Flavor for ReplaceCsid {
     }
 
     /// By the first SRH that leads on.
-    fn closer(line: Line<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
+    fn closer(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
         let structure = line.structure().ok_or(LocalSidDrop::NotConfigured)?;
         let header = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
-        for routing in closer::routing_headers(packet) {
-            let (srh, kind, left) = routing.map_err(closer::bad_extension)?;
+        for routing in slow_path::routing_headers(packet) {
+            let (srh, kind, left) = routing.map_err(slow_path::bad_extension)?;
             match (kind, left) {
                 (ROUTING_TYPE, _) => {}
                 (_, 0) => continue,
@@ -111,7 +111,7 @@ impl Flavor for ReplaceCsid {
             let followed = follow(header.destination().to_bits(), structure, own);
             match followed.ok_or(LocalSidDrop::SrhBeyondPacket)? {
                 Followed::End => {}
-                Followed::Wrong => return Err(closer::left_behind(srh, LocalSidDrop::ListWrong)),
+                Followed::Wrong => return Err(slow_path::left_behind(srh, LocalSidDrop::ListWrong)),
                 Followed::On { .. } if header.hop_limit() <= 1 => {
                     return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
                 }
@@ -129,8 +129,9 @@ impl Flavor for ReplaceCsid {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

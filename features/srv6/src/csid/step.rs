@@ -5,10 +5,10 @@ use quiver_wire::csid::Structure;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{Header, Ip6Header};
 
-use crate::endpoint::closer::Spot;
-use crate::endpoint::line::Line;
 use crate::endpoint::reasons::Bad;
 use crate::endpoint::segments::{self, NEXT_HEADER_PLACE};
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path::Spot;
 use crate::local_sids::Flavors;
 
 /// Where a packet goes from a compressed SID.
@@ -42,7 +42,7 @@ pub(crate) struct Compression {
 impl Compression {
     /// As its line says.
     #[inline(always)]
-    pub fn of(line: Line<'_>) -> Compression {
+    pub fn of(line: SidEntryRef<'_>) -> Compression {
         Compression { structure: line.structure(), pops: line.flavors().has(Flavors::PSP) }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) trait Flavor: Send + Sync + 'static {
     fn plain(sid: Compression, packet: &Packet) -> Option<Step>;
 
     /// The step of any packet; `None` when the SID does with it what the plain one does.
-    fn closer(line: Line<'_>, packet: &Packet) -> Result<Option<Step>, Bad>;
+    fn closer(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad>;
 }
 
 /// Make a step; with the flavour PSP the SRH goes with the last one (RFC 9800 §4.2.8).

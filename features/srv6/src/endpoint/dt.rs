@@ -12,13 +12,13 @@ use quiver_forwarding::ip::{NOT_ENABLED, take_hop};
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::asked::{self, Asked};
-use super::inside::inner_if_plain;
-use super::line::{Line, Parts};
-use super::looks_up::{Asks, LooksUp};
+use super::inner_packet::inner_if_plain;
+use super::lookup_keys::{self, Asked};
+use super::lookup_node::{HasLookup, LookupNode};
+use super::next_nodes::{Good, NextNodes};
 use super::reasons::Bad;
-use super::tables_held::TablesHeld;
-use super::ways::{Good, Ways};
+use super::sid_entry::{SidEntry, SidEntryRef};
+use super::table_references::TableReferences;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -31,7 +31,7 @@ struct EndDt {
     families: &'static [Family],
     /// The operator's number.
     table: u32,
-    held: TablesHeld,
+    held: TableReferences,
 }
 
 impl Behavior for EndDt {
@@ -41,15 +41,15 @@ impl Behavior for EndDt {
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
         let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DT4 is not built in"))?;
-        let mut parts = Parts { six: NOT_ENABLED, four: NOT_ENABLED, ..Parts::default() };
+        let mut entry = SidEntry { six: NOT_ENABLED, four: NOT_ENABLED, ..SidEntry::default() };
         for family in self.families {
             let table = self.held.hold(engine, *family, self.table)?;
             match family {
-                Family::Ip4 => parts.four = table,
-                Family::Ip6 => parts.six = table,
+                Family::Ip4 => entry.four = table,
+                Family::Ip6 => entry.six = table,
             }
         }
-        Ok(Held { node, words: parts.words() })
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {
@@ -58,11 +58,11 @@ impl Behavior for EndDt {
 }
 
 /// `sr-localsid-dt`.
-pub type DecapsulateLookUp = LooksUp<InnerDestination>;
+pub type DecapsulateLookUp = LookupNode<InnerDestination>;
 
-/// Asks for the inner destination.
+/// HasLookup for the inner destination.
 pub struct InnerDestination {
-    ways: Ways,
+    ways: NextNodes,
     /// The nodes by which packets leave the router straight.
     leaving: [NodeId; 2],
 }
@@ -89,24 +89,30 @@ impl InnerDestination {
     }
 }
 
-impl Asks for InnerDestination {
+impl HasLookup for InnerDestination {
     const NODE: &'static str = NODE;
     const SORTS: bool = true;
     /// The tables of the two families.
     type Sid = (u32, u32);
 
     #[inline(always)]
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.ways
     }
 
     #[inline(always)]
-    fn sid(&self, line: Line<'_>) -> (u32, u32) {
+    fn sid(&self, line: SidEntryRef<'_>) -> (u32, u32) {
         (line.four(), line.six())
     }
 
     #[inline(always)]
-    fn asked(&self, _: Line<'_>, (four, six): (u32, u32), good: &mut Good, packet: &mut Packet) -> Asked {
+    fn asked(
+        &self,
+        _: SidEntryRef<'_>,
+        (four, six): (u32, u32),
+        good: &mut Good,
+        packet: &mut Packet,
+    ) -> Asked {
         let bytes = packet.length();
         let taken = (four != NOT_ENABLED, six != NOT_ENABLED);
         let Some(inner) = inner_if_plain(packet, taken) else { return Asked::default() };
@@ -122,11 +128,17 @@ impl Asks for InnerDestination {
 
     #[inline(always)]
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
-        let hop = asked::one_hop(&self.ways.tables, found).filter(|hop| self.leaving.contains(&hop.next))?;
+        let hop =
+            lookup_keys::one_hop(&self.ways.tables, found).filter(|hop| self.leaving.contains(&hop.next))?;
         Some(take_hop(hop, packets))
     }
 
-    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn closer(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let (upper, bytes) = (self.ways.last(context, packet)?, packet.length());
         if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
             self.ways.expose4(upper.at, packet)?;
@@ -152,9 +164,9 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
             wiring.node(name);
         }
         let leaving = [wiring.node("ip4-rewrite"), wiring.node("ip6-rewrite")];
-        LooksUp(InnerDestination { ways: Ways::new(wiring, &lines), leaving })
+        LookupNode(InnerDestination { ways: NextNodes::new(wiring, &lines), leaving })
     })
-    .describe(super::words::record)
+    .describe(super::description::record)
 }
 
 fn make(
@@ -162,7 +174,7 @@ fn make(
     name: &'static str,
     families: &'static [Family],
 ) -> Result<Box<dyn Behavior>, Refusal> {
-    Ok(Box::new(EndDt { name, families, table: args.get("table")?, held: TablesHeld::default() }))
+    Ok(Box::new(EndDt { name, families, table: args.get("table")?, held: TableReferences::default() }))
 }
 
 fn make4(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {

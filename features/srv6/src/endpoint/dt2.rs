@@ -17,10 +17,10 @@ use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 use super::dt2_sources::{SOURCES_MAX, SharedSids, Sources};
-use super::inside::{ETHERNET, Inside, inside_if_plain};
-use super::line::{Line, Parts};
+use super::inner_packet::{ETHERNET, Inside, inside_if_plain};
+use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
-use super::ways::Ways;
+use super::sid_entry::{SidEntry, SidEntryRef};
 use crate::l2_tunnel::Tunnels;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
@@ -113,9 +113,13 @@ impl Behavior for EndDt2 {
             let sources = self.others.iter().map(|(source, tunnel)| (source.to_bits(), *tunnel)).collect();
             self.shared = engine.with(|_, shared: &mut SharedSids| shared.add(sources))?;
         }
-        let parts =
-            Parts { six: self.shared, interface: self.tunnel.0, more: argument.word(), ..Parts::default() };
-        Ok(Held { node, words: parts.words() })
+        let entry = SidEntry {
+            six: self.shared,
+            interface: self.tunnel.0,
+            argument: argument.word(),
+            ..SidEntry::default()
+        };
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {
@@ -131,7 +135,7 @@ impl Behavior for EndDt2 {
 
 /// `sr-localsid-dt2u`, and `sr-localsid-dt2m` (`MANY`): a packet's part of it.
 pub struct DecapsulateToBridge<const MANY: bool> {
-    ways: Ways,
+    ways: NextNodes,
     /// The general entry of bridge domains, and that of frames to be flooded.
     entries: [NodeId; 2],
     sources: Arc<Sources>,
@@ -143,14 +147,14 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
     fn receive(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let bytes = packet.length();
         let outer = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let index = if MANY {
-            let argument = Argument::read(line.more(), outer.destination_bits());
+            let argument = Argument::read(line.argument(), outer.destination_bits());
             FloodRequest { excluded: excluded(argument) }.to_index()
         } else {
             0
@@ -190,7 +194,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
     #[cold]
     #[inline(never)]
     fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         let outcome = self.ways.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
             true => self.receive(context, line, upper.at, packet),
             false => self.ways.upper(context, line, upper, packet),
@@ -218,7 +222,7 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
         if (at == 0) | (protocol != ETHERNET) {
             return self.closer(context, packet);
         }
-        let line = Line(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.ways.lines.line(packet.index));
         match self.receive(context, line, at, packet) {
             Ok(next) => Ok(next),
             bad => self.ways.settle(context, line.0, bad, bytes, packet),
@@ -234,7 +238,7 @@ pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>, sources: &Arc<So
         false => "End.DT2U: inner frames come into the bridge domain of a tunnel",
     };
     NodeSpec::stage(help, move |wiring| DecapsulateToBridge::<MANY> {
-        ways: Ways::new(wiring, &lines),
+        ways: NextNodes::new(wiring, &lines),
         entries: ["l2-input", "l2-flood-input"].map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
         sources: sources.clone(),
     })
@@ -310,8 +314,9 @@ pub(crate) const KINDS: [Kind; 2] = [
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

@@ -13,11 +13,11 @@ use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::inside::Inside;
-use super::inside::inner_if_plain;
-use super::line::{Line, Parts};
+use super::inner_packet::Inside;
+use super::inner_packet::inner_if_plain;
+use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
-use super::ways::Ways;
+use super::sid_entry::{SidEntry, SidEntryRef};
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -39,11 +39,11 @@ impl Behavior for EndDx {
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
         let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DX4 is not built in"))?;
         let group = self.to.hold(engine, place, self.family)?;
-        let parts = match self.family {
-            Family::Ip4 => Parts { four: group, ..Parts::default() },
-            Family::Ip6 => Parts { six: group, ..Parts::default() },
+        let entry = match self.family {
+            Family::Ip4 => SidEntry { four: group, ..SidEntry::default() },
+            Family::Ip6 => SidEntry { six: group, ..SidEntry::default() },
         };
-        Ok(Held { node, words: parts.words() })
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {
@@ -57,12 +57,17 @@ impl Behavior for EndDx {
 
 /// `sr-localsid-dx`, a packet's part of it.
 pub struct DecapsulateCross {
-    ways: Ways,
+    ways: NextNodes,
 }
 
 impl DecapsulateCross {
     /// The inner packet, if it is of the SID's family, goes to the neighbour.
-    fn send(&self, line: Line<'_>, inside: Inside, packet: &mut Packet) -> Option<Result<NodeId, Bad>> {
+    fn send(
+        &self,
+        line: SidEntryRef<'_>,
+        inside: Inside,
+        packet: &mut Packet,
+    ) -> Option<Result<NodeId, Bad>> {
         let (groups, bytes) = (&self.ways.tables.groups, packet.length());
         let (outcome, next) = match inside.protocol {
             IpProtocol::IPV4 if line.four() != 0 => {
@@ -82,7 +87,7 @@ impl DecapsulateCross {
     #[cold]
     #[inline(never)]
     fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         let outcome = self.ways.last(context, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
@@ -106,7 +111,7 @@ impl Stage for DecapsulateCross {
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, groups) = (Line(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
+        let (line, groups) = (SidEntryRef(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
         let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());
         let next = match inner_if_plain(packet, taken) {
             Some(InnerDestination::Ip4(_)) => choose::<Ip4>(groups, line.group4(), packet),
@@ -125,9 +130,9 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
         for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
             wiring.node(name);
         }
-        DecapsulateCross { ways: Ways::new(wiring, &lines) }
+        DecapsulateCross { ways: NextNodes::new(wiring, &lines) }
     })
-    .describe(super::words::record)
+    .describe(super::description::record)
 }
 
 fn make4(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {

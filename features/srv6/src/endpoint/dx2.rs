@@ -12,11 +12,11 @@ use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::inside::{ETHERNET, Inside, inside_if_plain};
-use super::line::{Line, Parts};
+use super::inner_packet::{ETHERNET, Inside, inside_if_plain};
+use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
+use super::sid_entry::{SidEntry, SidEntryRef};
 use super::vlan_tables::{Tags, VLAN_TABLES_MAX, Views};
-use super::ways::Ways;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The nodes of End.DX2 and End.DX2V.
@@ -36,8 +36,8 @@ impl Behavior for EndDx2 {
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
         let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DX2 is not built in"))?;
-        let parts = Parts { interface: self.interface.0, ..Parts::default() };
-        Ok(Held { node, words: parts.words() })
+        let entry = SidEntry { interface: self.interface.0, ..SidEntry::default() };
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, _: &mut Engine) {}
@@ -61,8 +61,8 @@ impl Behavior for EndDx2V {
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
         let node = engine.node_id(NODE_V);
         let node = node.ok_or_else(|| Refusal::new("the node of End.DX2V is not built in"))?;
-        let parts = Parts { more: self.table, ..Parts::default() };
-        Ok(Held { node, words: parts.words() })
+        let entry = SidEntry { argument: self.table, ..SidEntry::default() };
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, _: &mut Engine) {}
@@ -70,7 +70,7 @@ impl Behavior for EndDx2V {
 
 /// `sr-localsid-dx2`, and `sr-localsid-dx2v` (`VLAN`): a packet's part of it.
 pub struct DecapsulateFrame<const VLAN: bool> {
-    ways: Ways,
+    ways: NextNodes,
     views: Arc<Views>,
 }
 
@@ -80,7 +80,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
     fn send(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
@@ -104,17 +104,17 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
     fn by_tags(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         packet: &Packet,
     ) -> Result<InterfaceId, LocalSidDrop> {
-        let table = self.views.read(line.more() as usize, context.pass());
+        let table = self.views.read(line.argument() as usize, context.pass());
         table.and_then(|table| table.find(Tags::of(packet.bytes()))).ok_or(LocalSidDrop::VlanUnknown)
     }
 
     #[cold]
     #[inline(never)]
     fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         let outcome = self.ways.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
             true => self.send(context, line, upper.at, packet),
             false => self.ways.upper(context, line, upper, packet),
@@ -142,7 +142,7 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
         if (at == 0) | (protocol != ETHERNET) {
             return self.closer(context, packet);
         }
-        let line = Line(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.ways.lines.line(packet.index));
         match self.send(context, line, at, packet) {
             Ok(next) => Ok(next),
             bad => self.ways.settle(context, line.0, bad, bytes, packet),
@@ -158,7 +158,7 @@ pub(crate) fn spec<const VLAN: bool>(lines: &Arc<CountedLines>, views: &Arc<View
         false => "End.DX2: inner frames out of an interface",
     };
     NodeSpec::stage(help, move |wiring| DecapsulateFrame::<VLAN> {
-        ways: Ways::new(wiring, &lines),
+        ways: NextNodes::new(wiring, &lines),
         views: views.clone(),
     })
     .describe(|record, names| {

@@ -12,15 +12,15 @@ use quiver_forwarding::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::asked::Asked;
-use super::closer::Matter;
-use super::inside::inner_if_plain;
-use super::line::{Line, Parts};
-use super::looks_up::{Asks, LooksUp};
+use super::inner_packet::inner_if_plain;
+use super::lookup_keys::Asked;
+use super::lookup_node::{HasLookup, LookupNode};
+use super::next_nodes::{Good, NextNodes};
 use super::reasons::Bad;
 use super::segments;
-use super::tables_held::TablesHeld;
-use super::ways::{Good, Ways};
+use super::sid_entry::{SidEntry, SidEntryRef};
+use super::slow_path::Matter;
+use super::table_references::TableReferences;
 use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
 
 /// The node.
@@ -32,7 +32,7 @@ struct End {
     /// Of End.T: the operator's number of the table.
     table: Option<u32>,
     flavors: Flavors,
-    held: TablesHeld,
+    held: TableReferences,
 }
 
 impl Behavior for End {
@@ -53,8 +53,8 @@ impl Behavior for End {
                 .map_err(|no| no.remedy(format!("`usd` needs it for inner IPv4: ip table add {id}")))?,
             false => NOT_ENABLED,
         };
-        let parts = Parts { flavors: self.flavors, six, four, ..Parts::default() };
-        Ok(Held { node, words: parts.words() })
+        let entry = SidEntry { flavors: self.flavors.bits().into(), six, four, ..SidEntry::default() };
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {
@@ -63,22 +63,22 @@ impl Behavior for End {
 }
 
 /// `sr-localsid`.
-pub type Endpoint = LooksUp<NextSegment>;
+pub type Endpoint = LookupNode<NextSegment>;
 
-/// Asks for the next segment.
+/// HasLookup for the next segment.
 pub struct NextSegment {
-    pub(crate) ways: Ways,
+    pub(crate) ways: NextNodes,
 }
 
 impl NextSegment {
     pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> NextSegment {
-        NextSegment { ways: Ways::new(wiring, lines) }
+        NextSegment { ways: NextNodes::new(wiring, lines) }
     }
 
     /// What is asked for the inner packet, which alone is left, if nothing is unusual about either; else nothing, and
     /// nothing happens (USD: RFC 8986 §4.16.3).
     #[inline(never)]
-    pub(crate) fn inner(&self, line: Line<'_>, packet: &mut Packet) -> Asked {
+    pub(crate) fn inner(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Asked {
         if !line.flavors().has(Flavors::USD) {
             return Asked::default();
         }
@@ -89,23 +89,29 @@ impl NextSegment {
     }
 }
 
-impl Asks for NextSegment {
+impl HasLookup for NextSegment {
     const NODE: &'static str = NODE;
     /// Does it pop, and which table is asked?
     type Sid = (bool, u32);
 
     #[inline(always)]
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.ways
     }
 
     #[inline(always)]
-    fn sid(&self, line: Line<'_>) -> (bool, u32) {
+    fn sid(&self, line: SidEntryRef<'_>) -> (bool, u32) {
         (line.flavors().has(Flavors::PSP), line.six())
     }
 
     #[inline(always)]
-    fn asked(&self, line: Line<'_>, (pops, six): (bool, u32), good: &mut Good, packet: &mut Packet) -> Asked {
+    fn asked(
+        &self,
+        line: SidEntryRef<'_>,
+        (pops, six): (bool, u32),
+        good: &mut Good,
+        packet: &mut Packet,
+    ) -> Asked {
         let bytes = packet.length();
         let segment = segments::step_if_plain(packet, pops);
         if segment == 0 {
@@ -125,7 +131,12 @@ impl Asks for NextSegment {
         self.ways.six_all(found, packets)
     }
 
-    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn closer(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let (flavors, bytes) = (line.flavors(), packet.length());
         match self.ways.matter(context, packet)? {
             Matter::Segments { srh, next } => {
@@ -152,15 +163,15 @@ impl Asks for NextSegment {
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End, End.T: to the next segment", move |wiring| {
-        LooksUp(NextSegment::new(wiring, &lines))
+        LookupNode(NextSegment::new(wiring, &lines))
     })
-    .describe(super::words::record)
+    .describe(super::description::record)
 }
 
 /// Of a command's words.
 pub(crate) fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     let (table, flavors) = (args.optional("table")?, Flavors::of(args));
-    Ok(Box::new(End { table, flavors, held: TablesHeld::default() }))
+    Ok(Box::new(End { table, flavors, held: TableReferences::default() }))
 }
 
 /// What the command knows.

@@ -13,12 +13,12 @@ use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::closer::Matter;
-use super::inside::inner_if_plain;
-use super::line::{Line, Parts};
+use super::inner_packet::inner_if_plain;
+use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
-use super::ways::Ways;
+use super::sid_entry::{SidEntry, SidEntryRef};
+use super::slow_path::Matter;
 use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
 
 /// The node.
@@ -43,8 +43,8 @@ impl Behavior for EndX {
             true => self.to.hold(engine, place, Family::Ip4)?,
             false => 0,
         };
-        let parts = Parts { flavors: self.flavors, six, four, ..Parts::default() };
-        Ok(Held { node, words: parts.words() })
+        let entry = SidEntry { flavors: self.flavors.bits().into(), six, four, ..SidEntry::default() };
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {
@@ -58,18 +58,18 @@ impl Behavior for EndX {
 
 /// `sr-localsid-x`, a packet's part of it.
 pub struct CrossConnect {
-    pub(crate) ways: Ways,
+    pub(crate) ways: NextNodes,
 }
 
 impl CrossConnect {
     pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> CrossConnect {
-        CrossConnect { ways: Ways::new(wiring, lines) }
+        CrossConnect { ways: NextNodes::new(wiring, lines) }
     }
 
     /// Where the inner packet goes, which alone is left, if nothing is unusual about either; else nothing happens (USD:
     /// RFC 8986 §4.16.3).
     #[inline(never)]
-    pub(crate) fn inner(&self, line: Line<'_>, packet: &mut Packet) -> Option<NodeId> {
+    pub(crate) fn inner(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<NodeId> {
         if !line.flavors().has(Flavors::USD) {
             return None;
         }
@@ -86,7 +86,7 @@ impl CrossConnect {
     #[cold]
     #[inline(never)]
     fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.ways.settle(context, line.0, outcome, bytes, packet)
     }
@@ -95,7 +95,7 @@ impl CrossConnect {
     pub(crate) fn closer_still(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (groups, flavors, bytes) = (&self.ways.tables.groups, line.flavors(), packet.length());
@@ -133,7 +133,7 @@ impl Stage for CrossConnect {
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         if segments::step_if_plain(packet, line.flavors().has(Flavors::PSP)) == 0 {
             return self.inner(line, packet).map_or_else(|| self.closer(context, packet), Ok);
         }
@@ -148,7 +148,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     NodeSpec::stage("End.X: to the next segment by a neighbour", move |wiring| {
         CrossConnect::new(wiring, &lines)
     })
-    .describe(super::words::record)
+    .describe(super::description::record)
 }
 
 /// Of a command's words.

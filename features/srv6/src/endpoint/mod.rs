@@ -2,8 +2,7 @@
 //! its nodes, and beside them what they share.
 
 pub(crate) mod adjacent;
-pub(crate) mod asked;
-pub(crate) mod closer;
+pub(crate) mod description;
 mod dt;
 mod dt2;
 mod dt2_sources;
@@ -11,25 +10,19 @@ mod dx;
 mod dx2;
 pub(crate) mod end;
 pub(crate) mod end_x;
-pub(crate) mod inside;
-pub(crate) mod line;
-pub(crate) mod looks_up;
+pub(crate) mod inner_packet;
+pub(crate) mod lookup_keys;
+pub(crate) mod lookup_node;
+pub(crate) mod next_nodes;
 pub(crate) mod oam;
 pub(crate) mod reasons;
 pub(crate) mod segments;
-pub(crate) mod tables_held;
+pub(crate) mod sid_entry;
+pub(crate) mod slow_path;
+pub(crate) mod table_references;
 mod vlan_tables;
-pub(crate) mod ways;
-pub(crate) mod words;
 
 use std::sync::Arc;
-
-use quiver_control::{Registry, order};
-use quiver_tables::CountedLines;
-
-use crate::headend::binding;
-use crate::local_sids::Kind;
-use crate::{csid, mobile, proxy};
 
 pub use dt::DecapsulateLookUp;
 pub use dt2::DecapsulateToBridge;
@@ -37,6 +30,12 @@ pub use dx::DecapsulateCross;
 pub use dx2::DecapsulateFrame;
 pub use end::{Endpoint, NextSegment};
 pub use end_x::CrossConnect;
+use quiver_control::{Registry, order};
+use quiver_tables::CountedLines;
+
+use crate::headend::binding;
+use crate::local_sids::Kind;
+use crate::{csid, mobile, proxy};
 
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
 /// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).

@@ -14,8 +14,8 @@ use quiver_core::{Engine, InterfaceId, Packet};
 use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader};
 use quiver_wire::{Header, Ip6Header};
 
-use super::closer::{self, Spot};
-use super::words;
+use super::description;
+use super::slow_path::{self, Spot};
 use crate::commands::GROUP;
 
 /// Packets of which a node of a worker tells in a second.
@@ -41,7 +41,7 @@ pub(crate) struct Watch(RefCell<TokenBucket>);
 
 /// Does the first SRH of a packet have the flag?
 fn is_marked(packet: &Packet) -> bool {
-    let mut headers = closer::routing_headers(packet).flatten();
+    let mut headers = slow_path::routing_headers(packet).flatten();
     let srh = headers.find(|(_, kind, _)| *kind == ROUTING_TYPE).map(|(srh, ..)| srh);
     srh.is_some_and(|srh| is_marked_at(packet, srh))
 }
@@ -142,7 +142,7 @@ fn show(engine: &Engine) -> Result<Output, Refusal> {
         let sid = Ip6Header::overlay(bytes).map_or(Ipv6Addr::UNSPECIFIED, Ip6Header::destination);
         let time = format!("{}.{:06}", at.as_secs(), at.subsec_micros());
         let row = table.row().cell(time).cell(engine.interface_name(*interface));
-        row.cell(sid.to_string()).cell(words::packet(bytes));
+        row.cell(sid.to_string()).cell(description::packet(bytes));
     }
     Ok(Output::none().table("packets", table))
 }

@@ -13,15 +13,15 @@ use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
 
 use super::Entries;
+use super::description;
 use super::encaps::{Encaps, Hop};
 use super::insert::{Insert, Last};
 use super::keys::KeyTable;
 use super::reasons::HeadendDrop;
-use super::words;
-use crate::endpoint::closer::{self, Matter, Spot, Upper};
 use crate::endpoint::oam::{Seen, Watch};
 use crate::endpoint::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use crate::endpoint::segments;
+use crate::endpoint::slow_path::{self, Matter, Spot, Upper};
 
 /// The nodes.
 pub(crate) const ENCAPS: &str = "sr-pl-rewrite-b-encaps";
@@ -52,7 +52,7 @@ impl Ends {
                 context.count(HeadendDrop::OamTooMany, 1);
             }
         }
-        let (request, why) = match closer::matter(packet) {
+        let (request, why) = match slow_path::matter(packet) {
             Ok(Matter::Segments { srh, next }) => return Ok(Ok((srh, next))),
             Ok(Matter::Upper(upper)) => match Ends::complaint(&upper)? {
                 Some(request) => (request, HeadendDrop::UpperLayer),
@@ -223,7 +223,7 @@ pub(super) fn encaps_spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeS
         ends: Ends::new(wiring),
     })
     .detour("ip6-rewrite")
-    .describe(words::describe)
+    .describe(description::describe)
 }
 
 /// The declaration of `sr-pl-rewrite-b-insert`.
@@ -237,5 +237,5 @@ pub(super) fn insert_spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &A
         },
     )
     .detour("ip6-rewrite")
-    .describe(words::describe)
+    .describe(description::describe)
 }

@@ -12,10 +12,10 @@ use quiver_forwarding::ip::{Ip4, Ip6, flow_hash};
 use quiver_tables::CountedLines;
 
 use super::Entries;
+use super::description;
+use super::path_mtu_of_policy::PolicyPathMtu;
 use super::reasons::HeadendDrop;
 use super::stack::SegmentStack;
-use super::way_out::WayOut;
-use super::words;
 
 /// IPv4 or IPv6 inside.
 pub trait Encapsulated: InnerPacket {
@@ -34,7 +34,7 @@ impl Encapsulated for Ip4 {
 /// The node for packets of a family. The number of the list's entry is in [`Packet::index`].
 pub struct Encaps<F> {
     output: EncapOutput<SegmentStack>,
-    way_out: WayOut,
+    way_out: PolicyPathMtu,
     error: NodeId,
     family: std::marker::PhantomData<F>,
 }
@@ -52,7 +52,7 @@ impl<F: Encapsulated> Encaps<F> {
     pub(super) fn new(wiring: &Wiring<'_>, entries: &Entries, lines: &CountedLines) -> Encaps<F> {
         Encaps {
             output: EncapOutput::new(wiring, entries),
-            way_out: WayOut::new(wiring, lines),
+            way_out: PolicyPathMtu::new(wiring, lines),
             error: wiring.node(F::ERROR_NODE),
             family: std::marker::PhantomData,
         }
@@ -167,5 +167,5 @@ pub(super) fn spec<F: Encapsulated>(entries: &Entries, lines: &Arc<CountedLines>
         Encaps::<F>::new(wiring, &entries, &lines)
     })
     .detour("ip6-rewrite")
-    .describe(words::describe)
+    .describe(description::describe)
 }

@@ -16,11 +16,11 @@ use quiver_forwarding::next_hop_group::GroupWord;
 use quiver_tables::{CountedLines, GroupId};
 
 use super::Entries;
+use super::description;
+use super::path_mtu_of_policy::PolicyPathMtu;
 use super::reasons::HeadendDrop;
 use super::stack::SegmentStack;
-use super::way_out::WayOut;
-use super::words;
-use crate::endpoint::inside::ETHERNET;
+use crate::endpoint::inner_packet::ETHERNET;
 
 /// The nodes.
 pub(super) const STEER: &str = "sr-pl-steer-l2";
@@ -75,7 +75,7 @@ impl Stage for SteerL2 {
 /// `sr-pl-rewrite-encaps-l2`: a look-up, so that the entries of a block of frames are prefetched together.
 pub struct EncapsL2 {
     output: EncapOutput<SegmentStack>,
-    way_out: WayOut,
+    way_out: PolicyPathMtu,
 }
 
 impl EncapsL2 {
@@ -174,9 +174,9 @@ pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
         "Puts an outer IPv6 header with a policy's segments in front of frames",
         move |wiring| EncapsL2 {
             output: EncapOutput::new(wiring, &entries),
-            way_out: WayOut::new(wiring, &lines),
+            way_out: PolicyPathMtu::new(wiring, &lines),
         },
     )
     .detour("ip6-rewrite")
-    .describe(words::describe)
+    .describe(description::describe)
 }

@@ -18,7 +18,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 use super::quote::{Quote, Told};
 use super::spray::Sprayed;
 use super::{Entries, Kind};
-use crate::endpoint::inside::ETHERNET;
+use crate::endpoint::inner_packet::ETHERNET;
 
 /// The node.
 pub(super) const NODE: &str = "sr-pl-icmp6-error";
@@ -37,7 +37,7 @@ quiver_core::reasons! {
         /// A limit.
         RateLimited = "rate-limited", "more ICMPv6 errors about outer packets than a worker looks into in a second";
         /// RFC 2473 §8.
-        Kept = info "kept", "errors that senders of inner packets need not hear";
+        CachedHeader = info "kept", "errors that senders of inner packets need not hear";
         /// RFC 2473 §8.
         Relayed = info "relayed", "errors about outer packets, told to the senders of the packets inside";
         /// RFC 8201.
@@ -106,7 +106,7 @@ impl Errors {
             IpProtocol::IPV6 => self.relay::<Ip6>(cx, packet, error, &quote, begin),
             // A frame has no sender who could be told.
             ETHERNET => {
-                cx.count(ErrorDrop::Kept, 1);
+                cx.count(ErrorDrop::CachedHeader, 1);
                 Ok(self.done)
             }
             _ => Err(ErrorDrop::NotOurs),
@@ -142,7 +142,7 @@ impl Errors {
         };
         let copies_hop_limit = Words(entry).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, quote.around, copies_hop_limit) else {
-            cx.count(ErrorDrop::Kept, 1);
+            cx.count(ErrorDrop::CachedHeader, 1);
             return Ok(self.done);
         };
         // The sender is behind the table that its packet was steered from.
@@ -203,7 +203,7 @@ pub(super) fn spec(entries: &Entries, sprayed: &Sprayed, steered_from: &Arc<Stee
     NodeSpec::new(NODE, help, move |wiring| Box::new(Errors::new(wiring, &entries, &sprayed, &steered_from)))
         .reasons::<ErrorDrop>()
         .describe(|record, names| {
-            let packet = crate::endpoint::words::packet(record.bytes());
+            let packet = crate::endpoint::description::packet(record.bytes());
             format!("about {packet}, to {}", names.node(record.next))
         })
 }

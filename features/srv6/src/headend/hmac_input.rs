@@ -14,12 +14,12 @@ use quiver_forwarding::ip::{Ip6, IpTables, destination};
 use quiver_wire::srh::{HmacTlv, ROUTING_TYPE, Srh};
 use quiver_wire::{Header, Ip6Header};
 
+use super::description;
 use super::keys::KeyTable;
-use super::words;
 use crate::commands::GROUP;
 use crate::endpoint::LOCAL_NODES;
-use crate::endpoint::closer::routing_headers;
 use crate::endpoint::reasons::parameter_problem;
+use crate::endpoint::slow_path::routing_headers;
 
 /// The node, and its arc.
 const NODE: &str = "sr-hmac-input";
@@ -75,8 +75,8 @@ impl Interfaces {
     }
 }
 
-/// Kept by the engine.
-struct Kept(Arc<Interfaces>);
+/// CachedHeader by the engine.
+struct CachedHeader(Arc<Interfaces>);
 
 struct HmacInput {
     interfaces: Arc<Interfaces>,
@@ -165,7 +165,7 @@ fn spec(arc: ArcId, interfaces: &Arc<Interfaces>, keys: &Arc<KeyTable>) -> NodeS
         })
     })
     .reasons::<HmacDrop>()
-    .describe(words::describe)
+    .describe(description::describe)
 }
 
 /// Register the node and its commands.
@@ -201,9 +201,11 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             }),
     );
     registry.on_start(move |engine| {
-        engine.insert(Kept(interfaces));
+        engine.insert(CachedHeader(interfaces));
         engine.on_interface_change(|engine, id, change| {
-            if let (InterfaceChange::Deleted, Some(Kept(interfaces))) = (change, engine.get::<Kept>()) {
+            if let (InterfaceChange::Deleted, Some(CachedHeader(interfaces))) =
+                (change, engine.get::<CachedHeader>())
+            {
                 interfaces.set(id, Asked::Ignore);
             }
         });
@@ -215,7 +217,7 @@ fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, R
     let asked =
         Asked::WORDS.iter().find(|(word, _)| args.has(word)).map_or(Asked::Ignore, |(_, asked)| *asked);
     engine.set_feature(on, ARC, NODE, asked != Asked::Ignore)?;
-    if let Some(Kept(interfaces)) = engine.get::<Kept>() {
+    if let Some(CachedHeader(interfaces)) = engine.get::<CachedHeader>() {
         interfaces.set(on, asked);
     }
     Ok(Output::none())
@@ -223,7 +225,7 @@ fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, R
 
 /// The interfaces on which something is asked: their names, and the word for it.
 fn asked(engine: &Engine) -> Vec<(String, &'static str)> {
-    let Some(Kept(interfaces)) = engine.get::<Kept>() else { return Vec::new() };
+    let Some(CachedHeader(interfaces)) = engine.get::<CachedHeader>() else { return Vec::new() };
     let word = |asked| Asked::WORDS.iter().find(|(_, known)| *known == asked).map_or("", |(word, _)| word);
     let all = quiver_control::interfaces_by_name(engine)
         .into_iter()

@@ -16,12 +16,12 @@ use quiver_tables::CountedLines;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::Entries;
+use super::description;
 use super::encaps::Hop;
 use super::keys::{self, KeyTable};
+use super::path_mtu_of_policy::PolicyPathMtu;
 use super::reasons::HeadendDrop;
 use super::stack::{LAST_SEGMENT, SRH_PLACE, SegmentStack, has_srh, signs};
-use super::way_out::WayOut;
-use super::words;
 use crate::srh_place::SrhPlace;
 
 /// The node.
@@ -39,7 +39,7 @@ pub(super) enum Last {
 /// `sr-pl-rewrite-insert`. The number of the list's entry is in [`Packet::index`].
 pub struct Insert {
     output: EncapOutput<SegmentStack>,
-    way_out: WayOut,
+    way_out: PolicyPathMtu,
     error: NodeId,
     keys: Arc<KeyTable>,
 }
@@ -53,7 +53,7 @@ impl Insert {
     ) -> Insert {
         Insert {
             output: EncapOutput::new(wiring, entries),
-            way_out: WayOut::new(wiring, lines),
+            way_out: PolicyPathMtu::new(wiring, lines),
             error: wiring.node(Ip6::ERROR_NODE),
             keys: keys.clone(),
         }
@@ -277,5 +277,5 @@ pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &Arc<KeyT
         Insert::new(wiring, &entries, &lines, &keys)
     })
     .detour("ip6-rewrite")
-    .describe(words::describe)
+    .describe(description::describe)
 }

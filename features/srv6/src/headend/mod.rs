@@ -2,39 +2,39 @@
 //! (RFC 8986 §5, §4.13, §4.14; draft-filsfils-spring-srv6-net-pgm-insertion).
 
 pub(crate) mod binding;
+mod binding_routes;
 mod commands;
+mod description;
 mod encaps;
 mod encaps_l2;
 mod errors;
-mod held;
 mod hmac_input;
 mod insert;
 mod keys;
-mod lent;
 mod outer_commands;
+mod path_mtu_of_policy;
 mod path_mtus;
 mod policies;
 mod policy;
+mod policy_references;
 mod quote;
 mod reasons;
 mod spray;
 mod stack;
 mod steering;
 mod steering_commands;
-mod way_out;
-mod words;
 
 use std::sync::Arc;
 
 pub use binding::{BindingEncaps, BindingInsert};
+pub(crate) use binding_routes::{lend, withdraw};
 pub use encaps::Encaps;
 use encaps::Encapsulated;
 pub(crate) use encaps_l2::FRAME_BYTES_MIN;
 pub use encaps_l2::{EncapsL2, SteerL2};
-pub(crate) use held::{HeldPolicy, hold, let_go};
 pub use insert::Insert;
-pub(crate) use lent::{lend, take_back};
 use policies::Policies;
+pub(crate) use policy_references::{PolicyReference, hold, release};
 use quiver_control::{Registry, along, order};
 use quiver_core::Engine;
 use quiver_encap::WorkerEncapEntries;

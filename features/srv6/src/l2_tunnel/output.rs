@@ -20,7 +20,7 @@ pub(super) const NODE: &str = "sr-pl-l2-tunnel";
 
 /// The policies of a tunnel as workers read them.
 #[derive(Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct NextNodes {
     /// For frames to one station.
     pub unicast: Option<GroupId>,
     /// For frames to many.
@@ -42,9 +42,9 @@ pub(super) enum Flood {
 }
 
 /// The policies of all tunnels, by interface.
-pub(super) type Published = PublishedSlots<Ways>;
+pub(super) type Published = PublishedSlots<NextNodes>;
 
-impl Ways {
+impl NextNodes {
     /// The policy of a frame; refused is one that there is none for.
     #[inline(always)]
     fn of(&self, packet: &Packet) -> Result<GroupId, HeadendDrop> {
@@ -138,7 +138,7 @@ mod tests {
     fn frames_to_many_go_by_the_policy_of_the_group_that_they_came_from() {
         let by_group =
             vec![(3, Flood::By(GroupId(33))), (7, Flood::Off), (9, Flood::AsUnicast)].into_boxed_slice();
-        let ways = Ways { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
+        let ways = NextNodes { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
         let told = |group| match ways.flood_from(group) {
             Flood::By(group) => group.0,
             Flood::AsUnicast => 1,

@@ -13,8 +13,8 @@ use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::CORE_GROUP;
 
-use super::output::{Flood, NODE, Published, TunnelTx, Ways};
-use crate::headend::{HeldPolicy, hold, let_go};
+use super::output::{Flood, NODE, NextNodes, Published, TunnelTx};
+use crate::headend::{PolicyReference, hold, release};
 
 /// Instances are counted from 0 up to this.
 pub(super) const INSTANCE_MAX: u32 = 16_383;
@@ -48,7 +48,7 @@ impl Which {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sends {
     /// This policy.
-    By(HeldPolicy),
+    By(PolicyReference),
     /// None: they do not go.
     Off,
 }
@@ -65,7 +65,7 @@ pub(super) struct Tunnel {
 
 impl Tunnel {
     /// As workers read it.
-    fn ways(&self) -> Ways {
+    fn ways(&self) -> NextNodes {
         let flood = |sends: &Sends| match sends {
             Sends::By(policy) => Flood::By(policy.group),
             Sends::Off => Flood::Off,
@@ -79,7 +79,7 @@ impl Tunnel {
             Sends::Off => None,
         });
         let flood_all = self.sends.get(&Which::Flood).map(flood).unwrap_or_default();
-        Ways { unicast, flood: flood_all, by_group: by_group.collect() }
+        NextNodes { unicast, flood: flood_all, by_group: by_group.collect() }
     }
 }
 
@@ -219,7 +219,7 @@ fn free_instance(engine: &Engine, wanted: Option<u32>) -> Result<u32, Refusal> {
 /// The policy of an end is needed no more.
 fn end(engine: &mut Engine, sends: Sends) {
     if let Sends::By(policy) = sends {
-        let_go(engine, policy);
+        release(engine, policy);
     }
 }
 

@@ -6,7 +6,7 @@
 mod behavior;
 mod flavors;
 mod kind;
-mod place;
+mod locator;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -26,7 +26,7 @@ use quiver_tables::prefix::IpPrefix;
 pub(crate) use behavior::{Behavior, Held, Shown};
 pub(crate) use flavors::Flavors;
 pub(crate) use kind::{DETAILS, Kind, syntax};
-pub(crate) use place::{Place, refusal};
+pub(crate) use locator::{Place, refusal};
 
 /// Local SIDs at most: 16 MB of lines for each worker, committed as used.
 pub const LOCAL_SIDS_MAX: usize = 1 << 18;

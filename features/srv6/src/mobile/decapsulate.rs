@@ -17,15 +17,15 @@ use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
 use super::args::{IP4_BITS, SESSION_BITS, Session};
-use super::arrival::Arrived;
-use super::asking::Asking;
+use super::encap_template::{Filling, Row, SRH_AT};
 use super::g_pdu::GPdu;
+use super::gtpu_message::GtpuMessage;
+use super::lookup_keys::LookupKeys;
 use super::messages::{self, ELEMENTS_BYTES_MAX, TLV_BYTES_MAX};
-use super::onward::Onward;
-use super::recipe::{Filling, Row, SRH_AT};
-use super::{echo, sums};
+use super::mtu_check::MtuCheck;
+use super::{checksums, echo};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
-use crate::endpoint::ways::Ways;
 
 /// The smallest MTU that IPv4 hosts are told of, in bytes (RFC 791: what every link carries).
 const IP4_MTU_MIN: usize = 68;
@@ -100,9 +100,9 @@ impl Came {
 
 /// The part of a node that does it.
 pub(super) struct Decapsulation {
-    pub ways: Ways,
+    pub ways: NextNodes,
     pub rows: Arc<WorkerEncapEntries>,
-    onward: Onward,
+    onward: MtuCheck,
     look_up4: NodeId,
     look_up6: NodeId,
 }
@@ -110,9 +110,9 @@ pub(super) struct Decapsulation {
 impl Decapsulation {
     pub fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerEncapEntries>]) -> Decapsulation {
         Decapsulation {
-            ways: Ways::new(wiring, lines),
+            ways: NextNodes::new(wiring, lines),
             rows: rows[wiring.worker.index() % rows.len()].clone(),
-            onward: Onward::new(wiring),
+            onward: MtuCheck::new(wiring),
             look_up4: wiring.node("ip4-lookup"),
             look_up6: wiring.node("ip6-lookup"),
         }
@@ -121,14 +121,14 @@ impl Decapsulation {
     /// What a user's packet asks for that came with so many hops left, over IPv4 to `four`. Nothing when it must be looked
     /// at closer.
     #[inline(always)]
-    pub fn ask(&self, row: u32, hops: u8, four: Option<u32>, read: GPdu) -> Option<Asking> {
+    pub fn ask(&self, row: u32, hops: u8, four: Option<u32>, read: GPdu) -> Option<LookupKeys> {
         let row = Row(self.rows.get(row));
         if (row.0.header_len() == 0) | (hops <= 1) {
             return None;
         }
         let sid = sid(row, four.map(u128::from), read.session);
         let (address, table, at) = (row.first(sid), row.table(), read.at as u32);
-        Some(Asking { address, session: read.session, table, at })
+        Some(LookupKeys { address, session: read.session, table, at })
     }
 
     /// Send such a packet on, from a UDP port, by what was found. Nothing (and nothing changes) when it must be looked
@@ -138,7 +138,7 @@ impl Decapsulation {
         &self,
         row: u32,
         (came, port): (Came, u16),
-        asking: Asking,
+        asking: LookupKeys,
         group: GroupId,
         packet: &mut Packet,
     ) -> Option<NodeId> {
@@ -188,7 +188,7 @@ impl Decapsulation {
         context: StageContext<'_>,
         row: u32,
         came: &Came,
-        arrived: &Arrived,
+        arrived: &GtpuMessage,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let row = Row(self.rows.get(row));
@@ -216,7 +216,7 @@ impl Decapsulation {
             let total = payload_length + Ip6Header::LEN;
             self.onward.fits(&self.ways, context, (group, hash), came, total, packet)?
         };
-        if !sums::exchange(packet, arrived.at, count) {
+        if !checksums::exchange(packet, arrived.at, count) {
             return Err(LocalSidDrop::Unsegmented.into());
         }
         if !packet.pull(arrived.at) {
@@ -253,7 +253,7 @@ impl Decapsulation {
         context: StageContext<'_>,
         row: Row<'_>,
         came: &Came,
-        arrived: &Arrived,
+        arrived: &GtpuMessage,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let said = &arrived.message;
@@ -318,7 +318,7 @@ fn hash(protocol: IpProtocol, payload: &[u8]) -> Option<u32> {
 
 /// The session that a message names.
 #[inline(always)]
-fn session_of(arrived: &Arrived) -> Session {
+fn session_of(arrived: &GtpuMessage) -> Session {
     let container = arrived.message.session;
     Session {
         qfi: container.map_or(0, |container| container.qfi),

@@ -6,8 +6,8 @@ use quiver_core::Packet;
 use quiver_wire::gtpu::{self, element, message};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, UdpHeader, ip4, ip6, udp};
 
-use super::arrival::Arrived;
 use super::decapsulate::{Came, rebuild};
+use super::gtpu_message::GtpuMessage;
 use crate::endpoint::reasons::LocalSidDrop;
 
 /// Hops that an answer may take.
@@ -20,7 +20,7 @@ const GTPU_BYTES: usize = 12 + RECOVERY.len();
 const DATAGRAM_BYTES: usize = UdpHeader::LEN + GTPU_BYTES;
 
 /// The packet becomes the answer.
-pub(super) fn answer(came: &Came, arrived: &Arrived, packet: &mut Packet) -> Result<(), LocalSidDrop> {
+pub(super) fn answer(came: &Came, arrived: &GtpuMessage, packet: &mut Packet) -> Result<(), LocalSidDrop> {
     let mut bytes = [0; Ip6Header::LEN + DATAGRAM_BYTES];
     let length = match came.is_ip4 {
         true => over_ip4(came, arrived, &mut bytes),
@@ -33,7 +33,7 @@ pub(super) fn answer(came: &Came, arrived: &Arrived, packet: &mut Packet) -> Res
 }
 
 /// UDP and GTP-U without a checksum.
-fn datagram(arrived: &Arrived, out: &mut [u8]) -> Option<()> {
+fn datagram(arrived: &GtpuMessage, out: &mut [u8]) -> Option<()> {
     UdpHeader::new(gtpu::PORT, arrived.source_port, GTPU_BYTES)?.write(out).ok()?;
     let sequence = Some(arrived.message.sequence.unwrap_or(0));
     let payload_len = RECOVERY.len();
@@ -45,7 +45,7 @@ fn datagram(arrived: &Arrived, out: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-fn over_ip4(came: &Came, arrived: &Arrived, out: &mut [u8]) -> Option<usize> {
+fn over_ip4(came: &Came, arrived: &GtpuMessage, out: &mut [u8]) -> Option<usize> {
     let [from, to] = [came.destination, came.source].map(|address| Ipv4Addr::from_bits(address as u32));
     if !ip4::address::is_unicast(from) || !ip4::address::is_unicast(to) {
         return None;
@@ -58,7 +58,7 @@ fn over_ip4(came: &Came, arrived: &Arrived, out: &mut [u8]) -> Option<usize> {
     Some(end)
 }
 
-fn over_ip6(came: &Came, arrived: &Arrived, out: &mut [u8]) -> Option<usize> {
+fn over_ip6(came: &Came, arrived: &GtpuMessage, out: &mut [u8]) -> Option<usize> {
     let [from, to] = [came.destination, came.source].map(Ipv6Addr::from_bits);
     if !ip6::address::is_unicast(to) {
         return None;

@@ -7,11 +7,11 @@ use quiver_wire::srh::{ROUTING_TYPE, Srh};
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use super::args::Session;
+use super::checksums;
 use super::messages::{self, ELEMENTS_BYTES_MAX};
-use super::sums;
-use crate::endpoint::closer::routing_headers;
-use crate::endpoint::inside::ETHERNET;
+use crate::endpoint::inner_packet::ETHERNET;
 use crate::endpoint::reasons::LocalSidDrop;
+use crate::endpoint::slow_path::routing_headers;
 
 /// The longest header in front of GTP-U's payload.
 pub(super) const BYTES_MAX: usize = Ip6Header::LEN + UdpHeader::LEN + gtpu::REPR_BYTES_MAX;
@@ -83,7 +83,7 @@ pub(super) fn g_pdu(
 /// What is in front of the user's packet goes, `at` bytes; `added` others will come.
 #[inline(always)]
 pub(super) fn expose(packet: &mut Packet, at: usize, added: usize) -> Result<(), LocalSidDrop> {
-    if !sums::exchange(packet, at, added) {
+    if !checksums::exchange(packet, at, added) {
         return Err(LocalSidDrop::Unsegmented);
     }
     if !packet.pull(at) { Err(LocalSidDrop::Truncated) } else { Ok(()) }

@@ -9,19 +9,19 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::next_hop_group::Hop;
 
 use super::args::{IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX};
-use super::held_rows::{self, GatewayRows, HeldRows};
-use super::recipe::{Payload, Recipe, Source};
+use super::encap_template::{EncapTemplate, Payload, Source};
+use super::gateway_entries::{self, GatewayEntries, GatewayTable};
 use super::{gtp4_d, gtp6_d, prefix_of};
-use crate::endpoint::tables_held::TablesHeld;
+use crate::endpoint::table_references::TableReferences;
 use crate::headend;
 
 /// A gateway.
 struct Gateway {
-    recipe: Recipe,
+    recipe: EncapTemplate,
     /// The operator's number.
     table: u32,
-    tables: TablesHeld,
-    rows: HeldRows,
+    tables: TableReferences,
+    rows: GatewayEntries,
 }
 
 /// All of them, by the binding SID that steering names.
@@ -30,7 +30,7 @@ pub(super) struct Gateways(BTreeMap<Ipv6Addr, Gateway>);
 
 impl Gateway {
     fn words(&self) -> String {
-        let Recipe { sid, source, payload, drop_in, path, .. } = &self.recipe;
+        let EncapTemplate { sid, source, payload, drop_in, path, .. } = &self.recipe;
         let mut words = format!("h.m.gtp4.d {}/{}", Ipv6Addr::from_bits(sid.first()), sid.len());
         if let Source::Embeds(prefix) = source {
             words += &format!(" v6src_prefix {}/{}", Ipv6Addr::from_bits(prefix.first()), prefix.len());
@@ -60,7 +60,7 @@ pub(crate) fn add(engine: &mut Engine, args: &Args<'_>, bsid: Ipv6Addr) -> Resul
     let what = "an IPv4 address and Args.Mob.Session";
     let sid = prefix_of(args, "sr-prefix", sid, IP4_SESSION_PREFIX_MAX, what)?;
     let source = prefix_of(args, "v6src", args.get::<Written>("v6src")?, IP4_PREFIX_MAX, "an IPv4 address")?;
-    let recipe = Recipe {
+    let recipe = EncapTemplate {
         sid,
         path: gtp6_d::path_of(args)?,
         source: Source::Embeds(source),
@@ -71,11 +71,11 @@ pub(crate) fn add(engine: &mut Engine, args: &Args<'_>, bsid: Ipv6Addr) -> Resul
     let table: u32 = args.or("lookup-table", 0)?;
     let next = engine.node_id(gtp4_d::NODE);
     let next = next.ok_or_else(|| Refusal::new("the node of H.M.GTP4.D is not built in"))?;
-    let mut tables = TablesHeld::default();
+    let mut tables = TableReferences::default();
     let small = tables.hold(engine, Family::Ip6, table)?;
-    let made = held_rows::add(engine, &recipe, small).and_then(|rows| {
+    let made = gateway_entries::add(engine, &recipe, small).and_then(|rows| {
         let lent = headend::lend(engine, bsid, Hop { next, index: rows.packets });
-        lent.map(|()| rows).inspect_err(|_| held_rows::retire(engine, rows))
+        lent.map(|()| rows).inspect_err(|_| gateway_entries::retire(engine, rows))
     });
     match made {
         Ok(rows) => {
@@ -93,11 +93,11 @@ pub(crate) fn add(engine: &mut Engine, args: &Args<'_>, bsid: Ipv6Addr) -> Resul
 /// Delete the gateway with this binding SID, if there is one.
 pub(crate) fn delete(engine: &mut Engine, bsid: Ipv6Addr) -> Option<Result<(), Refusal>> {
     engine.get::<Gateways>()?.0.get(&bsid)?;
-    if let Err(refused) = headend::take_back(engine, bsid) {
+    if let Err(refused) = headend::withdraw(engine, bsid) {
         return Some(Err(refused));
     }
     let gateway = engine.with(|_, gateways: &mut Gateways| gateways.0.remove(&bsid))?;
-    held_rows::retire(engine, gateway.rows);
+    gateway_entries::retire(engine, gateway.rows);
     let mut tables = gateway.tables;
     tables.release(engine);
     Some(Ok(()))
@@ -105,7 +105,7 @@ pub(crate) fn delete(engine: &mut Engine, bsid: Ipv6Addr) -> Option<Result<(), R
 
 /// What `show sr policies` says of each: binding SID, table, behaviour, packets and bytes.
 pub(crate) fn shown(engine: &Engine) -> Vec<(Ipv6Addr, u32, String, [u64; 2])> {
-    let (Some(gateways), Some(rows)) = (engine.get::<Gateways>(), engine.get::<GatewayRows>()) else {
+    let (Some(gateways), Some(rows)) = (engine.get::<Gateways>(), engine.get::<GatewayTable>()) else {
         return Vec::new();
     };
     let one = |(bsid, gateway): (&Ipv6Addr, &Gateway)| {

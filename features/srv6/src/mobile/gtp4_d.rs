@@ -13,9 +13,9 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
-use super::asking::{self, Asking};
 use super::decapsulate::{Came, Decapsulation};
-use super::{arrival, g_pdu};
+use super::lookup_keys::{self, LookupKeys};
+use super::{g_pdu, gtpu_message};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 
 /// The node.
@@ -48,13 +48,13 @@ impl MobileToSegments4 {
             return Ok(reassembly);
         }
         let udp_at = header.header_len();
-        if header.protocol() != IpProtocol::UDP || !arrival::is_to_gtpu(packet, udp_at) {
+        if header.protocol() != IpProtocol::UDP || !gtpu_message::is_to_gtpu(packet, udp_at) {
             return Err(LocalSidDrop::NotGtpu.into());
         }
         let row = packet.index;
         let pseudo =
             |length: u16| Sum::pseudo4(header.source(), header.destination(), IpProtocol::UDP, length);
-        let arrived = arrival::read(packet, udp_at, pseudo)?;
+        let arrived = gtpu_message::read(packet, udp_at, pseudo)?;
         self.decapsulation.send(context, row, &Came::by_ip4(&header), &arrived, packet)
     }
 }
@@ -62,7 +62,7 @@ impl MobileToSegments4 {
 impl MobileToSegments4 {
     /// What a plain packet asks for.
     #[inline(always)]
-    fn ask(&self, packet: &Packet) -> Option<Asking> {
+    fn ask(&self, packet: &Packet) -> Option<LookupKeys> {
         let bytes = packet.bytes();
         let header = Ip4Header::overlay(bytes)?;
         let plain = header.is_version_4_without_options()
@@ -79,7 +79,7 @@ impl MobileToSegments4 {
 
     /// Send it on.
     #[inline(always)]
-    fn go(&self, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(&self, asking: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         let bytes = packet.bytes();
         let came = Came::by_ip4(Ip4Header::overlay(bytes)?);
         let port = g_pdu::source_port(bytes, Ip4Header::LEN);
@@ -106,7 +106,7 @@ impl LookUp for MobileToSegments4 {
     const NAME: &'static str = NODE;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Key = Asking;
+    type Key = LookupKeys;
     type Found = GroupId;
     type Common = ();
 
@@ -118,13 +118,13 @@ impl LookUp for MobileToSegments4 {
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> Asking {
+    fn key(&self, (): (), packet: &mut Packet) -> LookupKeys {
         self.ask(packet).unwrap_or_default()
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Asking], found: &mut [GroupId]) {
-        asking::find::<false>(&self.decapsulation.ways.tables, variant, keys, found);
+    fn find(&self, variant: Variant, (): (), keys: &[LookupKeys], found: &mut [GroupId]) {
+        lookup_keys::find::<false>(&self.decapsulation.ways.tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -132,7 +132,7 @@ impl LookUp for MobileToSegments4 {
         &self,
         context: StageContext<'_>,
         (): (),
-        asking: Asking,
+        asking: LookupKeys,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
@@ -150,5 +150,5 @@ pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerEncapEntries
     NodeSpec::look_up("H.M.GTP4.D: GTP-U over IPv4 to SRv6", move |wiring| {
         MobileToSegments4::new(wiring, &lines, &rows)
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }

@@ -19,16 +19,16 @@ use quiver_wire::gtpu::Direction;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
 
 use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
-use super::asking::Asking;
-use super::at_sid::{AtSid, Gateway};
 use super::encapsulate::{self, Outgoing, source_port};
-use super::{front, g_pdu};
-use crate::endpoint::closer::Upper;
-use crate::endpoint::inside::inside_if_plain;
-use crate::endpoint::line::Line;
+use super::lookup_keys::LookupKeys;
+use super::sid_node::{Gateway, SidNode};
+use super::{g_pdu, gtpu_header};
+use crate::endpoint::inner_packet::inside_if_plain;
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
-use crate::endpoint::tables_held::TablesHeld;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path::Upper;
+use crate::endpoint::table_references::TableReferences;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -52,7 +52,7 @@ struct EndMGtp4E {
     direction: Direction,
     /// The operator's number.
     table: u32,
-    tables: TablesHeld,
+    tables: TableReferences,
 }
 
 impl Behavior for EndMGtp4E {
@@ -121,7 +121,7 @@ impl Identification {
 
 /// `sr-localsid-gtp4-e`, a packet's part of it.
 pub struct SegmentsToMobile4 {
-    ways: Ways,
+    ways: NextNodes,
     /// Where GTP-U becomes SRv6 again.
     gateway: NodeId,
     identification: Identification,
@@ -168,7 +168,7 @@ struct Front {
     hops: u8,
     source: u32,
     destination: u32,
-    behind: front::Front,
+    behind: gtpu_header::Front,
 }
 
 impl Front {
@@ -186,7 +186,8 @@ impl Front {
         let second = u64::from(self.hops) << 56 | u64::from(IpProtocol::UDP.0) << 48 | u64::from(self.source);
         let sum = Sum::new().quad(first).quad(second).quad(self.destination.into());
         let second = second | u64::from(sum.checksum()) << 32;
-        let Some((place, rest)) = packet.split_first_chunk_mut::<{ Ip4Header::LEN + front::BYTES_MIN }>()
+        let Some((place, rest)) =
+            packet.split_first_chunk_mut::<{ Ip4Header::LEN + gtpu_header::BYTES_MIN }>()
         else {
             return;
         };
@@ -227,24 +228,24 @@ impl SegmentsToMobile4 {
         header.traffic_class = class;
         header.set_identification(self.identification.next());
         header.set_checksum(checksum::header_checksum(&header));
-        front::put(out, Ip4Header::LEN, packet, |place, _| {
+        gtpu_header::put(out, Ip4Header::LEN, packet, |place, _| {
             header.write(place).map(|_| ()).map_err(|_| LocalSidDrop::TooLong)
         })
     }
 }
 
-impl AtSid for SegmentsToMobile4 {
+impl SidNode for SegmentsToMobile4 {
     const NODE: &'static str = NODE;
 
     const FOUR: bool = true;
 
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.ways
     }
 
     /// The packet is changed at once: hardly anything depends on where it goes.
     #[inline(always)]
-    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let inside = inside_if_plain(packet);
         let bytes = packet.bytes();
         let header = Ip6Header::overlay(bytes)?;
@@ -265,20 +266,20 @@ impl AtSid for SegmentsToMobile4 {
             hops: header.hop_limit(),
             source: told.source,
             destination: told.destination,
-            behind: front::Front { udp: g_pdu::udp(told.source_port, gtpu.len() + payload), gtpu },
+            behind: gtpu_header::Front { udp: g_pdu::udp(told.source_port, gtpu.len() + payload), gtpu },
         };
         let is_short = payload + front.len() <= usize::from(u16::MAX);
-        if !(is_short && front::replace(packet, inside.at, front.len())) {
+        if !(is_short && gtpu_header::replace(packet, inside.at, front.len())) {
             return None;
         }
         front.write(packet.bytes_mut());
         self.ways.good(line.0, length);
         let (address, table) = (told.destination.into(), (line.0.word(0) >> 32) as u32);
-        Some(Asking { address, session, table, at: inside.at as u32 })
+        Some(LookupKeys { address, session, table, at: inside.at as u32 })
     }
 
     #[inline(always)]
-    fn go(&self, _: Line<'_>, _: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(&self, _: SidEntryRef<'_>, _: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         if let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) {
             let identification = self.identification.next();
             header.set_identification(identification);
@@ -288,7 +289,12 @@ impl AtSid for SegmentsToMobile4 {
         Some(self.on(next, packet))
     }
 
-    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let inside = inside_if_plain(packet);
         let upper = match encapsulate::is_payload(inside.protocol) && inside.at != 0 {
@@ -327,12 +333,12 @@ pub(super) fn spec(lines: &Arc<CountedLines>, workers: usize) -> NodeSpec {
     let (lines, identification) = (lines.clone(), Identification::new(workers));
     NodeSpec::look_up("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| {
         Gateway(SegmentsToMobile4 {
-            ways: Ways::new(wiring, &lines),
+            ways: NextNodes::new(wiring, &lines),
             gateway: wiring.node(super::gtp4_d::NODE),
             identification: identification.of(wiring.worker),
         })
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }
 
 fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
@@ -350,7 +356,7 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
         source,
         direction: super::direction(args),
         table,
-        tables: TablesHeld::default(),
+        tables: TableReferences::default(),
     }))
 }
 

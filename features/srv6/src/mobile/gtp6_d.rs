@@ -16,18 +16,18 @@ use quiver_wire::ip6::address::{is_link_local, is_unicast};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::args::SESSION_PREFIX_MAX;
-use super::asking::Asking;
-use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::{Came, Decapsulation};
-use super::held_rows::{self, HeldRows};
+use super::encap_template::{self, EncapTemplate, Payload, SEGMENTS_MAX, Source};
+use super::gateway_entries::{self, GatewayEntries};
+use super::lookup_keys::LookupKeys;
 use super::prefix_of;
-use super::recipe::{self, Payload, Recipe, SEGMENTS_MAX, Source};
-use super::{arrival, g_pdu};
-use crate::endpoint::closer::Upper;
-use crate::endpoint::line::Line;
+use super::sid_node::{Gateway, SidNode};
+use super::{g_pdu, gtpu_message};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
-use crate::endpoint::tables_held::TablesHeld;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path::Upper;
+use crate::endpoint::table_references::TableReferences;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -38,11 +38,11 @@ const ADDRESSES_AT: usize = 8;
 /// The control side.
 #[derive(Debug)]
 struct EndMGtp6D {
-    recipe: Recipe,
+    recipe: EncapTemplate,
     /// The operator's number.
     table: u32,
-    tables: TablesHeld,
-    rows: Option<HeldRows>,
+    tables: TableReferences,
+    rows: Option<GatewayEntries>,
 }
 
 impl Behavior for EndMGtp6D {
@@ -63,7 +63,7 @@ impl Behavior for EndMGtp6D {
         let node =
             engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP6.D is not built in"))?;
         let table = self.tables.hold(engine, Family::Ip6, self.table)?;
-        match held_rows::add(engine, &self.recipe, table) {
+        match gateway_entries::add(engine, &self.recipe, table) {
             Ok(rows) => {
                 self.rows = Some(rows);
                 Ok(Held { node, words: [rows.packets.into(), 0, 0, 0] })
@@ -77,7 +77,7 @@ impl Behavior for EndMGtp6D {
 
     fn release(&mut self, engine: &mut Engine) {
         if let Some(rows) = self.rows.take() {
-            held_rows::retire(engine, rows);
+            gateway_entries::retire(engine, rows);
         }
         self.tables.release(engine);
     }
@@ -88,15 +88,15 @@ pub struct MobileToSegments6 {
     decapsulation: Decapsulation,
 }
 
-impl AtSid for MobileToSegments6 {
+impl SidNode for MobileToSegments6 {
     const NODE: &'static str = NODE;
 
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.decapsulation.ways
     }
 
     #[inline(always)]
-    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let bytes = packet.bytes();
         let header = Ip6Header::overlay(bytes)?;
         let plain = (header.next_header() == IpProtocol::UDP)
@@ -110,7 +110,13 @@ impl AtSid for MobileToSegments6 {
     }
 
     #[inline(always)]
-    fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(
+        &self,
+        line: SidEntryRef<'_>,
+        asking: LookupKeys,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Option<NodeId> {
         let bytes = packet.bytes();
         let came = Came::by_ip6(Ip6Header::overlay(bytes)?);
         let (length, port) = (bytes.len(), g_pdu::source_port(bytes, Ip6Header::LEN));
@@ -120,19 +126,24 @@ impl AtSid for MobileToSegments6 {
         Some(next)
     }
 
-    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
             protocol @ IpProtocol::UDP => Upper { protocol, at: Ip6Header::LEN, is_fragment: false },
             _ => self.decapsulation.ways.last(context, packet)?,
         };
-        if !upper.is_inner(IpProtocol::UDP) || !arrival::is_to_gtpu(packet, upper.at) {
+        if !upper.is_inner(IpProtocol::UDP) || !gtpu_message::is_to_gtpu(packet, upper.at) {
             return self.decapsulation.ways.upper(context, line, upper, packet);
         }
         let bytes = packet.length();
         let pseudo =
             |length: u16| Sum::pseudo6(header.source(), header.destination(), IpProtocol::UDP, length.into());
-        let arrived = arrival::read(packet, upper.at, pseudo)?;
+        let arrived = gtpu_message::read(packet, upper.at, pseudo)?;
         let row = line.0.word(0) as u32;
         let next = self.decapsulation.send(context, row, &Came::by_ip6(&header), &arrived, packet)?;
         self.decapsulation.ways.good(line.0, bytes);
@@ -146,7 +157,7 @@ pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerEncapEntries
     NodeSpec::look_up("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| {
         Gateway(MobileToSegments6 { decapsulation: Decapsulation::new(wiring, &lines, &rows) })
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }
 
 /// The segments behind the words `next`.
@@ -173,7 +184,7 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     let written = args.get::<Written>("sr-prefix")?;
     let sid = prefix_of(args, "sr-prefix", written, SESSION_PREFIX_MAX, "Args.Mob.Session")?;
     let path = path_of(args)?;
-    let recipe = Recipe {
+    let recipe = EncapTemplate {
         sid,
         path,
         source: args.optional("source")?.map_or(Source::AsCame, Source::Fixed),
@@ -182,14 +193,14 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
         has_ip4: false,
     };
     let table = args.or("lookup-table", 0)?;
-    Ok(Box::new(EndMGtp6D { recipe, table, tables: TablesHeld::default(), rows: None }))
+    Ok(Box::new(EndMGtp6D { recipe, table, tables: TableReferences::default(), rows: None }))
 }
 
 /// What the command knows.
 pub(super) fn kinds() -> [Kind; 2] {
     let words = format!(
         "<sr-prefix:prefix6> {{{} [source <source:ip6>] [fib-table <lookup-table:u32>] [drop-in]}} [(next <segment:ip6>)...]",
-        recipe::SYNTAX
+        encap_template::SYNTAX
     );
     let syntax: &'static str = words.leak();
     [

@@ -20,19 +20,19 @@ use quiver_wire::srh::{FLAG_OAM, ROUTING_TYPE, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use super::args::{self, SESSION_BITS, SESSION_PREFIX_MAX, Session};
-use super::asking::Asking;
-use super::at_sid::{AtSid, Gateway};
 use super::decapsulate::Came;
 use super::encapsulate::{self, Outgoing, source_port};
-use super::onward::Onward;
-use super::{front, g_pdu, sums};
-use crate::endpoint::closer::{Spot, Upper, left_behind, not_segments, routing_headers};
-use crate::endpoint::line::Line;
+use super::lookup_keys::LookupKeys;
+use super::mtu_check::MtuCheck;
+use super::sid_node::{Gateway, SidNode};
+use super::{checksums, g_pdu, gtpu_header};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::oam;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::is_plain_segment;
-use crate::endpoint::tables_held::TablesHeld;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path::{Spot, Upper, left_behind, not_segments, routing_headers};
+use crate::endpoint::table_references::TableReferences;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -51,7 +51,7 @@ struct EndMGtp6E {
     zero_checksum: bool,
     /// The operator's number.
     table: u32,
-    tables: TablesHeld,
+    tables: TableReferences,
 }
 
 impl Behavior for EndMGtp6E {
@@ -87,8 +87,8 @@ impl Behavior for EndMGtp6E {
 
 /// `sr-localsid-gtp6-e`, a packet's part of it.
 pub struct SegmentsToMobile6 {
-    ways: Ways,
-    onward: Onward,
+    ways: NextNodes,
+    onward: MtuCheck,
 }
 
 /// What is written in front of a user's packet.
@@ -98,7 +98,7 @@ struct Front {
     hops: u8,
     source: Ipv6Addr,
     destination: Ipv6Addr,
-    behind: front::Front,
+    behind: gtpu_header::Front,
 }
 
 impl Front {
@@ -125,7 +125,8 @@ impl Front {
     fn write(&self, packet: &mut [u8]) {
         let length = packet.len().saturating_sub(Ip6Header::LEN) as u64 & 0xffff;
         let rest = length << 16 | u64::from(IpProtocol::UDP.0) << 8 | u64::from(self.hops);
-        let Some((place, behind)) = packet.split_first_chunk_mut::<{ Ip6Header::LEN + front::BYTES_MIN }>()
+        let Some((place, behind)) =
+            packet.split_first_chunk_mut::<{ Ip6Header::LEN + gtpu_header::BYTES_MIN }>()
         else {
             return;
         };
@@ -177,7 +178,7 @@ fn behind(header: &Ip6Header, packet: &Packet) -> Result<Behind, Bad> {
 
 impl SegmentsToMobile6 {
     fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> SegmentsToMobile6 {
-        SegmentsToMobile6 { ways: Ways::new(wiring, lines), onward: Onward::new(wiring) }
+        SegmentsToMobile6 { ways: NextNodes::new(wiring, lines), onward: MtuCheck::new(wiring) }
     }
 
     #[inline(always)]
@@ -200,17 +201,17 @@ fn put(
 ) -> Result<(), LocalSidDrop> {
     let length = u16::try_from(out.datagram_len()).map_err(|_| LocalSidDrop::TooLong)?;
     outer.set_payload_length(length);
-    if !zero_checksum && !sums::complete(packet) {
+    if !zero_checksum && !checksums::complete(packet) {
         return Err(LocalSidDrop::Unsegmented);
     }
-    front::put(out, Ip6Header::LEN, packet, |place, packet| {
+    gtpu_header::put(out, Ip6Header::LEN, packet, |place, packet| {
         outer.write(place).map_err(|_| LocalSidDrop::TooLong)?;
         if zero_checksum {
             return Ok(());
         }
         let behind = place.get_mut(Ip6Header::LEN..).unwrap_or_default();
         let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
-        let sum = sums::add(pseudo.bytes(behind), packet, 0, packet.length());
+        let sum = checksums::add(pseudo.bytes(behind), packet, 0, packet.length());
         if let Some(udp) = UdpHeader::overlay_mut(behind) {
             udp.set_checksum(sum.ok_or(LocalSidDrop::Truncated)?.udp_checksum());
         }
@@ -220,22 +221,22 @@ fn put(
 
 /// The source of what a packet becomes.
 #[inline(always)]
-fn source_of(line: Line<'_>, flags: u8, header: &Ip6Header) -> Ipv6Addr {
+fn source_of(line: SidEntryRef<'_>, flags: u8, header: &Ip6Header) -> Ipv6Addr {
     match flags & SOURCE_FIXED {
         0 => header.source(),
         _ => Ipv6Addr::from_bits(u128::from(line.0.word(1)) << 64 | u128::from(line.0.word(2))),
     }
 }
 
-impl AtSid for SegmentsToMobile6 {
+impl SidNode for SegmentsToMobile6 {
     const NODE: &'static str = NODE;
 
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.ways
     }
 
     #[inline(always)]
-    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let (header, behind) = Ip6Header::split(packet.bytes())?;
         let srh = SrhHeader::overlay(behind)?;
         let plain = (header.next_header() == IpProtocol::ROUTING)
@@ -253,11 +254,17 @@ impl AtSid for SegmentsToMobile6 {
         let [length, _] = (line.0.word(0) as u16).to_le_bytes();
         let session = args::read(header.destination_bits(), length, SESSION_BITS);
         let (table, at) = ((line.0.word(0) >> 32) as u32, (Ip6Header::LEN + srh.len_bytes()) as u32);
-        Some(Asking { address, session, table, at })
+        Some(LookupKeys { address, session, table, at })
     }
 
     #[inline(always)]
-    fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(
+        &self,
+        line: SidEntryRef<'_>,
+        asking: LookupKeys,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Option<NodeId> {
         let [_, flags] = (line.0.word(0) as u16).to_le_bytes();
         let (bytes, at) = (packet.bytes(), asking.at as usize);
         let (header, payload) = (Ip6Header::overlay(bytes)?, bytes.get(at..)?);
@@ -268,7 +275,7 @@ impl AtSid for SegmentsToMobile6 {
             hops: header.hop_limit(),
             source: source_of(line, flags, header),
             destination: Ipv6Addr::from_bits(asking.address),
-            behind: front::Front {
+            behind: gtpu_header::Front {
                 udp: g_pdu::udp(source_port(0, header.flow_label()), gtpu.len() + behind),
                 gtpu,
             },
@@ -280,7 +287,7 @@ impl AtSid for SegmentsToMobile6 {
         if flags & ZERO_CHECKSUM == 0 {
             front.sum(payload);
         }
-        if !front::replace(packet, at, front.len()) {
+        if !gtpu_header::replace(packet, at, front.len()) {
             return None;
         }
         front.write(packet.bytes_mut());
@@ -288,7 +295,12 @@ impl AtSid for SegmentsToMobile6 {
         Some(self.ways.six(found, packet))
     }
 
-    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Behind { srh, upper } = behind(&header, packet)?;
         if srh.is_some_and(|srh| oam::is_marked_at(packet, srh)) {
@@ -344,7 +356,7 @@ pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     NodeSpec::look_up("End.M.GTP6.E: SRv6 to GTP-U over IPv6", move |wiring| {
         Gateway(SegmentsToMobile6::new(wiring, &lines))
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }
 
 fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
@@ -353,7 +365,7 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
         direction: super::direction(args),
         zero_checksum: args.has("zero-checksum"),
         table: args.or("lookup-table", 0)?,
-        tables: TablesHeld::default(),
+        tables: TableReferences::default(),
     }))
 }
 

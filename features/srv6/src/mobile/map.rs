@@ -12,13 +12,13 @@ use quiver_tables::prefix::Ip6Prefix;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header};
 
-use super::asking::Asking;
-use super::at_sid::{AtSid, Gateway};
+use super::lookup_keys::LookupKeys;
 use super::prefix_of;
-use crate::endpoint::line::Line;
+use super::sid_node::{Gateway, SidNode};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
-use crate::endpoint::tables_held::TablesHeld;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::table_references::TableReferences;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The node.
@@ -31,7 +31,7 @@ struct EndMap {
     to: Ip6Prefix,
     /// The operator's number.
     table: u32,
-    tables: TablesHeld,
+    tables: TableReferences,
 }
 
 impl Behavior for EndMap {
@@ -59,18 +59,18 @@ impl Behavior for EndMap {
 
 /// `sr-localsid-map`, a packet's part of it.
 pub struct MapSegment {
-    ways: Ways,
+    ways: NextNodes,
 }
 
-impl AtSid for MapSegment {
+impl SidNode for MapSegment {
     const NODE: &'static str = NODE;
 
-    fn ways(&self) -> &Ways {
+    fn ways(&self) -> &NextNodes {
         &self.ways
     }
 
     #[inline(always)]
-    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking> {
+    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let bytes = packet.length();
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).filter(|header| header.hop_limit() > 1)?;
         let to = u128::from(line.0.word(0)) << 64 | u128::from(line.0.word(1));
@@ -80,20 +80,20 @@ impl AtSid for MapSegment {
         header.set_destination(Ipv6Addr::from_bits(address));
         packet.hash = 0;
         self.ways.good(line.0, bytes);
-        Some(Asking { address, session: 0, table: (parts >> 8) as u32, at: Ip6Header::LEN as u32 })
+        Some(LookupKeys { address, session: 0, table: (parts >> 8) as u32, at: Ip6Header::LEN as u32 })
     }
 
     #[inline(always)]
-    fn go(&self, _: Line<'_>, _: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(&self, _: SidEntryRef<'_>, _: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         Some(self.ways.six(found, packet))
     }
 
-    fn send(&self, _: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(&self, _: StageContext<'_>, line: SidEntryRef<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
         if packet.segment_length() < Ip6Header::LEN {
             return Err(LocalSidDrop::Truncated.into());
         }
         let told = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
-        let Asking { address, table, .. } = self.ask(line, packet).ok_or(told)?;
+        let LookupKeys { address, table, .. } = self.ask(line, packet).ok_or(told)?;
         Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(address), packet))
     }
 }
@@ -102,9 +102,9 @@ impl AtSid for MapSegment {
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End.MAP: to the SID that a SID stands for", move |wiring| {
-        Gateway(MapSegment { ways: Ways::new(wiring, &lines) })
+        Gateway(MapSegment { ways: NextNodes::new(wiring, &lines) })
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }
 
 fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
@@ -114,7 +114,7 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     };
     let to = prefix_of(args, name, written, 128, "more")?;
     let table = args.or("lookup-table", 0)?;
-    Ok(Box::new(EndMap { to, table, tables: TablesHeld::default() }))
+    Ok(Box::new(EndMap { to, table, tables: TableReferences::default() }))
 }
 
 /// What the command knows.

@@ -2,25 +2,25 @@
 //! in the SID. One file for each behaviour, and beside them what they share.
 
 mod args;
-mod arrival;
-mod asking;
-mod at_sid;
+mod checksums;
 mod decapsulate;
 mod echo;
+mod encap_template;
 mod encapsulate;
-mod front;
 mod g_pdu;
+mod gateway_entries;
 mod gateways;
 mod gtp4_d;
 mod gtp4_e;
 mod gtp6_d;
 mod gtp6_e;
-mod held_rows;
+mod gtpu_header;
+mod gtpu_message;
+mod lookup_keys;
 mod map;
 mod messages;
-mod onward;
-mod recipe;
-mod sums;
+mod mtu_check;
+mod sid_node;
 
 use std::sync::Arc;
 
@@ -30,14 +30,14 @@ use quiver_tables::prefix::{Ip6Prefix, Prefix};
 use quiver_wire::gtpu::Direction;
 
 use crate::local_sids::{Kind, Place};
-use held_rows::GatewayRows;
+use gateway_entries::GatewayTable;
 
-pub use at_sid::Gateway;
 pub use gtp4_d::MobileToSegments4;
 pub use gtp4_e::SegmentsToMobile4;
 pub use gtp6_d::MobileToSegments6;
 pub use gtp6_e::SegmentsToMobile6;
 pub use map::MapSegment;
+pub use sid_node::Gateway;
 
 pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, shown};
 
@@ -46,7 +46,7 @@ pub(crate) const LOCAL_NODES: [&str; 4] = [gtp4_e::NODE, gtp6_d::NODE, gtp6_e::N
 
 /// Register the nodes; returns what the command of local SIDs knows of them.
 pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Vec<Kind> {
-    let rows = GatewayRows::new(&registry.graph);
+    let rows = GatewayTable::new(&registry.graph);
     let Some(rows) = registry.require(rows) else { return Vec::new() };
     let workers = rows.workers();
     let graph = &mut registry.graph;
@@ -56,7 +56,7 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     graph.node(gtp6_e::spec(lines));
     graph.node(map::spec(lines));
     registry.running_config(order::ROUTES, gateways::write_config);
-    registry.memory(held_rows::weigh);
+    registry.memory(gateway_entries::weigh);
     registry.on_start(move |engine| {
         engine.insert(rows);
         engine.insert(gateways::Gateways::default());

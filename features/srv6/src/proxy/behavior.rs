@@ -10,15 +10,15 @@ use quiver_wire::ip6::address;
 use quiver_wire::srh::{Form, Repr};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::back::Around;
+use super::cached_header::CachedHeader;
 use super::flows::{FLOWS, Flows};
-use super::front::Front;
-use super::kept::Kept;
+use super::outer_header::Front;
 use super::proxies::{self, Taking};
+use super::return_interfaces::Around;
 use super::{masquerade, to_function};
 use crate::endpoint::adjacent::Adjacent;
-use crate::endpoint::inside::ETHERNET;
-use crate::endpoint::line::{Parts, with_mark};
+use crate::endpoint::inner_packet::ETHERNET;
+use crate::endpoint::sid_entry::SidEntry;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
 /// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986 §5.1).
@@ -105,10 +105,10 @@ impl Proxy {
                 ))
                 .remedy("at most 11, or 12 with `reduced`")
             })?),
-            Proxying::Dynamic => Around::Kept(Box::new(Kept::new())),
+            Proxying::Dynamic => Around::CachedHeader(Box::new(CachedHeader::new())),
             Proxying::ByFlow(flows) => Around::Flows(Box::new(Flows::new(*flows))),
             Proxying::Masquerading { nat, keeps } => {
-                Around::Masked { nat: *nat, kept: keeps.then(|| Box::new(Kept::new())) }
+                Around::Masked { nat: *nat, kept: keeps.then(|| Box::new(CachedHeader::new())) }
             }
         })
     }
@@ -162,10 +162,10 @@ impl Behavior for Proxy {
         let node = engine.node_id(self.node());
         let node = node.ok_or_else(|| Refusal::new("the node of this proxy is not built in"))?;
         let around = self.around()?;
-        let mut parts = Parts { interface: self.out.0, more: self.back.0, ..Parts::default() };
+        let mut entry = SidEntry { interface: self.out.0, argument: self.back.0, ..SidEntry::default() };
         match self.family() {
-            Some(Family::Ip4) => parts.four = self.to.hold(engine, place, Family::Ip4)?,
-            Some(Family::Ip6) => parts.six = self.to.hold(engine, place, Family::Ip6)?,
+            Some(Family::Ip4) => entry.four = self.to.hold(engine, place, Family::Ip4)?,
+            Some(Family::Ip6) => entry.six = self.to.hold(engine, place, Family::Ip6)?,
             None => {}
         }
         if let Err(refused) = proxies::claim(engine, self.back, place, self.taking(), around) {
@@ -173,8 +173,8 @@ impl Behavior for Proxy {
             return Err(refused);
         }
         let keeps = matches!(self.proxying, Proxying::Masquerading { keeps: true, .. });
-        let words = if self.bypass | keeps { with_mark(parts.words()) } else { parts.words() };
-        Ok(Held { node, words })
+        entry.proxy_option = (self.bypass | keeps).into();
+        Ok(Held { node, words: entry.words() })
     }
 
     fn release(&mut self, engine: &mut Engine) {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 
-use super::front::Front;
-use super::kept::{FRONT_WORDS, Keeping, Unread, WORD_BYTES, WORDS, Word};
+use super::cached_header::{CacheWrite, FRONT_WORDS, Unread, WORD_BYTES, WORDS, Word};
+use super::outer_header::Front;
 
 /// Flows of one SID unless the operator says another number.
 pub(super) const FLOWS: u32 = 1024;
@@ -102,12 +102,12 @@ impl Place {
     }
 
     /// Write, unless somebody else has written since `sequence` was read, or does.
-    fn write(&self, sequence: u64, flow: Flow, headers: &[Word]) -> Keeping {
+    fn write(&self, sequence: u64, flow: Flow, headers: &[Word]) -> CacheWrite {
         let odd = sequence | 1;
         let taken = sequence & 1 == 0
             && self.sequence.compare_exchange(sequence, odd, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if !taken {
-            return Keeping::Busy;
+            return CacheWrite::Busy;
         }
         // A reader that sees one of the words below sees the odd number, too.
         fence(Ordering::Release);
@@ -119,7 +119,7 @@ impl Place {
             kept.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
         }
         self.sequence.store(odd + 1, Ordering::Release);
-        Keeping::New
+        CacheWrite::New
     }
 }
 
@@ -151,9 +151,9 @@ impl Flows {
     }
 
     /// Keep headers of a flow.
-    pub fn keep(&self, flow: Flow, now_ns: u64, front: [Word; FRONT_WORDS], rest: &[Word]) -> Keeping {
+    pub fn keep(&self, flow: Flow, now_ns: u64, front: [Word; FRONT_WORDS], rest: &[Word]) -> CacheWrite {
         let mut headers = [Word::default(); WORDS];
-        let Some(own) = headers.get_mut(..FRONT_WORDS + rest.len()) else { return Keeping::TooLong };
+        let Some(own) = headers.get_mut(..FRONT_WORDS + rest.len()) else { return CacheWrite::TooLong };
         let (head, tail) = own.split_at_mut(FRONT_WORDS);
         head.copy_from_slice(&front);
         tail.copy_from_slice(rest);
@@ -163,15 +163,15 @@ impl Flows {
             let before = sequence(place);
             if place.is_of(flow) {
                 place.used_ns.store(now_ns, Ordering::Relaxed);
-                return if place.holds(own) { Keeping::Same } else { place.write(before, flow, own) };
+                return if place.holds(own) { CacheWrite::Same } else { place.write(before, flow, own) };
             }
         }
         // One that nobody has had, or the one that was not used for longest.
         let used = |place: &Place| (sequence(place) != 0).then(|| place.used_ns.load(Ordering::Relaxed));
-        let Some(place) = set.iter().min_by_key(|place| used(place)) else { return Keeping::Full };
+        let Some(place) = set.iter().min_by_key(|place| used(place)) else { return CacheWrite::Full };
         let before = sequence(place);
         if used(place).is_some_and(|used_ns| now_ns.saturating_sub(used_ns) < IDLE_NS) {
-            return Keeping::Full;
+            return CacheWrite::Full;
         }
         place.used_ns.store(now_ns, Ordering::Relaxed);
         place.write(before, flow, own)
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Keep headers of so many bytes, all alike.
-    fn keep(flows: &Flows, number: u64, now_ns: u64, bytes: usize, all: u8) -> Keeping {
+    fn keep(flows: &Flows, number: u64, now_ns: u64, bytes: usize, all: u8) -> CacheWrite {
         flows.keep(flow(number), now_ns, [[all; 8]; FRONT_WORDS], &vec![[all; 8]; bytes / 8 - FRONT_WORDS])
     }
 
@@ -230,7 +230,7 @@ mod tests {
         for number in 0..200u8 {
             assert_eq!(
                 keep(&flows, number.into(), 0, 48 + 8 * usize::from(number % 20), number),
-                Keeping::New
+                CacheWrite::New
             );
         }
         for number in 0..200u8 {
@@ -238,24 +238,24 @@ mod tests {
             assert_eq!(front.header(), vec![number; 48 + 8 * usize::from(number % 20)]);
             assert_eq!(
                 keep(&flows, number.into(), 0, 48 + 8 * usize::from(number % 20), number),
-                Keeping::Same
+                CacheWrite::Same
             );
         }
         assert_eq!(flows.read(flow(1000), &mut front), Err(Unread::Nothing));
-        assert_eq!(keep(&flows, 7, 0, 80, 9), Keeping::New, "other headers of a flow that is known");
+        assert_eq!(keep(&flows, 7, 0, 80, 9), CacheWrite::New, "other headers of a flow that is known");
         assert_eq!((flows.read(flow(7), &mut front), front.header()), (Ok(()), &[9; 80][..]));
-        assert_eq!(keep(&flows, 7, 0, 8 * (WORDS + 1), 9), Keeping::TooLong);
+        assert_eq!(keep(&flows, 7, 0, 8 * (WORDS + 1), 9), CacheWrite::TooLong);
     }
 
     #[test]
     fn a_full_set_gives_no_place_away_that_is_in_use() {
         let (flows, mut front) = (Flows::new(4), Front::default());
         for number in 0..4 {
-            assert_eq!(keep(&flows, number, number, 48, number as u8), Keeping::New);
+            assert_eq!(keep(&flows, number, number, 48, number as u8), CacheWrite::New);
         }
-        assert_eq!(keep(&flows, 4, IDLE_NS - 1, 48, 4), Keeping::Full);
-        assert_eq!(keep(&flows, 0, IDLE_NS, 48, 0), Keeping::Same);
-        assert_eq!(keep(&flows, 4, IDLE_NS + 1, 48, 4), Keeping::New, "that of flow 1, idle for longest");
+        assert_eq!(keep(&flows, 4, IDLE_NS - 1, 48, 4), CacheWrite::Full);
+        assert_eq!(keep(&flows, 0, IDLE_NS, 48, 0), CacheWrite::Same);
+        assert_eq!(keep(&flows, 4, IDLE_NS + 1, 48, 4), CacheWrite::New, "that of flow 1, idle for longest");
         assert_eq!(flows.read(flow(1), &mut front), Err(Unread::Nothing));
         for number in [0, 2, 3, 4] {
             assert_eq!(flows.read(flow(number), &mut front), Ok(()));

@@ -12,10 +12,10 @@ use quiver_encap::inner::BEYOND_SCOPE;
 use quiver_forwarding::ip::{IpFamily, flow_hash};
 use quiver_forwarding::requests::IcmpErrorRequest;
 
-use super::back::Backs;
-use super::departure::{Departure, Ready};
 use super::inner::Inner;
 use super::reasons::{Bad, ProxyDrop};
+use super::return_interfaces::Backs;
+use super::transmit::{Ready, Transmit};
 
 /// The nodes.
 pub(super) const IP4: &str = "sr-proxy-ip4";
@@ -23,7 +23,7 @@ pub(super) const IP6: &str = "sr-proxy-ip6";
 
 /// `sr-proxy-ip4`, `sr-proxy-ip6`, a packet's part of them.
 pub struct FromFunction<F: IpFamily> {
-    departure: Departure,
+    departure: Transmit,
     worker: WorkerId,
     arc: ArcId,
     lookup: NodeId,
@@ -135,7 +135,7 @@ pub(super) fn spec<F: Inner>(arc: ArcId, backs: &Backs) -> NodeSpec {
     NodeSpec::look_up(
         "Puts the headers of their path in front of packets from a proxied function",
         move |wiring| FromFunction::<F> {
-            departure: Departure::new(wiring, &backs, F::COMING),
+            departure: Transmit::new(wiring, &backs, F::COMING),
             worker: wiring.worker,
             arc,
             lookup: wiring.node(F::LOOKUP),
@@ -143,5 +143,5 @@ pub(super) fn spec<F: Inner>(arc: ArcId, backs: &Backs) -> NodeSpec {
             family: PhantomData,
         },
     )
-    .describe(super::words::describe)
+    .describe(super::description::describe)
 }

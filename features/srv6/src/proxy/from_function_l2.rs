@@ -9,15 +9,15 @@ use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_encap::flow::frame_hash;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::back::{Backs, Coming};
-use super::departure::{Departure, Ready};
 use super::reasons::{Bad, ProxyDrop};
+use super::return_interfaces::{Backs, Coming};
+use super::transmit::{Ready, Transmit};
 
 /// The node.
 pub(super) const NODE: &str = "sr-proxy-l2";
 
 struct FromFunctionL2 {
-    departure: Departure,
+    departure: Transmit,
     worker: WorkerId,
 }
 
@@ -83,11 +83,11 @@ pub(super) fn spec(backs: &Backs) -> NodeSpec {
         "Puts the headers of their path in front of frames from a proxied function",
         move |wiring| {
             Box::new(FromFunctionL2 {
-                departure: Departure::new(wiring, &backs, Coming::Frames),
+                departure: Transmit::new(wiring, &backs, Coming::Frames),
                 worker: wiring.worker,
             })
         },
     )
     .reasons::<ProxyDrop>()
-    .describe(super::words::describe)
+    .describe(super::description::describe)
 }

@@ -5,7 +5,7 @@ use quiver_forwarding::ip::{Addresses, Ip4, Ip6};
 use quiver_wire::ip6::address;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
-use super::back::Coming;
+use super::return_interfaces::Coming;
 
 /// IPv4 or IPv6.
 pub trait Inner: InnerPacket {

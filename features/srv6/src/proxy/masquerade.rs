@@ -11,26 +11,26 @@ use quiver_tables::CountedLines;
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
 
-use super::back::{Around, Back, Backs, Coming};
-use super::kept::{Keeping, WORD_BYTES, WORDS, Word, stepped};
-use crate::endpoint::closer::Matter;
-use crate::endpoint::line::Line;
+use super::cached_header::{CacheWrite, WORD_BYTES, WORDS, Word, stepped};
+use super::return_interfaces::{Around, Back, Backs, Coming};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::segments;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path::Matter;
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-am";
 
 /// `sr-localsid-am`, a packet's part of it.
 pub struct Masquerade {
-    ways: Ways,
+    ways: NextNodes,
     backs: Backs,
 }
 
 #[inline(always)]
-fn keeps(line: Line<'_>) -> bool {
-    line.is_marked()
+fn keeps(line: SidEntryRef<'_>) -> bool {
+    line.has_proxy_option()
 }
 
 /// Words of the IPv6 header, which is not kept.
@@ -64,11 +64,11 @@ impl Masquerade {
     fn keep(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         at: usize,
         packet: &Packet,
     ) -> Result<(), LocalSidDrop> {
-        let back = self.backs.read(InterfaceId(line.more()), Coming::Ip6, context.pass());
+        let back = self.backs.read(InterfaceId(line.argument()), Coming::Ip6, context.pass());
         let Some(Back { around: Around::Masked { kept: Some(kept), .. }, .. }) = back else {
             return Err(LocalSidDrop::NotConfigured);
         };
@@ -77,16 +77,16 @@ impl Masquerade {
         let split = words.get(..count).and_then(<[Word]>::split_first_chunk);
         let (front, rest) = split.ok_or(LocalSidDrop::TooLongToKeep)?;
         match kept.keep(*front, rest) {
-            Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
-            Keeping::Full => Err(LocalSidDrop::FlowsFull),
-            Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
+            CacheWrite::TooLong => Err(LocalSidDrop::TooLongToKeep),
+            CacheWrite::Full => Err(LocalSidDrop::FlowsFull),
+            CacheWrite::Same | CacheWrite::New | CacheWrite::Busy => Ok(()),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.ways.settle(context, line.0, outcome, bytes, packet)
     }
@@ -94,7 +94,7 @@ impl Masquerade {
     fn closer_still(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         match self.ways.matter(context, packet)? {
@@ -132,7 +132,7 @@ impl Stage for Masquerade {
         if (segments::next_if_plain(packet) == 0) | !segments::is_plain_segment(last) {
             return self.closer(context, packet);
         }
-        let line = Line(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.ways.lines.line(packet.index));
         if keeps(line) && self.keep(context, line, Ip6Header::LEN, packet).is_err() {
             return self.closer(context, packet);
         }
@@ -146,9 +146,9 @@ impl Stage for Masquerade {
 pub(super) fn spec(lines: &Arc<CountedLines>, backs: &Backs) -> NodeSpec {
     let (lines, backs) = (lines.clone(), backs.clone());
     NodeSpec::stage("End.AM: packets to a function as if they went to their last segment", move |wiring| {
-        Masquerade { ways: Ways::new(wiring, &lines), backs: backs.clone() }
+        Masquerade { ways: NextNodes::new(wiring, &lines), backs: backs.clone() }
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }
 
 #[cfg(test)]

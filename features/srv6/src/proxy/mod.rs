@@ -3,23 +3,23 @@
 //!
 //! One file for the way to the function, one for each kind of what comes back, and beside them what they share.
 
-mod back;
 mod behavior;
+mod cached_header;
 mod commands;
-mod departure;
+mod description;
 mod flows;
 mod from_function;
 mod from_function_l2;
-mod front;
 mod inner;
-mod kept;
 mod masquerade;
+mod outer_header;
 mod proxies;
 mod reasons;
+mod return_interfaces;
 mod to_function;
+mod transmit;
 mod unmask;
 mod without_segments;
-mod words;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use quiver_control::modes::{self, Held, Modes, Own};
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId, NodeId};
 
-use super::back::{Around, Back, BackTable, Backs, Coming, Counts};
+use super::return_interfaces::{Around, Back, BackTable, Backs, Coming, Counts};
 use super::{from_function, from_function_l2, unmask};
 use crate::local_sids::Place;
 

@@ -12,7 +12,7 @@ quiver_core::reasons! {
         NotConfigured = "not-configured", "the interface is no proxy's any more";
         /// Nothing to put in front.
         NothingKept = "nothing-kept", "no packet has come to the SID yet, whose headers would be put in front of what comes back";
-        /// Kept headers change faster than they can be read.
+        /// CachedHeader headers change faster than they can be read.
         KeptChanging = "kept-changing", "the kept headers changed while they were read: packets with different headers come to one SID";
         /// The FIB knows no way.
         NoRoute = "no-route", "no route to the next segment";

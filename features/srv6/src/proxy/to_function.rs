@@ -13,15 +13,15 @@ use quiver_tables::CountedLines;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 
-use super::back::{Around, Backs, Coming};
+use super::cached_header::{CacheWrite, FRONT_WORDS, WORD_BYTES, WORDS, Word, stepped};
 use super::flows::{Flow, Flows};
-use super::kept::{FRONT_WORDS, Keeping, WORD_BYTES, WORDS, Word, stepped};
-use crate::endpoint::closer::{self, Matter, Upper};
-use crate::endpoint::inside::{ETHERNET, Inside, inside_if_plain};
-use crate::endpoint::line::Line;
+use super::return_interfaces::{Around, Backs, Coming};
+use crate::endpoint::inner_packet::{ETHERNET, Inside, inside_if_plain};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::segments;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
+use crate::endpoint::slow_path::{self, Matter, Upper};
 
 /// The nodes.
 pub(crate) const STATIC: &str = "sr-localsid-as";
@@ -32,13 +32,13 @@ const ECN: u8 = 3;
 
 /// The nodes, a packet's part of them; with `KEEPS` for End.AD.
 pub struct ToFunction<const KEEPS: bool> {
-    ways: Ways,
+    ways: NextNodes,
     backs: Backs,
 }
 
 /// What the function takes.
 #[inline(always)]
-fn coming(line: Line<'_>) -> Coming {
+fn coming(line: SidEntryRef<'_>) -> Coming {
     match (line.four(), line.six()) {
         (0, 0) => Coming::Frames,
         (0, _) => Coming::Ip6,
@@ -48,7 +48,7 @@ fn coming(line: Line<'_>) -> Coming {
 
 /// What must be inside.
 #[inline(always)]
-fn wanted(line: Line<'_>) -> IpProtocol {
+fn wanted(line: SidEntryRef<'_>) -> IpProtocol {
     match coming(line) {
         Coming::Frames => ETHERNET,
         Coming::Ip6 => IpProtocol::IPV6,
@@ -71,19 +71,19 @@ fn inside(packet: &Packet) -> Inside {
 #[cold]
 #[inline(never)]
 fn keep_unusual(
-    keep: impl FnOnce([Word; FRONT_WORDS], &[Word]) -> Result<Keeping, LocalSidDrop>,
+    keep: impl FnOnce([Word; FRONT_WORDS], &[Word]) -> Result<CacheWrite, LocalSidDrop>,
     headers: &[u8],
     srh_at: usize,
     [first, high, low]: [Word; 3],
-) -> Result<Keeping, LocalSidDrop> {
+) -> Result<CacheWrite, LocalSidDrop> {
     let (words, behind) = headers.as_chunks();
     let mut all = [Word::default(); WORDS];
-    let Some(own) = all.get_mut(..words.len()) else { return Ok(Keeping::TooLong) };
+    let Some(own) = all.get_mut(..words.len()) else { return Ok(CacheWrite::TooLong) };
     own.copy_from_slice(words);
     let place = srh_at / WORD_BYTES;
     let (Some(srh), true) = (own.get(place).copied(), behind.is_empty() && srh_at.is_multiple_of(WORD_BYTES))
     else {
-        return Ok(Keeping::TooLong);
+        return Ok(CacheWrite::TooLong);
     };
     for (place, word) in [(0, first), (3, high), (4, low), (place, stepped(srh))] {
         if let Some(own) = own.get_mut(place) {
@@ -92,7 +92,7 @@ fn keep_unusual(
     }
     match own.split_first_chunk() {
         Some((front, rest)) => keep(*front, rest),
-        None => Ok(Keeping::TooLong),
+        None => Ok(CacheWrite::TooLong),
     }
 }
 
@@ -105,7 +105,7 @@ fn keep_of_flow(
     now_ns: u64,
     front: [Word; FRONT_WORDS],
     rest: &[Word],
-) -> Result<Keeping, LocalSidDrop> {
+) -> Result<CacheWrite, LocalSidDrop> {
     let flow = Flow::of(coming == Coming::Ip6, inner).ok_or(LocalSidDrop::InnerWrong)?;
     Ok(flows.keep(flow, now_ns, front, rest))
 }
@@ -118,16 +118,16 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     fn keep(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         (srh_at, next): (usize, u128),
         at: usize,
         packet: &Packet,
     ) -> Result<(), LocalSidDrop> {
-        let back = self.backs.read(InterfaceId(line.more()), coming(line), context.pass());
+        let back = self.backs.read(InterfaceId(line.argument()), coming(line), context.pass());
         let back = back.ok_or(LocalSidDrop::NotConfigured)?;
         let (headers, inner) = packet.bytes().split_at_checked(at).ok_or(LocalSidDrop::Truncated)?;
         let keep = |front, rest: &[Word]| match &back.around {
-            Around::Kept(kept) => Ok(kept.keep(front, rest)),
+            Around::CachedHeader(kept) => Ok(kept.keep(front, rest)),
             Around::Flows(flows) => keep_of_flow(flows, coming(line), inner, context.now_ns(), front, rest),
             Around::Fixed(_) | Around::Masked { .. } => Err(LocalSidDrop::NotConfigured),
         };
@@ -149,9 +149,9 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             }
         };
         match keeping {
-            Keeping::Full => Err(LocalSidDrop::FlowsFull),
-            Keeping::TooLong => Err(LocalSidDrop::TooLongToKeep),
-            Keeping::Same | Keeping::New | Keeping::Busy => Ok(()),
+            CacheWrite::Full => Err(LocalSidDrop::FlowsFull),
+            CacheWrite::TooLong => Err(LocalSidDrop::TooLongToKeep),
+            CacheWrite::Same | CacheWrite::New | CacheWrite::Busy => Ok(()),
         }
     }
 
@@ -159,7 +159,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     fn send(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
@@ -182,7 +182,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     fn send_frame(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
@@ -205,7 +205,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     #[cold]
     #[inline(never)]
     fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (Line(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.ways.settle(context, line.0, outcome, bytes, packet)
     }
@@ -213,12 +213,12 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     fn closer_still(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (upper, path): (Upper, _) = match self.ways.matter(context, packet)? {
             Matter::Upper(upper) => (upper, None),
-            Matter::Segments { srh, next } => (closer::upper(packet)?, Some((srh, next))),
+            Matter::Segments { srh, next } => (slow_path::upper(packet)?, Some((srh, next))),
         };
         if upper.is_fragment {
             return self.ways.upper(context, line, upper, packet);
@@ -231,7 +231,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             };
         };
         if !upper.is_inner(wanted(line)) {
-            if !line.is_marked() {
+            if !line.has_proxy_option() {
                 return Err(LocalSidDrop::InnerKind.into());
             }
             context.count(LocalSidDrop::Bypassed, 1);
@@ -260,7 +260,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let line = Line(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.ways.lines.line(packet.index));
         let next = segments::next_if_plain(packet);
         let Inside { protocol, at } = match next {
             0 if !KEEPS => inside_if_plain(packet),
@@ -307,7 +307,7 @@ pub(super) fn spec<const KEEPS: bool>(lines: &Arc<CountedLines>, backs: &Backs) 
         for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
             wiring.node(name); // edges, for `show graph`
         }
-        ToFunction::<KEEPS> { ways: Ways::new(wiring, &lines), backs: backs.clone() }
+        ToFunction::<KEEPS> { ways: NextNodes::new(wiring, &lines), backs: backs.clone() }
     })
-    .describe(crate::endpoint::words::record)
+    .describe(crate::endpoint::description::record)
 }

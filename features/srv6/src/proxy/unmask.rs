@@ -13,16 +13,16 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::back::{Around, Back, Backs, Coming};
-use super::departure::Departure;
 use super::inner::Inner;
 use super::reasons::{Bad, ProxyDrop};
+use super::return_interfaces::{Around, Back, Backs, Coming};
+use super::transmit::Transmit;
 use super::without_segments;
-use crate::endpoint::asked::{self, Asked};
-use crate::endpoint::closer;
+use crate::endpoint::lookup_keys::{self, Asked};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::parameter_problem;
 use crate::endpoint::segments;
-use crate::endpoint::ways::Ways;
+use crate::endpoint::slow_path;
 
 /// The node.
 pub(super) const NODE: &str = "sr-proxy-am";
@@ -32,10 +32,10 @@ const SEGMENTS_LEFT_PLACE: usize = 3;
 
 /// `sr-proxy-am`: asks for the active segment.
 pub struct Unmask {
-    ways: Ways,
+    ways: NextNodes,
     backs: Backs,
     /// For packets without segments.
-    departure: Departure,
+    departure: Transmit,
     worker: WorkerId,
     arc: ArcId,
     lookup: NodeId,
@@ -44,7 +44,7 @@ pub struct Unmask {
 
 /// Where the SRH of a packet stands, if it has one.
 fn srh_of(packet: &Packet) -> Option<usize> {
-    let mut headers = closer::routing_headers(packet).flatten();
+    let mut headers = slow_path::routing_headers(packet).flatten();
     headers.find(|(_, kind, _)| *kind == ROUTING_TYPE).map(|(spot, ..)| spot.at)
 }
 
@@ -171,7 +171,7 @@ impl LookUp for Unmask {
 
     #[inline(always)]
     fn find(&self, variant: Variant, _: Masked, keys: &[Asked], found: &mut [GroupId]) {
-        asked::find(&self.ways.tables, variant, keys, found);
+        lookup_keys::find(&self.ways.tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -200,14 +200,14 @@ pub(super) fn spec(arc: ArcId, lines: &Arc<CountedLines>, backs: &Backs) -> Node
     NodeSpec::look_up(
         "Makes the active segment the destination of packets from a masqueraded function",
         move |wiring| Unmask {
-            ways: Ways::new(wiring, &lines),
+            ways: NextNodes::new(wiring, &lines),
             backs: backs.clone(),
-            departure: Departure::new(wiring, &backs, Coming::Ip6),
+            departure: Transmit::new(wiring, &backs, Coming::Ip6),
             worker: wiring.worker,
             arc,
             lookup: wiring.node("ip6-lookup"),
             error: wiring.node("ip6-icmp-error"),
         },
     )
-    .describe(super::words::describe)
+    .describe(super::description::describe)
 }

@@ -9,13 +9,13 @@ use quiver_tables::GroupId;
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header};
 
-use super::back::Back;
-use super::departure::Departure;
-use super::front::Front;
-use super::kept::{Kept, Unread};
+use super::cached_header::{CachedHeader, Unread};
+use super::outer_header::Front;
 use super::reasons::{Bad, ProxyDrop};
+use super::return_interfaces::Back;
+use super::transmit::Transmit;
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::segments;
-use crate::endpoint::ways::Ways;
 use crate::srh_place::SrhPlace;
 
 impl From<Unread> for Bad {
@@ -41,10 +41,10 @@ fn check(packet: &Packet) -> Result<(), Bad> {
 
 /// Give a packet the segments, and send it on; its hop is counted where it leaves.
 pub(super) fn send(
-    departure: &Departure,
-    ways: &Ways,
+    departure: &Transmit,
+    ways: &NextNodes,
     back: &Back,
-    kept: &Kept,
+    kept: &CachedHeader,
     packet: &mut Packet,
 ) -> Result<NodeId, Bad> {
     check(packet)?;

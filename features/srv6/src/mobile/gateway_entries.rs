@@ -9,11 +9,11 @@ use quiver_encap::entries::ENCAP_ENTRIES_MAX;
 use quiver_encap::{EncapEntries, WorkerEncapEntries};
 use quiver_tables::memory::MemoryError;
 
-use super::recipe::Recipe;
+use super::encap_template::EncapTemplate;
 
 /// The two rows of a gateway.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HeldRows {
+pub(super) struct GatewayEntries {
     /// Of users' packets.
     pub packets: u32,
     /// Of other messages.
@@ -21,11 +21,11 @@ pub(super) struct HeldRows {
 }
 
 /// All of them.
-pub(super) struct GatewayRows(EncapEntries);
+pub(super) struct GatewayTable(EncapEntries);
 
-impl GatewayRows {
-    pub fn new(graph: &GraphBuilder) -> Result<GatewayRows, MemoryError> {
-        EncapEntries::new("mobile gateways", graph.workers(), graph.epochs()).map(GatewayRows)
+impl GatewayTable {
+    pub fn new(graph: &GraphBuilder) -> Result<GatewayTable, MemoryError> {
+        EncapEntries::new("mobile gateways", graph.workers(), graph.epochs()).map(GatewayTable)
     }
 
     /// What workers read.
@@ -34,7 +34,7 @@ impl GatewayRows {
     }
 
     /// Packets and bytes that a gateway has sent on.
-    pub fn counted(&self, rows: HeldRows) -> [u64; 2] {
+    pub fn counted(&self, rows: GatewayEntries) -> [u64; 2] {
         let ([a, b], [c, d]) = (self.0.sums(rows.packets), self.0.sums(rows.messages));
         [a.wrapping_add(c), b.wrapping_add(d)]
     }
@@ -42,13 +42,17 @@ impl GatewayRows {
 
 /// What they weigh.
 pub(super) fn weigh(engine: &Engine) -> Vec<(&'static str, u64)> {
-    let bytes = engine.get::<GatewayRows>().map_or(0, |rows| rows.0.resident_bytes() as u64);
+    let bytes = engine.get::<GatewayTable>().map_or(0, |rows| rows.0.resident_bytes() as u64);
     vec![("mobile gateways", bytes)]
 }
 
 /// Write the rows of a recipe, whose segments are looked up in a table by its small number.
-pub(super) fn add(engine: &mut Engine, recipe: &Recipe, table: u32) -> Result<HeldRows, Refusal> {
-    engine.with(|_, rows: &mut GatewayRows| {
+pub(super) fn add(
+    engine: &mut Engine,
+    recipe: &EncapTemplate,
+    table: u32,
+) -> Result<GatewayEntries, Refusal> {
+    engine.with(|_, rows: &mut GatewayTable| {
         let full = || {
             let what = format!("there are {} mobile gateways already", ENCAP_ENTRIES_MAX / 2);
             Refusal::new(what).remedy("delete some")
@@ -58,13 +62,13 @@ pub(super) fn add(engine: &mut Engine, recipe: &Recipe, table: u32) -> Result<He
             rows.0.retire(messages);
             return Err(full());
         };
-        Ok(HeldRows { packets, messages })
+        Ok(GatewayEntries { packets, messages })
     })
 }
 
 /// Take them out of use.
-pub(super) fn retire(engine: &mut Engine, held: HeldRows) {
-    engine.with(|_, rows: &mut GatewayRows| {
+pub(super) fn retire(engine: &mut Engine, held: GatewayEntries) {
+    engine.with(|_, rows: &mut GatewayTable| {
         rows.0.retire(held.packets);
         rows.0.retire(held.messages);
     });

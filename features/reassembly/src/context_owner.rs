@@ -3,9 +3,9 @@
 use quiver_core::worker::Worker;
 use quiver_core::{Context, NodeId};
 
+use crate::contexts::Contexts;
 use crate::full::FullReassembly;
-use crate::shallow::ShallowReassembly;
-use crate::shelf::Shelf;
+use crate::virtual_reassembly::VirtualReassembly;
 
 /// Packets that time out are looked for before each vector, so many at most.
 pub(crate) const EXPIRED_PER_VECTOR: usize = 8;
@@ -13,7 +13,7 @@ pub(crate) const EXPIRED_PER_VECTOR: usize = 8;
 /// A node that keeps fragments.
 pub(crate) trait Keeper {
     /// Where it keeps them.
-    fn shelf(&mut self) -> &mut Shelf;
+    fn shelf(&mut self) -> &mut Contexts;
 
     /// Forget the oldest packet when its time is over; false when there is none.
     fn expire(&mut self, cx: &mut Context<'_>) -> bool;
@@ -35,6 +35,6 @@ pub(crate) fn visit(
     mut work: impl FnMut(&mut dyn Keeper, &mut Context<'_>),
 ) {
     if worker.visit(node, |keeper: &mut FullReassembly, cx| work(keeper, cx)).is_none() {
-        worker.visit(node, |keeper: &mut ShallowReassembly, cx| work(keeper, cx));
+        worker.visit(node, |keeper: &mut VirtualReassembly, cx| work(keeper, cx));
     }
 }

@@ -1,12 +1,10 @@
-//! Packets from a function in words, for traces.
+//! Packets of the headend in words, for traces.
 
 use quiver_core::graph::node::Names;
 use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
-use crate::endpoint::words::packet;
-
-/// What a record says: the packet with its segments, the active one marked.
+/// What a record of one of the headend's nodes says: the packet with its segments, the active one marked.
 pub(super) fn describe(record: &TraceRecord, names: &dyn Names) -> String {
     let bytes = record.bytes();
     // What left straight has its layer 2 header in front; tags may follow the addresses.
@@ -16,6 +14,6 @@ pub(super) fn describe(record: &TraceRecord, names: &dyn Names) -> String {
     };
     let tagged = [0, EthernetHeader::LEN, EthernetHeader::LEN + 4, EthernetHeader::LEN + 8];
     let at = tagged.into_iter().find(|at| is_ip6(*at)).unwrap_or(0);
-    let (from, next) = (names.interface(record.rx), names.node(record.next));
-    format!("came back by {from}: {}, to {next}", packet(bytes.get(at..).unwrap_or_default()))
+    let packet = crate::endpoint::description::packet(bytes.get(at..).unwrap_or_default());
+    format!("{packet}, to {}", names.node(record.next))
 }

@@ -30,7 +30,7 @@ pub(crate) fn lend(engine: &mut Engine, bsid: Ipv6Addr, hop: Hop) -> Result<(), 
 }
 
 /// Nothing can be steered into it any more. Refused while something is.
-pub(crate) fn take_back(engine: &mut Engine, bsid: Ipv6Addr) -> Result<(), Refusal> {
+pub(crate) fn withdraw(engine: &mut Engine, bsid: Ipv6Addr) -> Result<(), Refusal> {
     engine.with(|engine, policies: &mut Policies| {
         policies.check_unused(engine, bsid)?;
         policies.lent.remove(&bsid);

@@ -11,9 +11,9 @@ const HOLDER: &str = "a local SID (`show sr localsids`)";
 
 /// Tables by their small numbers.
 #[derive(Debug, Default)]
-pub(crate) struct TablesHeld(Vec<(Family, u32)>);
+pub(crate) struct TableReferences(Vec<(Family, u32)>);
 
-impl TablesHeld {
+impl TableReferences {
     /// Hold the table `id` of a family; its small number.
     pub fn hold(&mut self, engine: &mut Engine, family: Family, id: u32) -> Result<u32, Refusal> {
         let fib = local_sids::fib(engine)?;

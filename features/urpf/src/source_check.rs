@@ -33,7 +33,7 @@ quiver_core::reasons! {
 }
 
 /// What judging needs beside the table's answer.
-pub(crate) struct Judge {
+pub(crate) struct SourceCheck {
     pub tables: Arc<IpTables>,
     /// Nodes that send out of the interface of an adjacency.
     sending: [NodeId; 5],
@@ -45,8 +45,8 @@ pub(crate) struct Judge {
     dead: [NodeId; 3],
 }
 
-impl Judge {
-    pub fn new<F: IpFamily>(wiring: &Wiring<'_>) -> Judge {
+impl SourceCheck {
+    pub fn new<F: IpFamily>(wiring: &Wiring<'_>) -> SourceCheck {
         let names = match F::FAMILY {
             Family::Ip4 => [
                 "ip4-rewrite",
@@ -77,7 +77,7 @@ impl Judge {
         // A subnet's broadcast address is nobody's source.
         let broadcast = (F::FAMILY == Family::Ip4).then(|| wiring.node("ip4-directed-broadcast"));
         let dead = [drop, punt, broadcast.unwrap_or(drop)];
-        Judge {
+        SourceCheck {
             tables: wiring.shared(),
             sending: [rewrite, confirm, incomplete, glean, count],
             stacked: wiring.claims("stacked-adjacency").into_iter().map(|(_, node)| node).collect(),

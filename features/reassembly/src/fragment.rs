@@ -26,7 +26,7 @@ pub(crate) const FRAGMENT_HEADER_LEN: usize = 8;
 
 /// A fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct Fragment {
     /// Which packet's.
     pub key: Key,
     /// Where its data begins in that packet, bytes behind the header that is not fragmented.
@@ -45,7 +45,7 @@ pub(crate) struct Piece {
     pub ecn: u8,
 }
 
-impl Piece {
+impl Fragment {
     /// Bytes of data.
     pub fn length(&self) -> u32 {
         self.end - self.start
@@ -81,7 +81,7 @@ fn problem(why: FragmentEnd, code: u8, pointer: u16) -> Bad {
 }
 
 /// Read an IPv4 fragment.
-pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Piece, Bad> {
+pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
     let header = Ip4Header::overlay(packet.bytes()).ok_or(FragmentEnd::Truncated)?;
     let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
     if header_len < Ip4Header::LEN || header_len > packet.segment_length() || total > packet.length() {
@@ -108,7 +108,7 @@ pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Piece, Bad> {
         scope,
         protocol: header.protocol().0,
     };
-    Ok(Piece {
+    Ok(Fragment {
         key,
         start,
         end,
@@ -121,7 +121,7 @@ pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Piece, Bad> {
 }
 
 /// Read an IPv6 fragment.
-pub(crate) fn of_ip6(packet: &Packet, scope: u32) -> Result<Piece, Bad> {
+pub(crate) fn of_ip6(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
     let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(FragmentEnd::Truncated)?;
     let payload = usize::from(header.payload_length());
     if Ip6Header::LEN + payload > packet.length() {
@@ -154,7 +154,7 @@ pub(crate) fn of_ip6(packet: &Packet, scope: u32) -> Result<Piece, Bad> {
         scope,
         protocol: 0,
     };
-    Ok(Piece {
+    Ok(Fragment {
         key,
         start,
         end,
@@ -229,7 +229,7 @@ mod tests {
         bytes
     }
 
-    fn read4(offset_bytes: u16, more: bool, protocol: IpProtocol, payload: usize) -> Result<Piece, Bad> {
+    fn read4(offset_bytes: u16, more: bool, protocol: IpProtocol, payload: usize) -> Result<Fragment, Bad> {
         with(&ip4(offset_bytes, more, protocol, payload), |packet| of_ip4(packet, 1))
     }
 
@@ -251,11 +251,11 @@ mod tests {
         bytes
     }
 
-    fn read6(bytes: &[u8]) -> Result<Piece, Bad> {
+    fn read6(bytes: &[u8]) -> Result<Fragment, Bad> {
         with(bytes, |packet| of_ip6(packet, 1))
     }
 
-    fn pointer(bad: Result<Piece, Bad>) -> Option<(FragmentEnd, u8, u16)> {
+    fn pointer(bad: Result<Fragment, Bad>) -> Option<(FragmentEnd, u8, u16)> {
         let bad = bad.err()?;
         bad.told.map(|told| (bad.why, told.code, told.detail))
     }

@@ -8,8 +8,8 @@ use quiver_core::graph::node::{DROP, Reason, Wiring};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::requests::ReassemblyRequest;
 
+use crate::fragment::{self, Bad, Fragment};
 use crate::key::owner;
-use crate::piece::{self, Bad, Piece};
 use crate::reasons::FragmentEnd;
 use crate::store::{Fit, Place, Store};
 use crate::tables::{Holding, Kind, Shared};
@@ -19,7 +19,7 @@ const EVICTED_PER_FRAGMENT: usize = 8;
 
 /// Where packets go from here.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways {
+pub(crate) struct NextNodes {
     arc: ArcId,
     feature: NodeId,
     arc_end: NodeId,
@@ -28,35 +28,35 @@ pub(crate) struct Ways {
 }
 
 /// The part of a node that keeps fragments.
-pub(crate) struct Shelf {
+pub(crate) struct Contexts {
     pub kind: Kind,
     pub store: Box<Store>,
     shared: Arc<Shared>,
     holding: Holding,
-    pub ways: Ways,
+    pub ways: NextNodes,
 }
 
 /// A fragment whose context stands open.
 pub(crate) struct Arrived {
     pub place: Place,
-    pub piece: Piece,
+    pub piece: Fragment,
     pub packet: Packet,
 }
 
-impl Shelf {
+impl Contexts {
     pub fn new(
         kind: Kind,
         store: Box<Store>,
         shared: &Arc<Shared>,
         arc: ArcId,
         wiring: &Wiring<'_>,
-    ) -> Shelf {
+    ) -> Contexts {
         let (arc_end, local, error) = if kind.is_six() {
             ("ip6-lookup", "ip6-local", "ip6-icmp-error")
         } else {
             ("ip4-lookup", "ip4-local", "ip4-icmp-error")
         };
-        let ways = Ways {
+        let ways = NextNodes {
             arc,
             feature: wiring.number(kind.feature()).unwrap_or(DROP),
             arc_end: wiring.node(arc_end),
@@ -64,7 +64,7 @@ impl Shelf {
             error: wiring.node(error),
         };
         let holding = shared.holding(wiring.worker.index(), kind);
-        Shelf { kind, store, shared: shared.clone(), holding, ways }
+        Contexts { kind, store, shared: shared.clone(), holding, ways }
     }
 
     pub fn timeout_ns(&self) -> u64 {
@@ -72,8 +72,8 @@ impl Shelf {
     }
 
     /// A fragment has come: read it.
-    pub fn read(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Option<(Piece, Packet)> {
-        let read = if self.kind.is_six() { piece::of_ip6 } else { piece::of_ip4 };
+    pub fn read(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Option<(Fragment, Packet)> {
+        let read = if self.kind.is_six() { fragment::of_ip6 } else { fragment::of_ip4 };
         match read(&packet, packet.index) {
             Ok(piece) => {
                 packet.trim(piece.packet_bytes());
@@ -87,7 +87,7 @@ impl Shelf {
     }
 
     /// See that the fragment is this worker's, and find its context.
-    pub fn seat(&mut self, cx: &mut Context<'_>, piece: Piece, packet: Packet) -> Option<Arrived> {
+    pub fn seat(&mut self, cx: &mut Context<'_>, piece: Fragment, packet: Packet) -> Option<Arrived> {
         let hash = self.store.hash(&piece.key);
         let owner = WorkerId(owner(hash, self.shared.workers()) as u16);
         if owner != cx.worker {
@@ -126,7 +126,7 @@ impl Shelf {
     }
 
     /// Open a context; the oldest makes room.
-    fn open(&mut self, cx: &mut Context<'_>, piece: &Piece, hash: u64) -> Option<Place> {
+    fn open(&mut self, cx: &mut Context<'_>, piece: &Fragment, hash: u64) -> Option<Place> {
         if let Some(place) = self.store.open(piece.key, hash, cx.now_ns) {
             self.holding.set_packets(self.store.open_count());
             return Some(place);
@@ -148,7 +148,7 @@ impl Shelf {
         keeps_packet: bool,
     ) -> Result<Option<Packet>, Packet> {
         let Arrived { place, piece, mut packet } = arrived;
-        let is_same = |other: Option<&Packet>, other_piece: &Piece| {
+        let is_same = |other: Option<&Packet>, other_piece: &Fragment| {
             other.is_none_or(|other| same_data(other, other_piece, &packet, &piece))
         };
         let why = match self.store.fit(place, &piece, is_same) {
@@ -307,11 +307,11 @@ pub(crate) fn kill(cx: &mut Context<'_>, mut packet: Packet, why: FragmentEnd) {
 }
 
 /// Have two pieces with the same span the same data?
-fn same_data(a: &Packet, piece_a: &Piece, b: &Packet, piece_b: &Piece) -> bool {
+fn same_data(a: &Packet, piece_a: &Fragment, b: &Packet, piece_b: &Fragment) -> bool {
     data(a, piece_a).eq(data(b, piece_b))
 }
 
-fn data<'p>(packet: &'p Packet, piece: &Piece) -> impl Iterator<Item = &'p u8> + use<'p> {
+fn data<'p>(packet: &'p Packet, piece: &Fragment) -> impl Iterator<Item = &'p u8> + use<'p> {
     let (from, length) = (usize::from(piece.header_bytes), piece.length() as usize);
     packet.segments().flatten().skip(from).take(length)
 }

@@ -8,14 +8,14 @@ use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
 use crate::config::{Bond, Bonds, port_number};
 use crate::refresh::refresh;
-use crate::slow;
+use crate::slow_protocols;
 
 /// How often the machines look at the clock. A tenth of the shortest time that LACP knows.
 const LOOK_NS: u64 = 100_000_000;
 
 /// Listen to members, and let time pass.
 pub(crate) fn start(engine: &mut Engine) {
-    engine.on_event(slow::NODE, hear);
+    engine.on_event(slow_protocols::NODE, hear);
     engine.every(LOOK_NS, |engine| {
         let lacp = |bond: &&Bond| bond.aggregator.is_some();
         let bonds = engine.get::<Bonds>().into_iter().flat_map(Bonds::all);

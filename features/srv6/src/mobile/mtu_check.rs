@@ -7,15 +7,15 @@ use quiver_tables::GroupId;
 use quiver_wire::ip6::MTU_MIN;
 
 use super::decapsulate::Came;
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
-use crate::endpoint::ways::Ways;
 
 /// The nodes whose index is an adjacency.
-pub(super) struct Onward([NodeId; 4]);
+pub(super) struct MtuCheck([NodeId; 4]);
 
-impl Onward {
-    pub fn new(wiring: &Wiring<'_>) -> Onward {
-        Onward(
+impl MtuCheck {
+    pub fn new(wiring: &Wiring<'_>) -> MtuCheck {
+        MtuCheck(
             ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-discover-neighbor", "ip6-adjacency-counter"]
                 .map(|name| wiring.node(name)),
         )
@@ -23,12 +23,12 @@ impl Onward {
 
     /// Do `length` bytes surely fit? Every link carries as many as they are, or there is one way, which does.
     #[inline(always)]
-    pub fn fits_plainly(&self, ways: &Ways, group: GroupId, length: usize) -> bool {
+    pub fn fits_plainly(&self, ways: &NextNodes, group: GroupId, length: usize) -> bool {
         length <= MTU_MIN || self.fits_one_way(ways, group, length)
     }
 
     #[inline(always)]
-    fn fits_one_way(&self, ways: &Ways, group: GroupId, length: usize) -> bool {
+    fn fits_one_way(&self, ways: &NextNodes, group: GroupId, length: usize) -> bool {
         let [rewrite, ..] = self.0;
         let word = ways.tables.groups.word(group);
         let hop = word.hop();
@@ -42,7 +42,7 @@ impl Onward {
     #[inline(never)]
     pub fn fits(
         &self,
-        ways: &Ways,
+        ways: &NextNodes,
         context: StageContext<'_>,
         (group, hash): (GroupId, u32),
         came: &Came,

@@ -88,7 +88,7 @@ pub(super) const SYNTAX: &str = "[nhtype <nhtype:ipv4|ipv6|non-ip>]";
 
 /// What to put in front.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Recipe {
+pub(super) struct EncapTemplate {
     /// The prefix of the SID that gets the arguments.
     pub sid: Ip6Prefix,
     /// Segments in front of that one.
@@ -102,7 +102,7 @@ pub(super) struct Recipe {
     pub has_ip4: bool,
 }
 
-impl Recipe {
+impl EncapTemplate {
     /// Is the packet's own destination a segment behind the SID (RFC 9433 §6.4, S07)?
     fn keeps_destination(&self) -> bool {
         self.drop_in && !self.has_ip4
@@ -260,7 +260,7 @@ impl Row<'_> {
     pub fn protocol(self, payload: &[u8]) -> Option<IpProtocol> {
         let first = payload.first()?;
         if self.has(NOT_IP) {
-            return Some(crate::endpoint::inside::ETHERNET);
+            return Some(crate::endpoint::inner_packet::ETHERNET);
         }
         match first >> 4 {
             4 if !self.has(ONLY_IP6) => Some(IpProtocol::IPV4),

@@ -15,7 +15,7 @@ use quiver_wire::{Header, Ip6Header};
 
 use super::stack::{LAST_SEGMENT, SRH_PLACE, SegmentStack};
 use crate::csid;
-use crate::endpoint::line::Line;
+use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::{end, end_x};
 use crate::local_sids::Flavors;
 
@@ -31,7 +31,7 @@ enum Flavor {
 }
 
 /// Nodes that a packet goes on from inside of the router.
-pub(super) struct WayOut {
+pub(super) struct PolicyPathMtu {
     lines: WorkerLines,
     /// By what they do: those that look the next destination up, and those that name a neighbour.
     look_up: [Option<NodeId>; 3],
@@ -70,7 +70,7 @@ impl Headers<'_> {
     }
 
     /// What a SID makes of them; `None` when it does not send them on like that.
-    fn step(&mut self, line: Line<'_>, flavor: Flavor) -> Option<()> {
+    fn step(&mut self, line: SidEntryRef<'_>, flavor: Flavor) -> Option<()> {
         let pops = line.flavors().has(Flavors::PSP);
         match flavor {
             Flavor::Plain => self.advance(pops),
@@ -86,11 +86,11 @@ impl Headers<'_> {
     }
 }
 
-impl WayOut {
-    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> WayOut {
+impl PolicyPathMtu {
+    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> PolicyPathMtu {
         let number = |name| wiring.number(name);
         let [next, next_x, replace, replace_x] = csid::NODES;
-        WayOut {
+        PolicyPathMtu {
             lines: lines.of(wiring.worker),
             look_up: [end::NODE, next, replace].map(number),
             cross: [end_x::NODE, next_x, replace_x].map(number),
@@ -153,7 +153,7 @@ impl WayOut {
                 (None, Some(place)) => (place, true),
                 (None, None) => return None,
             };
-            let line = Line(self.lines.line(hop.index));
+            let line = SidEntryRef(self.lines.line(hop.index));
             headers.step(line, [Flavor::Plain, Flavor::Next, Flavor::Replace][place])?;
             hop = if crosses { resolve(line.group6()) } else { look_up(line.six(), headers.destination) };
         }

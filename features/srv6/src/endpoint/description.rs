@@ -91,8 +91,9 @@ fn segments(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use quiver_wire::IpProtocol;
+
+    use super::*;
 
     fn bytes(segments: &[&str], left: u8) -> Vec<u8> {
         let header = Ip6Header::new(

@@ -6,12 +6,12 @@ use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::{self, GtpuBad};
 use quiver_wire::{Header, UdpHeader};
 
-use super::sums;
+use super::checksums;
 use crate::endpoint::reasons::LocalSidDrop;
 
 /// What has come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrived {
+pub(super) struct GtpuMessage {
     /// The UDP port that it was sent from.
     pub source_port: u16,
     pub message: gtpu::Repr,
@@ -41,7 +41,7 @@ pub(super) fn read(
     packet: &mut Packet,
     udp_at: usize,
     pseudo: impl FnOnce(u16) -> Sum,
-) -> Result<Arrived, LocalSidDrop> {
+) -> Result<GtpuMessage, LocalSidDrop> {
     let bytes = packet.bytes().get(udp_at..).unwrap_or_default();
     let (udp, behind) = UdpHeader::split(bytes).ok_or(LocalSidDrop::GtpuWrong)?;
     let length = usize::from(udp.length());
@@ -50,7 +50,7 @@ pub(super) fn read(
     }
     let known_good = PacketFlags::L4_CHECKSUM_GOOD.union(PacketFlags::OFFLOAD);
     if udp.checksum() != 0 && packet.has_none(known_good) {
-        let sum = sums::add(pseudo(udp.length()), packet, udp_at, length);
+        let sum = checksums::add(pseudo(udp.length()), packet, udp_at, length);
         if !sum.is_some_and(Sum::is_good) {
             return Err(LocalSidDrop::GtpuWrong);
         }
@@ -59,5 +59,5 @@ pub(super) fn read(
     let (message, len) = gtpu::Repr::parse(behind, length - UdpHeader::LEN).map_err(bad)?;
     let at = udp_at + UdpHeader::LEN + len;
     packet.trim(at + message.payload_len);
-    Ok(Arrived { source_port, message, at })
+    Ok(GtpuMessage { source_port, message, at })
 }

@@ -45,7 +45,7 @@ pub(crate) enum Asked {
 /// ring at once, because the other core has its lines.
 pub(crate) struct Asker {
     ring: Producer<Request>,
-    /// How often the control thread has removed entries; see [`Offices::forget`].
+    /// How often the control thread has removed entries; see [`LearnRings::forget`].
     removals: Arc<AtomicU32>,
     /// The same, when this vector began.
     removals_seen: u32,
@@ -124,12 +124,12 @@ impl Asker {
 
 /// Where requests come out, on the control thread.
 #[derive(Clone, Default)]
-pub(crate) struct Offices {
+pub(crate) struct LearnRings {
     consumers: Arc<Mutex<Vec<Consumer<Request>>>>,
     removals: Arc<AtomicU32>,
 }
 
-impl Offices {
+impl LearnRings {
     /// A ring for one more instance. Called where nodes are made, on the control thread.
     pub fn open(&self) -> Asker {
         let (requests, consumer) = ring(REQUESTS_MAX);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_source_is_asked_for_once_in_a_while() {
-        let offices = Offices::default();
+        let offices = LearnRings::default();
         let mut asker = offices.open();
         assert_eq!(vector(&mut asker, 7..8, 0), [Asked::Told]);
         assert_eq!(vector(&mut asker, 7..8, 1_000_000), [Asked::KnownAlready]);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_source_is_asked_for_again_at_once_when_entries_were_removed() {
-        let offices = Offices::default();
+        let offices = LearnRings::default();
         let mut asker = offices.open();
         assert_eq!(vector(&mut asker, 7..9, 0), [Asked::Told; 2]);
         offices.forget();
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_sources_is_asked_for_at_a_bounded_rate() {
-        let offices = Offices::default();
+        let offices = LearnRings::default();
         let mut asker = offices.open();
         let told = |asker: &mut Asker, from: u64, vectors: u64, now_ns: u64| {
             let mut told = 0;
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_is_told_from_too_many_a_second() {
-        let offices = Offices::default();
+        let offices = LearnRings::default();
         let mut asker = offices.open();
         let mut now_ns = 0;
         for first in (0..REQUESTS_MAX as u64).step_by(256) {

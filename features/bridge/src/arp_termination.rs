@@ -196,7 +196,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     })
     .reasons::<AnswerDrop>()
     .describe(|record, names| {
-        let frame = crate::words::frame(record);
+        let frame = crate::description::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
             next if ["l2-flood", uu_forward::NODE].contains(&names.node(next).as_str()) => {

@@ -14,7 +14,7 @@ use super::steering;
 
 /// A policy that frames are sent by, for workers: the group that follows its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeldPolicy {
+pub(crate) struct PolicyReference {
     /// Its binding SID.
     pub bsid: Ipv6Addr,
     /// Its lists as they are.
@@ -22,18 +22,18 @@ pub(crate) struct HeldPolicy {
 }
 
 /// Hold the policy `bsid`, which must take frames: it cannot be deleted meanwhile.
-pub(crate) fn hold(engine: &mut Engine, bsid: Ipv6Addr) -> Result<HeldPolicy, Refusal> {
+pub(crate) fn hold(engine: &mut Engine, bsid: Ipv6Addr) -> Result<PolicyReference, Refusal> {
     engine.with(|engine, policies: &mut Policies| {
         let path = steering::path(policies, bsid, Kind::L2)?;
         let held = fib(engine)?.hold_paths(Family::Ip6, 0, &[path]);
         let group = held.map_err(|no| refusal(bsid, no))?;
         *policies.held.entry(bsid).or_default() += 1;
-        Ok(HeldPolicy { bsid, group })
+        Ok(PolicyReference { bsid, group })
     })
 }
 
 /// Let go of it; workers must find it no more.
-pub(crate) fn let_go(engine: &mut Engine, HeldPolicy { bsid, group }: HeldPolicy) {
+pub(crate) fn release(engine: &mut Engine, PolicyReference { bsid, group }: PolicyReference) {
     engine.with(|engine, policies: &mut Policies| {
         if let Some(count) = policies.held.get_mut(&bsid) {
             *count -= 1;

@@ -52,7 +52,7 @@ impl RouteSays {
 
 /// What a node tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum Notification {
     /// A host asks for routers.
     Solicitation {
         /// The host; `::` when it has no address yet.
@@ -81,15 +81,15 @@ pub enum Notice {
     },
 }
 
-impl Notice {
+impl Notification {
     fn bytes(&self) -> (u8, EventWriter) {
         let mut out = EventWriter::new();
         let kind = match self {
-            Notice::Solicitation { from } => {
+            Notification::Solicitation { from } => {
                 out.put(&from.octets());
                 0
             }
-            Notice::Router { from, says } => {
+            Notification::Router { from, says } => {
                 out.put(&from.octets());
                 out.put(&[says.hop_limit, says.flags]);
                 out.put(&says.lifetime_s.to_be_bytes());
@@ -97,14 +97,14 @@ impl Notice {
                 words.iter().for_each(|word| out.put(&word.to_be_bytes()));
                 1
             }
-            Notice::Prefix { from, says } => {
+            Notification::Prefix { from, says } => {
                 out.put(&from.octets());
                 out.put(&[says.length, says.flags]);
                 [says.valid_s, says.preferred_s].iter().for_each(|word| out.put(&word.to_be_bytes()));
                 out.put(&says.prefix.octets());
                 2
             }
-            Notice::Route { from, says } => {
+            Notification::Route { from, says } => {
                 out.put(&from.octets());
                 out.put(&[says.length, says.flags]);
                 out.put(&says.lifetime_s.to_be_bytes());
@@ -122,15 +122,15 @@ impl Notice {
     }
 
     /// What an event of one of our nodes says.
-    pub fn read(event: &Event) -> Option<Notice> {
-        Notice::from_bytes(event.kind, event.bytes())
+    pub fn read(event: &Event) -> Option<Notification> {
+        Notification::from_bytes(event.kind, event.bytes())
     }
 
-    fn from_bytes(kind: u8, bytes: &[u8]) -> Option<Notice> {
+    fn from_bytes(kind: u8, bytes: &[u8]) -> Option<Notification> {
         let mut bytes = EventReader(bytes);
         let from = Ipv6Addr::from_octets(bytes.take()?);
         match kind {
-            0 => Some(Notice::Solicitation { from }),
+            0 => Some(Notification::Solicitation { from }),
             1 => {
                 let [hop_limit, flags] = bytes.take()?;
                 let lifetime_s = u16::from_be_bytes(bytes.take()?);
@@ -138,20 +138,20 @@ impl Notice {
                 let mtu_bytes = bytes.word()?;
                 let says =
                     RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
-                Some(Notice::Router { from, says })
+                Some(Notification::Router { from, says })
             }
             3 => {
                 let [length, flags] = bytes.take()?;
                 let lifetime_s = bytes.word()?;
                 let prefix = Ipv6Addr::from_octets(bytes.take()?);
-                Some(Notice::Route { from, says: RouteSays { prefix, length, flags, lifetime_s } })
+                Some(Notification::Route { from, says: RouteSays { prefix, length, flags, lifetime_s } })
             }
             _ => {
                 let [length, flags] = bytes.take()?;
                 let (valid_s, preferred_s) = (bytes.word()?, bytes.word()?);
                 let prefix = Ipv6Addr::from_octets(bytes.take()?);
                 let says = PrefixInformation { length, flags, valid_s, preferred_s, prefix };
-                Some(Notice::Prefix { from, says })
+                Some(Notification::Prefix { from, says })
             }
         }
     }
@@ -196,13 +196,13 @@ mod tests {
         };
         let route = RouteSays { prefix: Ipv6Addr::LOCALHOST, length: 65, flags: 0x18, lifetime_s: 5 };
         for notice in [
-            Notice::Route { from, says: route },
-            Notice::Solicitation { from },
-            Notice::Router { from, says: router },
-            Notice::Prefix { from, says: prefix },
+            Notification::Route { from, says: route },
+            Notification::Solicitation { from },
+            Notification::Router { from, says: router },
+            Notification::Prefix { from, says: prefix },
         ] {
             let (kind, out) = notice.bytes();
-            assert_eq!(Notice::from_bytes(kind, out.bytes()), Some(notice));
+            assert_eq!(Notification::from_bytes(kind, out.bytes()), Some(notice));
         }
     }
 }

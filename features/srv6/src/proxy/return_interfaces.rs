@@ -6,9 +6,9 @@ use quiver_core::InterfaceId;
 use quiver_core::graph::counters::{INTERFACES_MAX, PerWorker};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 
+use super::cached_header::CachedHeader;
 use super::flows::Flows;
-use super::front::Front;
-use super::kept::Kept;
+use super::outer_header::Front;
 
 /// Packets that came back, their bytes, packets of them that died or were answered, and their bytes; bytes from the
 /// inner IP or Ethernet header on.
@@ -22,11 +22,11 @@ pub(super) enum Around {
     /// End.AD.Flow: those of the last packet of their flow to the SID go in front.
     Flows(Box<Flows>),
     /// End.AD: those of the last packet to the SID go in front.
-    Kept(Box<Kept>),
+    CachedHeader(Box<CachedHeader>),
     /// End.AM: their active segment becomes their destination again. With `nat`, the destination that the function
     /// gave them becomes the last segment. Packets without segments get those that are `kept` of the last packet to the
     /// SID, if they are to be kept.
-    Masked { nat: bool, kept: Option<Box<Kept>> },
+    Masked { nat: bool, kept: Option<Box<CachedHeader>> },
 }
 
 /// The return interface of a SID.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use quiver_encap::entries::HEADER_BYTES_MAX;
 
-use super::front::Front;
+use super::outer_header::Front;
 
 /// Versions of the headers.
 const VERSIONS: u64 = 4;
@@ -40,7 +40,7 @@ struct Version {
 
 /// What became of headers that were to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(super) enum CacheWrite {
     /// They are those that were kept before.
     Same,
     /// They are kept now.
@@ -64,18 +64,18 @@ pub(super) enum Unread {
 
 /// The headers.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedHeader {
     /// The number of the newest version; 0 when there is none.
     newest: AtomicU64,
     writing: AtomicBool,
     versions: [Version; VERSIONS as usize],
 }
 
-impl Kept {
+impl CachedHeader {
     /// None yet.
-    pub fn new() -> Kept {
+    pub fn new() -> CachedHeader {
         let version = |_| Version { length: AtomicU32::new(0), words: [const { AtomicU64::new(0) }; WORDS] };
-        Kept {
+        CachedHeader {
             newest: AtomicU64::new(0),
             writing: AtomicBool::new(false),
             versions: std::array::from_fn(version),
@@ -89,10 +89,10 @@ impl Kept {
 
     /// Keep headers of these words.
     #[inline(always)]
-    pub fn keep(&self, front: [Word; FRONT_WORDS], rest: &[Word]) -> Keeping {
+    pub fn keep(&self, front: [Word; FRONT_WORDS], rest: &[Word]) -> CacheWrite {
         let count = FRONT_WORDS + rest.len();
         if count > WORDS {
-            return Keeping::TooLong;
+            return CacheWrite::TooLong;
         }
         let newest = self.newest.load(Ordering::Acquire);
         let known = self.version(newest);
@@ -105,14 +105,14 @@ impl Kept {
         for (kept, word) in kept_rest.iter().zip(rest) {
             differ |= kept.load(Ordering::Relaxed) ^ u64::from_ne_bytes(*word);
         }
-        if differ == 0 { Keeping::Same } else { self.replace(&front, rest) }
+        if differ == 0 { CacheWrite::Same } else { self.replace(&front, rest) }
     }
 
     #[cold]
     #[inline(never)]
-    fn replace(&self, front: &[Word; FRONT_WORDS], rest: &[Word]) -> Keeping {
+    fn replace(&self, front: &[Word; FRONT_WORDS], rest: &[Word]) -> CacheWrite {
         if self.writing.swap(true, Ordering::Acquire) {
-            return Keeping::Busy;
+            return CacheWrite::Busy;
         }
         let number = self.newest.load(Ordering::Relaxed).wrapping_add(1);
         let version = self.version(number);
@@ -124,7 +124,7 @@ impl Kept {
         }
         self.newest.store(number, Ordering::Release);
         self.writing.store(false, Ordering::Release);
-        Keeping::New
+        CacheWrite::New
     }
 
     /// Copy the headers.
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     /// Keep headers of so many bytes, all alike but for the first 8.
-    fn keep(kept: &Kept, bytes: usize, all: u8, first: u8) -> Keeping {
+    fn keep(kept: &CachedHeader, bytes: usize, all: u8, first: u8) -> CacheWrite {
         let mut front = [[all; 8]; FRONT_WORDS];
         front[0] = [first; 8];
         kept.keep(front, &vec![[all; 8]; bytes / 8 - FRONT_WORDS])
@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn what_was_kept_last_is_read() {
-        let (kept, mut front) = (Kept::new(), Front::default());
+        let (kept, mut front) = (CachedHeader::new(), Front::default());
         assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
         assert_eq!(kept.read(&mut front), Err(Unread::Nothing));
         for number in 1..20u8 {
             let headers = vec![number; 40 + 8 * usize::from(number)];
-            assert_eq!(keep(&kept, headers.len(), number, 9), Keeping::New);
-            assert_eq!(keep(&kept, headers.len(), number, 9), Keeping::Same);
+            assert_eq!(keep(&kept, headers.len(), number, 9), CacheWrite::New);
+            assert_eq!(keep(&kept, headers.len(), number, 9), CacheWrite::Same);
             assert_eq!(kept.read(&mut front), Ok(()));
             assert_eq!((&front.header()[..8], &front.header()[8..]), (&[9; 8][..], &headers[8..]));
         }
@@ -177,14 +177,14 @@ mod tests {
 
     #[test]
     fn headers_that_fit_no_row_are_not_kept() {
-        let kept = Kept::new();
-        assert_eq!(keep(&kept, HEADER_BYTES_MAX + 8, 0, 0), Keeping::TooLong);
+        let kept = CachedHeader::new();
+        assert_eq!(keep(&kept, HEADER_BYTES_MAX + 8, 0, 0), CacheWrite::TooLong);
         assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
     }
 
     #[test]
     fn a_reader_never_sees_a_mixture() {
-        let kept = Kept::new();
+        let kept = CachedHeader::new();
         std::thread::scope(|scope| {
             for writer in 0..2u8 {
                 let kept = &kept;

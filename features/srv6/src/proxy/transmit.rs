@@ -14,17 +14,17 @@ use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::GroupId;
 use quiver_wire::{Header, Ip6Header};
 
-use super::back::{Around, Back, Backs, Coming};
+use super::cached_header::Unread;
 use super::flows::Flow;
-use super::front::Front;
-use super::kept::Unread;
+use super::outer_header::Front;
 use super::reasons::{Bad, ProxyDrop};
+use super::return_interfaces::{Around, Back, Backs, Coming};
 
 /// The longest payload of an IPv6 packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
 
 /// What the nodes have that put headers in front.
-pub(super) struct Departure {
+pub(super) struct Transmit {
     backs: Backs,
     coming: Coming,
     pub tables: Arc<IpTables>,
@@ -47,13 +47,13 @@ pub struct Ready {
     pub by_flow: bool,
 }
 
-impl Departure {
-    pub fn new(wiring: &Wiring<'_>, backs: &Backs, coming: Coming) -> Departure {
+impl Transmit {
+    pub fn new(wiring: &Wiring<'_>, backs: &Backs, coming: Coming) -> Transmit {
         let node = |name| wiring.node(name);
         let (rewrite, confirm) = (node("ip6-rewrite"), node("ip6-confirm-neighbor"));
         let (discover, glean) = (node("ip6-discover-neighbor"), node("ip6-glean"));
         let count = node("ip6-adjacency-counter");
-        Departure {
+        Transmit {
             backs: backs.clone(),
             coming,
             tables: wiring.shared(),
@@ -74,7 +74,7 @@ impl Departure {
                 **own = **front;
                 Ok(())
             }
-            Around::Kept(kept) => kept.read(&mut own).map_err(|unread| match unread {
+            Around::CachedHeader(kept) => kept.read(&mut own).map_err(|unread| match unread {
                 Unread::Nothing => ProxyDrop::NothingKept,
                 Unread::Changing => ProxyDrop::KeptChanging,
             }),

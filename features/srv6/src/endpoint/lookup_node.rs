@@ -6,13 +6,13 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 
-use super::asked::{self, Asked};
-use super::line::Line;
+use super::lookup_keys::{self, Asked};
+use super::next_nodes::{Good, NextNodes};
 use super::reasons::{Bad, LocalSidDrop};
-use super::ways::{Good, Ways};
+use super::sid_entry::SidEntryRef;
 
 /// What is done at a SID that asks.
-pub(crate) trait Asks: Send + 'static {
+pub(crate) trait HasLookup: Send + 'static {
     /// The node.
     const NODE: &'static str;
     /// Does it bring packets to light that may be of another family?
@@ -21,13 +21,13 @@ pub(crate) trait Asks: Send + 'static {
     type Sid: Copy;
 
     /// What all nodes of SIDs have.
-    fn ways(&self) -> &Ways;
+    fn ways(&self) -> &NextNodes;
 
     /// Read a line.
-    fn sid(&self, line: Line<'_>) -> Self::Sid;
+    fn sid(&self, line: SidEntryRef<'_>) -> Self::Sid;
 
     /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be looked at closer.
-    fn asked(&self, line: Line<'_>, sid: Self::Sid, good: &mut Good, packet: &mut Packet) -> Asked;
+    fn asked(&self, line: SidEntryRef<'_>, sid: Self::Sid, good: &mut Good, packet: &mut Packet) -> Asked;
 
     /// Where a packet goes by what was found.
     fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId;
@@ -36,22 +36,31 @@ pub(crate) trait Asks: Send + 'static {
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId>;
 
     /// What becomes of a packet that is not plain.
-    fn closer(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
+    fn closer(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad>;
 }
 
 /// The node that does it.
-pub struct LooksUp<N>(pub(crate) N);
+pub struct LookupNode<N>(pub(crate) N);
 
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<N: Asks>(at: &N, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (Line(at.ways().lines.line(packet.index)), packet.length());
+fn closer<N: HasLookup>(
+    at: &N,
+    context: StageContext<'_>,
+    packet: &mut Packet,
+) -> Result<NodeId, LocalSidDrop> {
+    let (line, bytes) = (SidEntryRef(at.ways().lines.line(packet.index)), packet.length());
     let outcome = at.closer(context, line, packet);
     at.ways().settle(context, line.0, outcome, bytes, packet)
 }
 
-impl<N: Asks> LookUp for LooksUp<N> {
+impl<N: HasLookup> LookUp for LookupNode<N> {
     const NAME: &'static str = N::NODE;
     const SORTS: bool = N::SORTS;
     const LOOKS_BEHIND: bool = true;
@@ -69,7 +78,7 @@ impl<N: Asks> LookUp for LooksUp<N> {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        let (line, mut good) = (Line(self.0.ways().lines.line(packet.index)), Good::default());
+        let (line, mut good) = (SidEntryRef(self.0.ways().lines.line(packet.index)), Good::default());
         let asked = self.0.asked(line, self.0.sid(line), &mut good, packet);
         good.count(line.0);
         asked
@@ -78,7 +87,7 @@ impl<N: Asks> LookUp for LooksUp<N> {
     #[inline(always)]
     fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
         let Some(first) = packets.first() else { return };
-        let (line, mut good) = (Line(self.0.ways().lines.line(first.index)), Good::default());
+        let (line, mut good) = (SidEntryRef(self.0.ways().lines.line(first.index)), Good::default());
         let sid = self.0.sid(line);
         for (packet, key) in packets.iter_mut().zip(keys) {
             *key = self.0.asked(line, sid, &mut good, packet);
@@ -88,7 +97,7 @@ impl<N: Asks> LookUp for LooksUp<N> {
 
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
-        asked::find(&self.0.ways().tables, variant, keys, found);
+        lookup_keys::find(&self.0.ways().tables, variant, keys, found);
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use quiver_wire::icmp6::nd::{PrefixInformation, router_flags};
 
 use crate::config::RaConfig;
 use crate::message::{Own, prefixes};
-use crate::notice::RouterSays;
+use crate::notifications::RouterSays;
 
 /// Routers that are remembered at most.
 pub const ROUTERS_MAX: usize = 256;

@@ -6,30 +6,41 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 
-use super::asking::{self, Asking};
-use crate::endpoint::line::Line;
+use super::lookup_keys::{self, LookupKeys};
+use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
-use crate::endpoint::ways::Ways;
+use crate::endpoint::sid_entry::SidEntryRef;
 
 /// What is done at a SID.
-pub(crate) trait AtSid: Send + 'static {
+pub(crate) trait SidNode: Send + 'static {
     /// The node.
     const NODE: &'static str;
     /// Does it look IPv4 destinations up?
     const FOUR: bool = false;
 
     /// Where packets go.
-    fn ways(&self) -> &Ways;
+    fn ways(&self) -> &NextNodes;
 
     /// What a plain packet asks for; nothing (and nothing changes) for one that must be looked at closer.
-    fn ask(&self, line: Line<'_>, packet: &mut Packet) -> Option<Asking>;
+    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys>;
 
     /// Send such a packet on by what was found. Nothing when it must be looked at closer: then neither this nor
     /// [`ask`](Self::ask) has changed it.
-    fn go(&self, line: Line<'_>, asking: Asking, found: GroupId, packet: &mut Packet) -> Option<NodeId>;
+    fn go(
+        &self,
+        line: SidEntryRef<'_>,
+        asking: LookupKeys,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Option<NodeId>;
 
     /// Send any packet on, step by step.
-    fn send(&self, context: StageContext<'_>, line: Line<'_>, packet: &mut Packet) -> Result<NodeId, Bad>;
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad>;
 }
 
 /// The node that does it.
@@ -38,17 +49,21 @@ pub struct Gateway<B>(pub(super) B);
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<B: AtSid>(at: &B, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (Line(at.ways().lines.line(packet.index)), packet.length());
+fn closer<B: SidNode>(
+    at: &B,
+    context: StageContext<'_>,
+    packet: &mut Packet,
+) -> Result<NodeId, LocalSidDrop> {
+    let (line, bytes) = (SidEntryRef(at.ways().lines.line(packet.index)), packet.length());
     let outcome = at.send(context, line, packet);
     at.ways().settle(context, line.0, outcome, bytes, packet)
 }
 
-impl<B: AtSid> LookUp for Gateway<B> {
+impl<B: SidNode> LookUp for Gateway<B> {
     const NAME: &'static str = B::NODE;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Key = Asking;
+    type Key = LookupKeys;
     type Found = GroupId;
     type Common = ();
 
@@ -60,15 +75,15 @@ impl<B: AtSid> LookUp for Gateway<B> {
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> Asking {
-        self.0.ask(Line(self.0.ways().lines.line(packet.index)), packet).unwrap_or_default()
+    fn key(&self, (): (), packet: &mut Packet) -> LookupKeys {
+        self.0.ask(SidEntryRef(self.0.ways().lines.line(packet.index)), packet).unwrap_or_default()
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Asking], found: &mut [GroupId]) {
+    fn find(&self, variant: Variant, (): (), keys: &[LookupKeys], found: &mut [GroupId]) {
         match B::FOUR {
-            true => asking::find::<true>(&self.0.ways().tables, variant, keys, found),
-            false => asking::find::<false>(&self.0.ways().tables, variant, keys, found),
+            true => lookup_keys::find::<true>(&self.0.ways().tables, variant, keys, found),
+            false => lookup_keys::find::<false>(&self.0.ways().tables, variant, keys, found),
         }
     }
 
@@ -77,11 +92,11 @@ impl<B: AtSid> LookUp for Gateway<B> {
         &self,
         context: StageContext<'_>,
         (): (),
-        asking: Asking,
+        asking: LookupKeys,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let line = Line(self.0.ways().lines.line(packet.index));
+        let line = SidEntryRef(self.0.ways().lines.line(packet.index));
         let next = if asking.is_nothing() { None } else { self.0.go(line, asking, found, packet) };
         match next {
             Some(next) => Ok(next),

@@ -10,7 +10,7 @@ const KEYS_AT_A_TIME: usize = 64;
 /// Where a packet will go, and what was read of it on the way to that. The default is a packet that must be looked at
 /// closer.
 #[derive(Clone, Copy, Default)]
-pub struct Asking {
+pub struct LookupKeys {
     /// The destination that it will have; an IPv4 address in the lowest bits.
     pub address: u128,
     /// Args.Mob.Session.
@@ -21,7 +21,7 @@ pub struct Asking {
     pub at: u32,
 }
 
-impl Asking {
+impl LookupKeys {
     /// Must the packet be looked at closer?
     #[inline(always)]
     pub fn is_nothing(self) -> bool {
@@ -34,7 +34,7 @@ impl Asking {
 pub(super) fn find<const FOUR: bool>(
     tables: &IpTables,
     variant: Variant,
-    keys: &[Asking],
+    keys: &[LookupKeys],
     found: &mut [GroupId],
 ) {
     for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
@@ -61,7 +61,7 @@ pub(super) fn find<const FOUR: bool>(
 
 /// Several tables are asked.
 #[inline(never)]
-fn find_each<const FOUR: bool>(tables: &IpTables, keys: &[Asking], found: &mut [GroupId]) {
+fn find_each<const FOUR: bool>(tables: &IpTables, keys: &[LookupKeys], found: &mut [GroupId]) {
     for (key, found) in keys.iter().zip(found) {
         *found = match FOUR {
             true => tables.ip4.table(key.table).lookup(key.address as u32),

@@ -118,8 +118,9 @@ pub fn decode_oid(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn identifiers_are_written_as_what_they_are() {

@@ -9,16 +9,16 @@ use quiver_core::memory::buffer::BufferPool;
 use quiver_core::{Context, Frame, Packet};
 use quiver_wire::upper::Upper;
 
-use crate::keeper::{EXPIRED_PER_VECTOR, Keeper};
+use crate::context_owner::{EXPIRED_PER_VECTOR, Keeper};
+use crate::contexts::{Arrived, Contexts};
+use crate::description;
 use crate::reasons::FragmentEnd;
-use crate::shelf::{Arrived, Shelf};
 use crate::tables::{Kind, Shared};
-use crate::words;
 
 /// A worker's instance.
-pub(crate) struct ShallowReassembly(Shelf);
+pub(crate) struct VirtualReassembly(Contexts);
 
-impl ShallowReassembly {
+impl VirtualReassembly {
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let shelf = &mut self.0;
         let request = packet.index;
@@ -80,14 +80,14 @@ impl ShallowReassembly {
         }
     }
 
-    fn send_noted(shelf: &Shelf, cx: &mut Context<'_>, mut packet: Packet, upper: &Upper, request: u32) {
+    fn send_noted(shelf: &Contexts, cx: &mut Context<'_>, mut packet: Packet, upper: &Upper, request: u32) {
         packet.set_note(upper.to_note());
         cx.count(FragmentEnd::WentOn, 1);
         shelf.send_on(cx, packet, request);
     }
 }
 
-impl Node for ShallowReassembly {
+impl Node for VirtualReassembly {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         self.expire_up_to(cx, EXPIRED_PER_VECTOR);
         for packet in frame.drain() {
@@ -100,8 +100,8 @@ impl Node for ShallowReassembly {
     }
 }
 
-impl Keeper for ShallowReassembly {
-    fn shelf(&mut self) -> &mut Shelf {
+impl Keeper for VirtualReassembly {
+    fn shelf(&mut self) -> &mut Contexts {
         &mut self.0
     }
 
@@ -121,10 +121,10 @@ pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc
         "Lets fragments go on once the first says what layer 4 they are of",
         move |wiring| {
             let store = crate::config::first_store(kind, &shared, &pool);
-            Box::new(ShallowReassembly(Shelf::new(kind, store, &shared, arc, wiring)))
+            Box::new(VirtualReassembly(Contexts::new(kind, store, &shared, arc, wiring)))
         },
     )
     .slow_path()
     .reasons::<FragmentEnd>()
-    .describe(move |record, names| words::keeper(kind, record, names))
+    .describe(move |record, names| description::keeper(kind, record, names))
 }

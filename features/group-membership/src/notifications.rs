@@ -15,7 +15,7 @@ const _: () = assert!(HEAD_BYTES + 16 * (SOURCES_TOLD_MAX + 1) <= EVENT_BYTES);
 
 /// What a node tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum Notification {
     /// A router asks.
     Query {
         /// Who.
@@ -118,7 +118,7 @@ pub fn send_record(
     }
 }
 
-fn read_record(bytes: &[u8], group: IpAddr, from: IpAddr) -> Option<Notice> {
+fn read_record(bytes: &[u8], group: IpAddr, from: IpAddr) -> Option<Notification> {
     let [kind, place, count] = *bytes.get(32..)?.first_chunk::<3>()?;
     let rest = bytes.get(RECORD_HEAD_BYTES..)?;
     let sources: Vec<IpAddr> = if group.is_ipv4() {
@@ -126,7 +126,7 @@ fn read_record(bytes: &[u8], group: IpAddr, from: IpAddr) -> Option<Notice> {
     } else {
         rest.as_chunks::<16>().0.iter().map(|octets| IpAddr::from(*octets)).collect()
     };
-    (sources.len() == usize::from(count)).then_some(Notice::Record {
+    (sources.len() == usize::from(count)).then_some(Notification::Record {
         from,
         kind,
         group,
@@ -171,7 +171,7 @@ pub fn send_report(cx: &mut Context<'_>, rx: InterfaceId, group: IpAddr) {
 }
 
 /// What an event of one of our nodes says.
-pub fn read(event: &Event) -> Option<Notice> {
+pub fn read(event: &Event) -> Option<Notification> {
     let bytes = event.bytes();
     let at = |place: usize| bytes.get(place..).and_then(|rest| rest.first_chunk::<16>()).map(|b| address(*b));
     let word = |place: usize| {
@@ -179,7 +179,7 @@ pub fn read(event: &Event) -> Option<Notice> {
     };
     let group = at(0)?;
     if event.kind == 1 {
-        return Some(Notice::Report { group });
+        return Some(Notification::Report { group });
     }
     if event.kind == 2 {
         return read_record(bytes, group, at(16)?);
@@ -195,7 +195,7 @@ pub fn read(event: &Event) -> Option<Notice> {
     let sources: Vec<IpAddr> = (0..usize::from(count)).filter_map(|n| at(HEAD_BYTES + 16 * n)).collect();
     let from = at(HEAD_BYTES + 16 * usize::from(count))?;
     let group = Some(group).filter(|group| !group.is_unspecified());
-    Some(Notice::Query {
+    Some(Notification::Query {
         from,
         query: Query { version, group, sources, response_ms, robustness, interval_s },
         suppress,

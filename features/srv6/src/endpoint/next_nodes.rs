@@ -13,16 +13,16 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;
-use super::asked::{self, Asked};
-use super::closer::{self, Matter, Spot, Upper};
-use super::line::Line;
+use super::lookup_keys::{self, Asked};
 use super::oam::{Seen, Watch};
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use super::segments;
+use super::sid_entry::SidEntryRef;
+use super::slow_path::{self, Matter, Spot, Upper};
 use crate::local_sids::{Flavors, count};
 
 /// What every node of local SIDs has.
-pub(crate) struct Ways {
+pub(crate) struct NextNodes {
     pub lines: WorkerLines,
     pub tables: Arc<IpTables>,
     rewrite: NodeId,
@@ -65,12 +65,12 @@ impl Good {
     }
 }
 
-impl Ways {
-    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> Ways {
+impl NextNodes {
+    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> NextNodes {
         for name in ["ip6-discover-neighbor", "ip6-drop"] {
             wiring.node(name); // edges, for `show graph`
         }
-        Ways {
+        NextNodes {
             lines: lines.of(wiring.worker),
             tables: wiring.shared(),
             rewrite: wiring.node("ip6-rewrite"),
@@ -112,7 +112,7 @@ impl Ways {
     /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one way.
     #[inline(always)]
     pub fn six_all(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
-        let hop = asked::one_hop(&self.tables, found).filter(|hop| hop.next == self.rewrite)?;
+        let hop = lookup_keys::one_hop(&self.tables, found).filter(|hop| hop.next == self.rewrite)?;
         Some(take_hop(hop, packets))
     }
 
@@ -143,18 +143,18 @@ impl Ways {
     /// What is to be done with a packet that is not plain.
     pub fn matter(&self, context: StageContext<'_>, packet: &Packet) -> Result<Matter, Bad> {
         self.watch(context, packet);
-        closer::matter(packet)
+        slow_path::matter(packet)
     }
 
     /// As [`matter`](Self::matter), at a SID that must be the last.
     pub fn last(&self, context: StageContext<'_>, packet: &Packet) -> Result<Upper, Bad> {
         self.watch(context, packet);
-        closer::last(packet)
+        slow_path::last(packet)
     }
 
     /// The next segment becomes the active one, step by step; with the flavour PSP the SRH goes when it is the
     /// last (RFC 8986 §4.16.1).
-    pub fn advance(&self, line: Line<'_>, srh: Spot, next: u128, packet: &mut Packet) {
+    pub fn advance(&self, line: SidEntryRef<'_>, srh: Spot, next: u128, packet: &mut Packet) {
         self.good(line.0, packet.length());
         if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
             segments::pop(packet, srh.at, srh.named_at);
@@ -167,7 +167,7 @@ impl Ways {
     pub fn upper(
         &self,
         context: StageContext<'_>,
-        line: Line<'_>,
+        line: SidEntryRef<'_>,
         upper: Upper,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
@@ -184,7 +184,7 @@ impl Ways {
         context.count(LocalSidDrop::ForUs, 1);
         self.good(line.0, packet.length());
         if line.flavors().has(Flavors::USP) {
-            closer::pop_ended(packet);
+            slow_path::pop_ended(packet);
         }
         packet.index = 0;
         Ok(self.local)
