@@ -34,14 +34,14 @@ impl Hop {
     /// The number that says this hop itself, which then needs no place in the table and is not looked
     /// up there: for what leads to the same node for as long as it is there, as routes to local SIDs
     /// do. `None` where the hop has no room in a number.
-    pub const fn straight(self) -> Option<GroupId> {
-        GroupId::straight(self.next.0, self.index)
+    pub const fn resolved(self) -> Option<GroupId> {
+        GroupId::resolved(self.next.0, self.index)
     }
 
-    /// The hop that a straight number says.
+    /// The hop that a resolved number says.
     #[inline(always)]
-    const fn of_straight(group: GroupId) -> Hop {
-        let (next, index) = group.straight_parts();
+    const fn of_resolved(group: GroupId) -> Hop {
+        let (next, index) = group.resolved_parts();
         Hop { next: NodeId(next), index }
     }
 }
@@ -102,8 +102,8 @@ impl Groups {
     /// The group's word.
     #[inline(always)]
     pub fn word(&self, group: GroupId) -> GroupWord {
-        if group.is_straight() {
-            return GroupWord::single(Hop::of_straight(group));
+        if group.is_resolved() {
+            return GroupWord::single(Hop::of_resolved(group));
         }
         GroupWord(self.words.get(group.0 as usize).load(Ordering::Acquire))
     }
@@ -111,7 +111,7 @@ impl Groups {
     /// Ask for a group's word ahead of its use.
     #[inline(always)]
     pub fn prefetch(&self, group: GroupId) {
-        if !group.is_straight() {
+        if !group.is_resolved() {
             prefetch(self.words.get(group.0 as usize));
         }
     }
@@ -280,7 +280,7 @@ impl GroupSlots {
 
     /// Take `group` out of use; no route may hold it any more.
     pub fn retire(&mut self, group: GroupId) {
-        if group.is_straight() {
+        if group.is_resolved() {
             return;
         }
         self.retire_buckets(self.table.word(group));
@@ -390,15 +390,15 @@ mod tests {
         for hop in
             [(0, 0), (7, 5), (2047, (1 << 18) - 1)].map(|(next, index)| Hop { next: NodeId(next), index })
         {
-            let group = hop.straight().expect("room");
-            assert!(group.is_straight() && group.0 >> 30 == 0, "{group:?} fits into a leaf");
+            let group = hop.resolved().expect("room");
+            assert!(group.is_resolved() && group.0 >> 30 == 0, "{group:?} fits into a leaf");
             assert!(groups.table().word(group).is_single());
             assert_eq!(groups.table().resolve(group, 0xdead_beef), hop);
         }
         assert_eq!(groups.len(), 0);
         let wide = [Hop { next: NodeId(2048), index: 0 }, Hop { next: NodeId(1), index: 1 << 18 }];
-        assert_eq!(wide.map(Hop::straight), [None; 2]);
-        assert!(!GroupId(GROUPS_MAX as u32 - 1).is_straight());
+        assert_eq!(wide.map(Hop::resolved), [None; 2]);
+        assert!(!GroupId(GROUPS_MAX as u32 - 1).is_resolved());
     }
 
     #[test]

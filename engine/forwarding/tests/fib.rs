@@ -444,12 +444,12 @@ fn a_route_to_a_feature_says_its_hop_without_a_group_and_moves_with_what_replace
     let (sid, same) = (prefix("2001:db8:5::1/128"), prefix("198.51.100.0/24"));
     let found = fib.group_views().count();
     fib.replace_route(0, sid, Source::Feature, &[to(node, 77)]).expect("room");
-    assert!(group(&fib, "2001:db8:5::1").is_straight());
+    assert!(group(&fib, "2001:db8:5::1").is_resolved());
     assert_eq!(hop(&fib, "2001:db8:5::1"), Hop { next: node, index: 77 });
     assert_eq!(fib.group_views().count(), found + 1);
     // Another list with this hop, another family's, has a group; both are right.
     fib.replace_route(0, same, Source::Feature, &[to(node, 77)]).expect("room");
-    assert!(!group(&fib, "198.51.100.9").is_straight());
+    assert!(!group(&fib, "198.51.100.9").is_resolved());
     assert_eq!(hop(&fib, "198.51.100.9"), Hop { next: node, index: 77 });
     // A hop that has no room in a number, and two paths.
     fib.replace_route(0, sid, Source::Feature, &[to(node, 1 << 20)]).expect("room");

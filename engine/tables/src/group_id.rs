@@ -6,36 +6,36 @@
 pub struct GroupId(pub u32);
 
 /// The bit of a number that is no place in the table, but says the hop itself. A leaf has room for 30.
-const STRAIGHT: u32 = 1 << 29;
+const RESOLVED: u32 = 1 << 29;
 /// How many bits of such a number are the hop's index; those above them, up to the mark, are its node.
-const STRAIGHT_INDEX_BITS: u32 = 18;
+const RESOLVED_INDEX_BITS: u32 = 18;
 
 impl GroupId {
     /// The number that says the hop to `node` with `index` itself. `None` where they have no room in
     /// a number: 11 bits of node, 18 bits of index.
-    pub const fn straight(node: u16, index: u32) -> Option<GroupId> {
+    pub const fn resolved(node: u16, index: u32) -> Option<GroupId> {
         let node = node as u32;
-        if index >> STRAIGHT_INDEX_BITS != 0 || node >= STRAIGHT >> STRAIGHT_INDEX_BITS {
+        if index >> RESOLVED_INDEX_BITS != 0 || node >= RESOLVED >> RESOLVED_INDEX_BITS {
             return None;
         }
-        Some(GroupId(STRAIGHT | node << STRAIGHT_INDEX_BITS | index))
+        Some(GroupId(RESOLVED | node << RESOLVED_INDEX_BITS | index))
     }
 
     /// Does the number say the hop itself?
     #[inline(always)]
-    pub const fn is_straight(self) -> bool {
-        self.0 & STRAIGHT != 0
+    pub const fn is_resolved(self) -> bool {
+        self.0 & RESOLVED != 0
     }
 
     /// Its place in the table, if it has one.
     pub fn place(self) -> Option<u32> {
-        (!self.is_straight()).then_some(self.0)
+        (!self.is_resolved()).then_some(self.0)
     }
 
-    /// Node and index of the hop that a straight number says.
+    /// Node and index of the hop that a resolved number says.
     #[inline(always)]
-    pub const fn straight_parts(self) -> (u16, u32) {
-        let node = (self.0 >> STRAIGHT_INDEX_BITS) as u16 & ((STRAIGHT >> STRAIGHT_INDEX_BITS) - 1) as u16;
-        (node, self.0 & ((1 << STRAIGHT_INDEX_BITS) - 1))
+    pub const fn resolved_parts(self) -> (u16, u32) {
+        let node = (self.0 >> RESOLVED_INDEX_BITS) as u16 & ((RESOLVED >> RESOLVED_INDEX_BITS) - 1) as u16;
+        (node, self.0 & ((1 << RESOLVED_INDEX_BITS) - 1))
     }
 }

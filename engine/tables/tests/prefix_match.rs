@@ -61,7 +61,7 @@ fn check<A: Address>(
             for size in [1, 7, 64, 150] {
                 for (some, groups) in alike.chunks(size).zip(groups.chunks_mut(size)) {
                     groups.fill(GroupId(0));
-                    lpm.lookup_alike(variant, some, groups);
+                    lpm.lookup_uniform(variant, some, groups);
                 }
                 for (at, group) in asked.iter().zip(&groups) {
                     assert_eq!(*group, expected[*at], "{variant:?} by {size}, {:?}", addresses[*at].ip());

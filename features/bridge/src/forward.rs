@@ -39,7 +39,7 @@ pub struct L2Forward {
 
 /// What holds for a port.
 #[derive(Clone, Copy)]
-pub struct Common {
+pub struct InterfaceState {
     /// 0 when it is no port any more.
     domain: DomainIndex,
     /// The port.
@@ -55,19 +55,23 @@ impl L2Forward {
     #[inline(never)]
     fn take_slow_path(
         &self,
-        common: Common,
+        interface_state: InterfaceState,
         found: MacEntry,
         packet: &mut Packet,
     ) -> Result<NodeId, L2ForwardDrop> {
         let port = self.table.ports().word(found.port());
-        if common.domain.0 == 0 {
+        if interface_state.domain.0 == 0 {
             Err(L2ForwardDrop::NotBridged)
         } else if !found.holds(port) {
             packet.index = 0; // flooding begins at the first port, and excludes no group
-            if common.unknown == DROP { Err(L2ForwardDrop::UnknownUnicast) } else { Ok(common.unknown) }
+            if interface_state.unknown == DROP {
+                Err(L2ForwardDrop::UnknownUnicast)
+            } else {
+                Ok(interface_state.unknown)
+            }
         } else if found.is_filter() {
             Err(L2ForwardDrop::Filtered)
-        } else if found.port() == common.rx {
+        } else if found.port() == interface_state.rx {
             Err(L2ForwardDrop::OwnPort)
         } else {
             Err(L2ForwardDrop::SplitHorizon)
@@ -80,9 +84,9 @@ impl LookUp for L2Forward {
     type Reason = L2ForwardDrop;
     type Key = u64;
     type Found = MacEntry;
-    type Common = Common;
+    type InterfaceState = InterfaceState;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
         match self.published.read(cx.pass).port(rx) {
             Some(port) => {
                 let unknown = match port.unknown {
@@ -90,37 +94,37 @@ impl LookUp for L2Forward {
                     Unknown::ToOne => self.uu_forward,
                     Unknown::Drop => DROP,
                 };
-                Common { domain: port.domain, rx, group: port.group, unknown }
+                InterfaceState { domain: port.domain, rx, group: port.group, unknown }
             }
-            None => Common { domain: DomainIndex(0), rx, group: 0, unknown: DROP },
+            None => InterfaceState { domain: DomainIndex(0), rx, group: 0, unknown: DROP },
         }
     }
 
     #[inline(always)]
-    fn key(&self, common: Common, packet: &mut Packet) -> u64 {
+    fn key(&self, interface_state: InterfaceState, packet: &mut Packet) -> u64 {
         let destination = Addresses::of(packet).map_or(0, Addresses::destination);
-        MacKey::from_wire(common.domain, destination).word()
+        MacKey::from_wire(interface_state.domain, destination).word()
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, _: Common, keys: &[u64], found: &mut [MacEntry]) {
+    fn find(&self, variant: Variant, _: InterfaceState, keys: &[u64], found: &mut [MacEntry]) {
         self.table.lookup_slice(variant, keys, found);
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         _: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         _: u64,
         found: MacEntry,
         packet: &mut Packet,
     ) -> Result<NodeId, L2ForwardDrop> {
         let tx = found.port();
         let port = self.table.ports().word(tx);
-        let same_group = (port.group() == common.group) & (common.group != 0);
-        if !found.holds(port) | found.is_filter() | (tx == common.rx) | same_group {
-            return self.take_slow_path(common, found, packet);
+        let same_group = (port.group() == interface_state.group) & (interface_state.group != 0);
+        if !found.holds(port) | found.is_filter() | (tx == interface_state.rx) | same_group {
+            return self.take_slow_path(interface_state, found, packet);
         }
         packet.tx = tx;
         Ok(port.output())

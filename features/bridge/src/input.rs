@@ -53,13 +53,13 @@ pub struct Onward {
 }
 
 impl Onward {
-    pub(crate) fn of(port: &Port, ways: NextNodes) -> Onward {
+    pub(crate) fn of(port: &Port, next_nodes: NextNodes) -> Onward {
         let group = match port {
-            Port { answer: true, .. } | Port { arp_to_one: true, .. } => ways.answer,
-            Port { flood: true, .. } => ways.flood,
+            Port { answer: true, .. } | Port { arp_to_one: true, .. } => next_nodes.answer,
+            Port { flood: true, .. } => next_nodes.flood,
             _ => DROP,
         };
-        Onward { unicast: if port.forward { ways.forward } else { DROP }, group, all: ways.flood }
+        Onward { unicast: if port.forward { next_nodes.forward } else { DROP }, group, all: next_nodes.flood }
     }
 
     /// Where a frame goes; `None` when that is switched off.
@@ -89,14 +89,14 @@ pub struct L2Input {
     learn: NodeId,
     /// As `learn`, of frames that are flooded whatever their destination.
     learn_all: NodeId,
-    ways: NextNodes,
+    next_nodes: NextNodes,
     /// Where the port's own frames go.
     own: NodeId,
 }
 
 /// What holds for a port.
 #[derive(Clone, Copy)]
-pub struct Common {
+pub struct InterfaceState {
     /// Is it one?
     bridged: bool,
     /// [`DROP`] when nothing is learned here.
@@ -110,7 +110,7 @@ impl L2Input {
             published: published.clone(),
             learn: wiring.node("l2-learn"),
             learn_all: wiring.node("l2-flood-learn"),
-            ways: ways(wiring),
+            next_nodes: next_nodes(wiring),
             own: wiring.node("ethernet-input"),
         }
     }
@@ -120,13 +120,13 @@ impl L2Input {
     fn flood(
         &self,
         addresses: Addresses,
-        common: Common,
+        interface_state: InterfaceState,
         excluded: u8,
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
         packet.index = FloodPlace { excluded, port: 0 }.to_index();
-        match common.learn {
-            DROP => common.onward.all(addresses.is_to_group()).ok_or(L2InputDrop::FloodOff),
+        match interface_state.learn {
+            DROP => interface_state.onward.all(addresses.is_to_group()).ok_or(L2InputDrop::FloodOff),
             _ => Ok(self.learn_all),
         }
     }
@@ -138,10 +138,10 @@ impl L2Input {
     fn take_slow_path(
         &self,
         addresses: Addresses,
-        common: Common,
+        interface_state: InterfaceState,
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
-        if !common.bridged {
+        if !interface_state.bridged {
             return Err(L2InputDrop::NotBridged);
         }
         if !addresses.has_station_source() {
@@ -150,7 +150,7 @@ impl L2Input {
         if let Some(FloodRequest { excluded }) = FloodRequest::from_index(packet.index)
             && !addresses.is_to_link()
         {
-            return self.flood(addresses, common, excluded, packet);
+            return self.flood(addresses, interface_state, excluded, packet);
         }
         let header = EthernetHeader::overlay(packet.bytes());
         let is_of_the_link = header.is_some_and(|header| OF_THE_LINK.contains(&header.ether_type()));
@@ -162,16 +162,16 @@ impl Stage for L2Input {
     const NAME: &'static str = "l2-input";
     const LOOKS_FIRST: bool = true;
     type Reason = L2InputDrop;
-    type Common = Common;
+    type InterfaceState = InterfaceState;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
         match self.published.read(cx.pass).port(rx) {
-            Some(port) => Common {
+            Some(port) => InterfaceState {
                 bridged: true,
                 learn: if port.learn { self.learn } else { DROP },
-                onward: Onward::of(port, self.ways),
+                onward: Onward::of(port, self.next_nodes),
             },
-            None => Common {
+            None => InterfaceState {
                 bridged: false,
                 learn: DROP,
                 onward: Onward { unicast: DROP, group: DROP, all: DROP },
@@ -183,20 +183,20 @@ impl Stage for L2Input {
     fn decide(
         &self,
         _: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
         let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
         let plain = FloodRequest::from_index(packet.index).is_none();
-        if !(addresses.has_station_source() & !addresses.is_to_link() & common.bridged & plain) {
-            return self.take_slow_path(addresses, common, packet);
+        if !(addresses.has_station_source() & !addresses.is_to_link() & interface_state.bridged & plain) {
+            return self.take_slow_path(addresses, interface_state, packet);
         }
-        if common.learn != DROP {
-            return Ok(common.learn);
+        if interface_state.learn != DROP {
+            return Ok(interface_state.learn);
         }
         let to_group = addresses.is_to_group();
         let off = if to_group { L2InputDrop::FloodOff } else { L2InputDrop::ForwardOff };
-        common.onward.next(to_group, packet).ok_or(off)
+        interface_state.onward.next(to_group, packet).ok_or(off)
     }
 }
 
@@ -210,23 +210,23 @@ pub struct L2FloodInput {
 impl Stage for L2FloodInput {
     const NAME: &'static str = "l2-flood-input";
     type Reason = L2InputDrop;
-    type Common = Common;
+    type InterfaceState = InterfaceState;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
-        self.general.common(cx, rx)
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
+        self.general.interface_state(cx, rx)
     }
 
     #[inline(always)]
     fn decide(
         &self,
         _: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
         let plain = |addresses: &Addresses| addresses.has_station_source() & !addresses.is_to_link();
         match (Addresses::of(packet).filter(plain), FloodRequest::from_index(packet.index)) {
-            (Some(addresses), Some(FloodRequest { excluded })) if common.bridged => {
-                self.general.flood(addresses, common, excluded, packet)
+            (Some(addresses), Some(FloodRequest { excluded })) if interface_state.bridged => {
+                self.general.flood(addresses, interface_state, excluded, packet)
             }
             _ => Ok(self.id),
         }
@@ -260,7 +260,7 @@ fn describe(record: &TraceRecord, names: &dyn Names) -> String {
     )
 }
 
-pub(crate) fn ways(wiring: &Wiring<'_>) -> NextNodes {
+pub(crate) fn next_nodes(wiring: &Wiring<'_>) -> NextNodes {
     NextNodes {
         forward: wiring.node("l2-fwd"),
         flood: wiring.node("l2-flood"),

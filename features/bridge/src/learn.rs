@@ -11,7 +11,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
 
 use crate::address::Addresses;
-use crate::input::{NextNodes, Onward, ways};
+use crate::input::{NextNodes, Onward, next_nodes};
 use crate::learn_requests::{Asked, Asker, LearnRings, Request};
 use crate::tables::Published;
 
@@ -50,13 +50,13 @@ quiver_core::reasons! {
 pub struct L2Learn<const ALL: bool = false> {
     published: Arc<Published>,
     table: MacTable,
-    ways: NextNodes,
+    next_nodes: NextNodes,
     asker: RefCell<Asker>,
 }
 
 /// What holds for a port.
 #[derive(Clone, Copy)]
-pub struct Common {
+pub struct InterfaceState {
     /// 0 when it is no port any more.
     domain: DomainIndex,
     /// What a known source looks like.
@@ -72,18 +72,18 @@ impl<const ALL: bool> L2Learn<ALL> {
     fn take_slow_path(
         &self,
         context: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         found: MacEntry,
         packet: &Packet,
     ) -> Result<(), L2LearnDrop> {
         let Some(addresses) = Addresses::of(packet) else { return Ok(()) };
-        let key = MacKey::from_wire(common.domain, addresses.source());
+        let key = MacKey::from_wire(interface_state.domain, addresses.source());
         let holds = found.holds(self.table.ports().word(found.port()));
         if holds && found.is_filter() {
             return Err(L2LearnDrop::Filtered);
         }
-        if holds && found.port() == common.seen.entry().port() {
-            if self.table.refresh(key, found, common.seen) {
+        if holds && found.port() == interface_state.seen.entry().port() {
+            if self.table.refresh(key, found, interface_state.seen) {
                 context.count(L2LearnDrop::Stamped, 1);
             }
             return Ok(());
@@ -91,10 +91,14 @@ impl<const ALL: bool> L2Learn<ALL> {
         if holds && found.is_static() {
             return Err(L2LearnDrop::StaticMoved);
         }
-        let event = if !holds && self.table.ports().is_full(common.domain) {
+        let event = if !holds && self.table.ports().is_full(interface_state.domain) {
             L2LearnDrop::Full
         } else {
-            match self.asker.borrow_mut().ask(Request { key, seen: common.seen }, found, common.now_ns) {
+            match self.asker.borrow_mut().ask(
+                Request { key, seen: interface_state.seen },
+                found,
+                interface_state.now_ns,
+            ) {
                 Asked::KnownAlready => L2LearnDrop::KnownAlready,
                 Asked::QueueFull => L2LearnDrop::QueueFull,
                 Asked::NotNow => L2LearnDrop::NotNow,
@@ -112,42 +116,42 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
     type Reason = L2LearnDrop;
     type Key = u64;
     type Found = MacEntry;
-    type Common = Common;
+    type InterfaceState = InterfaceState;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
         let port = self.published.read(cx.pass).port(rx);
         self.asker.borrow_mut().begin(cx.now_ns);
-        Common {
+        InterfaceState {
             domain: port.map_or(DomainIndex(0), |port| port.domain),
             seen: self.table.expected(rx, StampMinutes::from_ns(cx.now_ns)),
-            onward: port.map(|port| Onward::of(port, self.ways)),
+            onward: port.map(|port| Onward::of(port, self.next_nodes)),
             now_ns: cx.now_ns,
         }
     }
 
     #[inline(always)]
-    fn key(&self, common: Common, packet: &mut Packet) -> u64 {
+    fn key(&self, interface_state: InterfaceState, packet: &mut Packet) -> u64 {
         let source = Addresses::of(packet).map_or(0, Addresses::source);
-        MacKey::from_wire(common.domain, source).word()
+        MacKey::from_wire(interface_state.domain, source).word()
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, _: Common, keys: &[u64], found: &mut [MacEntry]) {
+    fn find(&self, variant: Variant, _: InterfaceState, keys: &[u64], found: &mut [MacEntry]) {
         self.table.lookup_slice(variant, keys, found);
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         _: u64,
         found: MacEntry,
         packet: &mut Packet,
     ) -> Result<NodeId, L2LearnDrop> {
-        let Some(onward) = common.onward else { return Err(L2LearnDrop::NotBridged) };
-        if !found.is_settled(common.seen) {
-            self.take_slow_path(context, common, found, packet)?;
+        let Some(onward) = interface_state.onward else { return Err(L2LearnDrop::NotBridged) };
+        if !found.is_settled(interface_state.seen) {
+            self.take_slow_path(context, interface_state, found, packet)?;
         }
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
         if ALL {
@@ -176,7 +180,7 @@ pub(crate) fn spec<const ALL: bool>(
     NodeSpec::look_up(help, move |wiring| L2Learn::<ALL> {
         published: published.clone(),
         table: table.clone(),
-        ways: ways(wiring),
+        next_nodes: next_nodes(wiring),
         asker: RefCell::new(offices.open()),
     })
     .describe(|record, names| {

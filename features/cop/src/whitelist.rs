@@ -38,7 +38,7 @@ struct Whitelist<F: IpFamily> {
 
 /// What holds for packets that came by one interface.
 #[derive(Clone, Copy)]
-struct Common {
+struct InterfaceState {
     /// The table that lists sources; nothing when there is none any more.
     list: Option<u32>,
     behind: Behind,
@@ -52,22 +52,28 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
     type Reason = CopDrop;
     type Key = F::Address;
     type Found = GroupId;
-    type Common = Common;
+    type InterfaceState = InterfaceState;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
         let list = self.lists.get(F::FAMILY, rx);
-        Common { list, behind: cx.behind(self.arc, rx, self.own, self.lookup) }
+        InterfaceState { list, behind: cx.behind(self.arc, rx, self.own, self.lookup) }
     }
 
     /// The source, or 0, which no list has.
     #[inline(always)]
-    fn key(&self, _: Common, packet: &mut Packet) -> F::Address {
+    fn key(&self, _: InterfaceState, packet: &mut Packet) -> F::Address {
         F::source(packet.bytes()).unwrap_or_default()
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, common: Common, keys: &[F::Address], found: &mut [GroupId]) {
-        if let Some(table) = common.list {
+    fn find(
+        &self,
+        variant: Variant,
+        interface_state: InterfaceState,
+        keys: &[F::Address],
+        found: &mut [GroupId],
+    ) {
+        if let Some(table) = interface_state.list {
             F::table(&self.tables, table).lookup_slice(variant, keys, found);
         }
     }
@@ -75,18 +81,18 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
     /// Is there a route for the source that does not drop? Its first path stands for all: a route drops
     /// with all its paths or with none.
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         _: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         _: F::Address,
         group: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, CopDrop> {
-        if common.list.is_some() && self.tables.groups.resolve(group, 0).next == self.refused {
+        if interface_state.list.is_some() && self.tables.groups.resolve(group, 0).next == self.refused {
             return Err(CopDrop::NotListed);
         }
-        Ok(common.behind.take(packet))
+        Ok(interface_state.behind.take(packet))
     }
 }
 

@@ -53,9 +53,9 @@ impl<const PATCH: bool> Stage for Cross<PATCH> {
     const NAME: &'static str = Self::KIND.node();
     type Reason = CrossDrop;
     /// The other interface and its output; nothing once the connection is gone.
-    type Common = Option<(NodeId, InterfaceId)>;
+    type InterfaceState = Option<(NodeId, InterfaceId)>;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState {
         let to = self.ports.read(cx.pass).peer(Self::KIND, rx)?;
         Some((cx.interface(to)?.output, to))
     }
@@ -64,21 +64,21 @@ impl<const PATCH: bool> Stage for Cross<PATCH> {
     fn decide(
         &self,
         _: StageContext<'_>,
-        common: Self::Common,
+        interface_state: Self::InterfaceState,
         packet: &mut Packet,
     ) -> Result<NodeId, CrossDrop> {
         if !Self::takes(packet) {
             return Err(CrossDrop::Truncated);
         }
-        let (output, to) = common.ok_or(CrossDrop::NotConnected)?;
+        let (output, to) = interface_state.ok_or(CrossDrop::NotConnected)?;
         packet.tx = to;
         Ok(output)
     }
 }
 
 impl<const PATCH: bool> Steer for Cross<PATCH> {
-    fn way(common: Self::Common) -> Option<(NodeId, InterfaceId)> {
-        common
+    fn way(interface_state: Self::InterfaceState) -> Option<(NodeId, InterfaceId)> {
+        interface_state
     }
 
     #[inline(always)]

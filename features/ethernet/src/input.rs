@@ -146,9 +146,9 @@ impl Stage for EthernetInput {
     const NAME: &'static str = "ethernet-input";
     const LOOKS_FIRST: bool = true;
     type Reason = EthernetDrop;
-    type Common = Port;
+    type InterfaceState = Port;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Port {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Port {
         // A row that is gone meanwhile: no address is ours, so only groups pass, and die further on.
         cx.interface(rx).map_or(Port { mac: 0, promiscuous: false }, Port::of)
     }

@@ -67,7 +67,7 @@ enum LeftOut {
 }
 
 impl Wanted {
-    fn judge(&self, output: &Output) -> Result<(), LeftOut> {
+    fn classify(&self, output: &Output) -> Result<(), LeftOut> {
         if output.tx == self.rx && !self.own {
             return Err(LeftOut::Here);
         }
@@ -109,7 +109,7 @@ impl Replicate {
             count_hop(self.six, packet.bytes_mut());
         }
         let mac = ends.group_mac(self.six).0;
-        let mut outputs = entry.outputs.iter().filter(|output| wanted.judge(output).is_ok());
+        let mut outputs = entry.outputs.iter().filter(|output| wanted.classify(output).is_ok());
         for output in outputs.by_ref().take(forwarded - 1) {
             self.copy(cx, packet, |copy| prepend(copy, output, mac));
         }
@@ -130,7 +130,7 @@ impl Replicate {
         }
         let (mut count, mut below, mut beyond) = (0, 0, 0);
         for output in &entry.outputs {
-            match wanted.judge(output) {
+            match wanted.classify(output) {
                 Ok(()) => count += 1,
                 Err(LeftOut::Threshold) => below += 1,
                 Err(LeftOut::Mtu) => beyond += 1,

@@ -29,9 +29,9 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     const NAME: &'static str = Kind::of(VIRTUAL, SIX).feature();
     type Reason = Never;
     /// What stands behind, and what fragments from this interface are marked with.
-    type Common = (Behind, u32);
+    type InterfaceState = (Behind, u32);
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, u32) {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, u32) {
         let tables = &self.tables.interfaces;
         let scope = if SIX { tables.table6(rx) } else { tables.table4(rx) };
         let request = ReassemblyRequest { is_local: false, scope };
@@ -42,10 +42,10 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     fn decide(
         &self,
         _: StageContext<'_>,
-        common: (Behind, u32),
+        interface_state: (Behind, u32),
         packet: &mut Packet,
     ) -> Result<NodeId, Never> {
-        let (behind, request) = common;
+        let (behind, request) = interface_state;
         let is_fragment = if SIX {
             let header = Ip6Header::overlay(packet.bytes());
             header.is_some_and(|header| is_walked(header.next_header())) && is_ip6_fragment(packet, VIRTUAL)

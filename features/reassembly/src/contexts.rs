@@ -33,7 +33,7 @@ pub(crate) struct Contexts {
     pub store: Box<Store>,
     shared: Arc<Shared>,
     holding: Holding,
-    pub ways: NextNodes,
+    pub next_nodes: NextNodes,
 }
 
 /// A fragment whose context stands open.
@@ -56,7 +56,7 @@ impl Contexts {
         } else {
             ("ip4-lookup", "ip4-local", "ip4-icmp-error")
         };
-        let ways = NextNodes {
+        let next_nodes = NextNodes {
             arc,
             feature: wiring.number(kind.feature()).unwrap_or(DROP),
             arc_end: wiring.node(arc_end),
@@ -64,7 +64,7 @@ impl Contexts {
             error: wiring.node(error),
         };
         let holding = shared.holding(wiring.worker.index(), kind);
-        Contexts { kind, store, shared: shared.clone(), holding, ways }
+        Contexts { kind, store, shared: shared.clone(), holding, next_nodes }
     }
 
     pub fn timeout_ns(&self) -> u64 {
@@ -236,7 +236,7 @@ impl Contexts {
             Some(told) => {
                 cx.count(bad.why, 1);
                 packet.index = told.to_index();
-                self.send(cx, packet, self.ways.error);
+                self.send(cx, packet, self.next_nodes.error);
             }
             None => self.drop_packet(cx, packet, bad.why),
         }
@@ -250,11 +250,11 @@ impl Contexts {
 
     /// Send a packet on its way: back to where packets for the router are sorted, or on in the arc.
     pub fn send_on(&self, cx: &mut Context<'_>, mut packet: Packet, request: u32) {
-        let ways = &self.ways;
+        let next_nodes = &self.next_nodes;
         let next = if ReassemblyRequest::from_index(request).is_local {
-            ways.local
+            next_nodes.local
         } else {
-            cx.behind(ways.arc, packet.rx, ways.feature, ways.arc_end).take(&mut packet)
+            cx.behind(next_nodes.arc, packet.rx, next_nodes.feature, next_nodes.arc_end).take(&mut packet)
         };
         self.send(cx, packet, next);
     }

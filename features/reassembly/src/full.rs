@@ -186,7 +186,7 @@ impl Keeper for FullReassembly {
             let kind =
                 if shelf.kind.is_six() { icmp6::kind::TIME_EXCEEDED } else { icmp4::kind::TIME_EXCEEDED };
             first.index = IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 }.to_index();
-            shelf.send(cx, first, shelf.ways.error);
+            shelf.send(cx, first, shelf.next_nodes.error);
         }
         true
     }

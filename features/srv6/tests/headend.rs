@@ -194,8 +194,8 @@ fn the_way_to_the_first_segment_follows_neighbours_and_routes() {
     router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:7::1");
     router.cli("sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1");
     router.send("e0", &ip6(H6, TO6, 1, 100));
-    let asked = router.sent("e1");
-    assert_eq!(asked[0][54], 135, "a neighbour solicitation");
+    let lookup_key = router.sent("e1");
+    assert_eq!(lookup_key[0][54], 135, "a neighbour solicitation");
     router.cli("ip neighbor e1 2001:db8:1::7 02:00:00:00:00:77");
     router.run();
     let held = router.sent("e1");

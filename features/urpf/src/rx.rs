@@ -28,7 +28,7 @@ struct RxCheck<F: IpFamily> {
 
 /// What holds for packets that came by one interface.
 #[derive(Clone, Copy)]
-struct Common {
+struct InterfaceState {
     /// How they are checked, and the table that is looked in; nothing when they are not any more.
     check: Option<(Check, u32)>,
     behind: Behind,
@@ -42,42 +42,48 @@ impl<F: IpFamily> LookUp for RxCheck<F> {
     type Reason = UrpfDrop;
     type Key = F::Address;
     type Found = GroupId;
-    type Common = Common;
+    type InterfaceState = InterfaceState;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Common {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
         let check = self.checks.get((rx, F::FAMILY, Direction::Rx), cx.pass);
         let own = || F::table_of(&self.judge.tables.interfaces, rx);
         let check = check.map(|check| (check, check.table.unwrap_or_else(own)));
-        Common { check, behind: cx.behind(self.arc, rx, self.own, self.lookup) }
+        InterfaceState { check, behind: cx.behind(self.arc, rx, self.own, self.lookup) }
     }
 
     #[inline(always)]
-    fn key(&self, _: Common, packet: &mut Packet) -> F::Address {
+    fn key(&self, _: InterfaceState, packet: &mut Packet) -> F::Address {
         F::source(packet.bytes()).unwrap_or_default()
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, common: Common, keys: &[F::Address], found: &mut [GroupId]) {
-        if let Some((_, table)) = common.check {
+    fn find(
+        &self,
+        variant: Variant,
+        interface_state: InterfaceState,
+        keys: &[F::Address],
+        found: &mut [GroupId],
+    ) {
+        if let Some((_, table)) = interface_state.check {
             F::table(&self.judge.tables, table).lookup_slice(variant, keys, found);
         }
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
-        common: Common,
+        interface_state: InterfaceState,
         source: F::Address,
         group: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, UrpfDrop> {
-        if let Some((check, table)) = common.check
+        if let Some((check, table)) = interface_state.check
             && let Err(why) = self.judge.decide::<F>(check, table, group, source, packet.rx)
         {
             appeal::<F>(context, &self.checks, table, packet.bytes(), source, why)?;
         }
-        Ok(common.behind.take(packet))
+        Ok(interface_state.behind.take(packet))
     }
 }
 

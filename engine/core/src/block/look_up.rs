@@ -2,7 +2,7 @@
 
 use crate::cpu::{Body, Variant, clocks};
 use crate::graph::context::Context;
-use crate::graph::frame::settle;
+use crate::graph::frame::resolve;
 use crate::graph::stage::{LookUp, StageContext};
 use crate::ids::NodeId;
 
@@ -97,7 +97,7 @@ impl Choice {
 /// A look-up, its state, and room for a block.
 pub(crate) struct LookUpKernel<L: LookUp> {
     look_up: L,
-    state: PerInterface<L::Common>,
+    state: PerInterface<L::InterfaceState>,
     worth: Worth,
     choice: Choice,
     keys: [L::Key; BLOCK_PACKETS],
@@ -120,7 +120,7 @@ impl<L: LookUp> LookUpKernel<L> {
 /// All packets of a block.
 struct WholeBlock<'a, 'f, L: LookUp> {
     look_up: &'a L,
-    state: L::Common,
+    state: L::InterfaceState,
     keys: &'a mut [L::Key; BLOCK_PACKETS],
     found: &'a mut [L::Found; BLOCK_PACKETS],
     is_likely_uniform: bool,
@@ -152,7 +152,7 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
         }
         let start = if self.choice.is_due() { clocks() } else { 0 };
         if self.choice.is_alike_better() {
-            look_up.find_alike(self.variant, state, keys, found);
+            look_up.find_uniform(self.variant, state, keys, found);
         } else {
             look_up.find(self.variant, state, keys, found);
         }
@@ -167,7 +167,7 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
         }
         let answers = keys.iter().zip(found.iter());
         for ((packet, next), (key, found)) in packets.iter_mut().zip(next).zip(answers) {
-            *next = settle(look_up.settle(self.context, state, *key, *found, packet), packet);
+            *next = resolve(look_up.resolve(self.context, state, *key, *found, packet), packet);
         }
         None
     }
@@ -187,7 +187,7 @@ fn run_some<L: LookUp>(whole: WholeBlock<'_, '_, L>) {
     look_up.find(variant, state, &keys[..count], &mut found[..count]);
     for (place, (key, found)) in places(live).zip(keys.iter().zip(found.iter())) {
         let packet = &mut packets[place];
-        next[place % BLOCK_PACKETS] = settle(look_up.settle(context, state, *key, *found, packet), packet);
+        next[place % BLOCK_PACKETS] = resolve(look_up.resolve(context, state, *key, *found, packet), packet);
     }
 }
 
@@ -195,7 +195,7 @@ impl<L: LookUp> Kernel for LookUpKernel<L> {
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
         let rx = block.rx;
         let LookUpKernel { look_up, state, worth, choice, keys, found } = self;
-        let state = state.get(block.pass, rx, || look_up.common(cx, rx));
+        let state = state.get(block.pass, rx, || look_up.interface_state(cx, rx));
         let (context, variant, is_full) = (StageContext::new(cx), cx.variant, block.is_full());
         let is_likely_uniform = is_full && worth.is_likely();
         if is_full {

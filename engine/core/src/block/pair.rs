@@ -19,13 +19,13 @@ struct PairKernel<A: Stage, B: Stage> {
     first: StageKernel<A>,
     second: B,
     second_id: NodeId,
-    state: PerInterface<B::Common>,
+    state: PerInterface<B::InterfaceState>,
 }
 
 /// The packets of a block.
 struct EachPacket<'a, A: Stage, B: Stage> {
-    first: (&'a A, StageContext<'a>, A::Common),
-    second: (&'a B, StageContext<'a>, B::Common),
+    first: (&'a A, StageContext<'a>, A::InterfaceState),
+    second: (&'a B, StageContext<'a>, B::InterfaceState),
     /// The second node, and the interface by which packets that go there came in.
     onward: (NodeId, InterfaceId),
     /// The block's packets, and those behind them.
@@ -81,7 +81,7 @@ impl<A: Stage, B: Stage> Kernel for PairKernel<A, B> {
         first.arrived(cx, rx, arrived);
         cx.node = second_id;
         let second = &self.second;
-        let of_second = self.state.get(block.pass, onward, || second.common(cx, onward));
+        let of_second = self.state.get(block.pass, onward, || second.interface_state(cx, onward));
         let (context, variant) = (StageContext::new(cx), cx.variant);
         let pair = EachPacket::<A, B> {
             first: (first, context.of(id), of_first),

@@ -14,7 +14,7 @@ use super::{BLOCK_PACKETS, SOON_AHEAD};
 pub(crate) struct StageKernel<S: Stage> {
     stage: S,
     /// Its state, and where packets are expected to be said to have come in.
-    state: PerInterface<(S::Common, InterfaceId)>,
+    state: PerInterface<(S::InterfaceState, InterfaceId)>,
 }
 
 impl<S: Stage> StageKernel<S> {
@@ -25,10 +25,10 @@ impl<S: Stage> StageKernel<S> {
     /// The stage, its state for the block, and the interface by which the packets that are like the
     /// first one will be said to have come in.
     #[inline(always)]
-    pub fn prepare(&mut self, cx: &Context<'_>, block: &Block<'_>) -> (&S, S::Common, InterfaceId) {
+    pub fn prepare(&mut self, cx: &Context<'_>, block: &Block<'_>) -> (&S, S::InterfaceState, InterfaceId) {
         let (rx, stage) = (block.rx, &self.stage);
         let (state, onward) = self.state.get(block.pass, rx, || {
-            let state = stage.common(cx, rx);
+            let state = stage.interface_state(cx, rx);
             match block.first() {
                 Some(first) if S::SORTS => stage.expect(cx, rx, state, first),
                 _ => (state, rx),
@@ -50,7 +50,7 @@ impl<S: Stage> StageKernel<S> {
 struct EachPacket<'a, S: Stage> {
     stage: &'a S,
     context: StageContext<'a>,
-    state: S::Common,
+    state: S::InterfaceState,
     onward: InterfaceId,
     /// The block's packets, and those behind them.
     packets: &'a mut [Packet],
@@ -107,7 +107,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
 #[inline(never)]
 fn run_some<S: Stage>(
     (stage, context): (&S, StageContext<'_>),
-    (state, onward): (S::Common, InterfaceId),
+    (state, onward): (S::InterfaceState, InterfaceId),
     block: &mut Block<'_>,
 ) -> Sorted {
     if S::LOOKS_FIRST {

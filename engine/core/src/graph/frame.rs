@@ -294,7 +294,7 @@ impl Frame {
     pub fn route<R: Reason>(&mut self, mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>) {
         let (packets, next) = self.split_mut();
         for (packet, next) in packets.iter_mut().zip(next) {
-            *next = settle(decide(packet), packet);
+            *next = resolve(decide(packet), packet);
         }
     }
 
@@ -310,7 +310,7 @@ impl Frame {
             if let Some(ahead) = packets.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();
             }
-            next[i] = settle(decide(&mut packets[i]), &mut packets[i]);
+            next[i] = resolve(decide(&mut packets[i]), &mut packets[i]);
         }
     }
 
@@ -333,7 +333,7 @@ impl Frame {
 
 /// Write a decision down: the next node, or the drop node with the reason's number in the packet.
 #[inline(always)]
-pub fn settle<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet) -> NodeId {
+pub fn resolve<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet) -> NodeId {
     match decision {
         Ok(next) => next,
         Err(reason) => {

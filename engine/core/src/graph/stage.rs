@@ -8,7 +8,7 @@ use crate::cpu::Variant;
 use crate::graph::arc::{ARCS_MAX, ArcId};
 use crate::graph::context::{Context, WorkerContext, next_in_arc, put_event};
 use crate::graph::counters::InterfaceCounters;
-use crate::graph::frame::settle;
+use crate::graph::frame::resolve;
 use crate::graph::interface::InterfaceRow;
 use crate::graph::node::{NodeSpec, Reason, Wiring};
 use crate::ids::{InterfaceId, NodeId};
@@ -114,16 +114,16 @@ pub trait Stage: Send + 'static {
     /// Why packets die here, and what is counted.
     type Reason: Reason;
     /// What holds for all packets that came in by one interface, read once for a vector.
-    type Common: Copy + Send;
+    type InterfaceState: Copy + Send;
 
     /// What holds for packets that came in by `rx`.
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState;
 
     /// Where the packet goes next. An error is a drop.
     fn decide(
         &self,
         context: StageContext<'_>,
-        common: Self::Common,
+        interface_state: Self::InterfaceState,
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
 
@@ -134,11 +134,11 @@ pub trait Stage: Send + 'static {
         &self,
         cx: &Context<'_>,
         rx: InterfaceId,
-        common: Self::Common,
+        interface_state: Self::InterfaceState,
         first: &Packet,
-    ) -> (Self::Common, InterfaceId) {
+    ) -> (Self::InterfaceState, InterfaceId) {
         let _ = (cx, first);
-        (common, rx)
+        (interface_state, rx)
     }
 
     /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. It is
@@ -166,7 +166,7 @@ pub trait Stage: Send + 'static {
 /// at the handle alone.
 pub trait Steer: Stage {
     /// The output of the interface that all packets go to, and that interface.
-    fn way(common: Self::Common) -> Option<(NodeId, InterfaceId)>;
+    fn way(interface_state: Self::InterfaceState) -> Option<(NodeId, InterfaceId)>;
 
     /// Does the packet go that way?
     fn takes(packet: &Packet) -> bool;
@@ -189,10 +189,10 @@ pub trait LookUp: Send + 'static {
     /// What is found.
     type Found: Copy + Default + Send;
     /// What holds for all packets that came in by one interface, read once for a vector: the table, as a rule.
-    type Common: Copy + Send;
+    type InterfaceState: Copy + Send;
 
     /// What holds for packets that came in by `rx`.
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::Common;
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState;
 
     /// Ask for the memory that [`key`](Self::key) will read of what [`Packet::index`] names.
     #[inline(always)]
@@ -201,24 +201,30 @@ pub trait LookUp: Send + 'static {
     }
 
     /// The packet's key; what can be done with the packet before the answer is there is done.
-    fn key(&self, common: Self::Common, packet: &mut Packet) -> Self::Key;
+    fn key(&self, interface_state: Self::InterfaceState, packet: &mut Packet) -> Self::Key;
 
     /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only once.
     #[inline(always)]
-    fn keys(&self, common: Self::Common, packets: &mut [Packet], keys: &mut [Self::Key]) {
+    fn keys(&self, interface_state: Self::InterfaceState, packets: &mut [Packet], keys: &mut [Self::Key]) {
         for (packet, key) in packets.iter_mut().zip(keys) {
-            *key = self.key(common, packet);
+            *key = self.key(interface_state, packet);
         }
     }
 
     /// Look all keys up; `found` is as long as `keys`.
-    fn find(&self, variant: Variant, common: Self::Common, keys: &[Self::Key], found: &mut [Self::Found]);
+    fn find(
+        &self,
+        variant: Variant,
+        interface_state: Self::InterfaceState,
+        keys: &[Self::Key],
+        found: &mut [Self::Found],
+    );
 
     /// What was found says where the packet goes. An error is a drop.
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
-        common: Self::Common,
+        interface_state: Self::InterfaceState,
         key: Self::Key,
         found: Self::Found,
         packet: &mut Packet,
@@ -229,24 +235,24 @@ pub trait LookUp: Send + 'static {
     #[inline(always)]
     fn resolve_all(
         &self,
-        common: Self::Common,
+        interface_state: Self::InterfaceState,
         found: &[Self::Found],
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let _ = (common, found, packets);
+        let _ = (interface_state, found, packets);
         None
     }
 
     /// As [`find`](Self::find), where many keys are likely to be alike.
     #[inline(always)]
-    fn find_alike(
+    fn find_uniform(
         &self,
         variant: Variant,
-        common: Self::Common,
+        interface_state: Self::InterfaceState,
         keys: &[Self::Key],
         found: &mut [Self::Found],
     ) {
-        self.find(variant, common, keys, found);
+        self.find(variant, interface_state, keys, found);
     }
 
     /// The vector is through: what was put together for others on the way is given to them.
@@ -332,9 +338,9 @@ impl NodeSpec {
 pub(crate) fn decide<S: Stage>(
     stage: &S,
     context: StageContext<'_>,
-    common: S::Common,
+    interface_state: S::InterfaceState,
     packet: &mut Packet,
 ) -> NodeId {
-    let decision = stage.decide(context, common, packet);
-    settle(decision, packet)
+    let decision = stage.decide(context, interface_state, packet);
+    resolve(decision, packet)
 }

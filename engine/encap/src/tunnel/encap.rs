@@ -149,9 +149,9 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
 impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P, O, F> {
     const NAME: &'static str = P::NODES.encap[place::<O>()][place::<F>()];
     type Reason = TunnelDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {

@@ -88,9 +88,9 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
 impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
     type Reason = TunnelDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {

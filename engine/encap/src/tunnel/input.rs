@@ -199,9 +199,9 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
     type Reason = TunnelDrop;
     type Key = Key;
     type Found = u32;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     /// What was read is kept in [`Packet::index`], for [`settle`](Self::settle).
     #[inline(always)]
@@ -220,7 +220,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
         (): (),

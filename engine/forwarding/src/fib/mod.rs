@@ -491,8 +491,8 @@ impl Fib {
         let hops = resolver.hops(&key, None);
         let dependencies = resolver.dependencies;
         let fields = self.group_fields(payload, key.table);
-        let straight = self.lists.straight(&key);
-        let group = match straight.map_or_else(|| self.groups.add_by(fields, &hops), Ok) {
+        let resolved = self.lists.resolved(&key);
+        let group = match resolved.map_or_else(|| self.groups.add_by(fields, &hops), Ok) {
             Ok(group) => group,
             Err(error) => {
                 dependencies.adjacencies.iter().for_each(|key| self.adjacencies.drop_unused(*key));

@@ -62,7 +62,7 @@ pub(super) struct PathLists {
     /// Those that have a place in the table of groups, by it.
     lists: Vec<Option<PathList>>,
     /// Those whose group is their only hop.
-    straight: BTreeMap<GroupId, PathList>,
+    resolved: BTreeMap<GroupId, PathList>,
     tracked: BTreeMap<Tracked, BTreeSet<GroupId>>,
     by_interface: HashMap<InterfaceId, BTreeSet<GroupId>>,
     /// Lists by the interfaces that their paths name.
@@ -77,15 +77,15 @@ impl PathLists {
     }
 
     pub fn get(&self, group: GroupId) -> Option<&PathList> {
-        match group.is_straight() {
-            true => self.straight.get(&group),
+        match group.is_resolved() {
+            true => self.resolved.get(&group),
             false => self.lists.get(group.0 as usize)?.as_ref(),
         }
     }
 
     pub fn get_mut(&mut self, group: GroupId) -> Option<&mut PathList> {
-        match group.is_straight() {
-            true => self.straight.get_mut(&group),
+        match group.is_resolved() {
+            true => self.resolved.get_mut(&group),
             false => self.lists.get_mut(group.0 as usize)?.as_mut(),
         }
     }
@@ -94,8 +94,8 @@ impl PathLists {
         self.by_key.insert(key.clone(), group);
         self.naming.extend(named(&key).map(|interface| (interface, group)));
         let list = PathList { key, routes: 0, hops, dependencies: Dependencies::default() };
-        if group.is_straight() {
-            self.straight.insert(group, list);
+        if group.is_resolved() {
+            self.resolved.insert(group, list);
         } else {
             let place = group.0 as usize;
             if self.lists.len() <= place {
@@ -107,8 +107,8 @@ impl PathLists {
     }
 
     fn take(&mut self, group: GroupId) -> Option<PathList> {
-        match group.is_straight() {
-            true => self.straight.remove(&group),
+        match group.is_resolved() {
+            true => self.resolved.remove(&group),
             false => self.lists.get_mut(group.0 as usize)?.take(),
         }
     }
@@ -116,10 +116,10 @@ impl PathLists {
     /// The group of a list, if that need not be a place in the table: its one path leads to a feature's node, which
     /// never becomes another one. A default route's is always one of its own, and so is that of a second list with the
     /// same hop.
-    pub fn straight(&self, key: &ListKey) -> Option<GroupId> {
+    pub fn resolved(&self, key: &ListKey) -> Option<GroupId> {
         match key.paths[..] {
             [Path { target: Target::Feature(hop), .. }] if !key.of_default => {
-                hop.straight().filter(|group| self.get(*group).is_none())
+                hop.resolved().filter(|group| self.get(*group).is_none())
             }
             _ => None,
         }
@@ -246,6 +246,6 @@ impl PathLists {
     pub fn from(&self, first: GroupId) -> impl Iterator<Item = (GroupId, &PathList)> {
         let lists = self.lists.iter().enumerate().skip(first.0 as usize);
         let placed = lists.filter_map(|(index, list)| Some((GroupId(index as u32), list.as_ref()?)));
-        placed.chain(self.straight.range(first..).map(|(group, list)| (*group, list)))
+        placed.chain(self.resolved.range(first..).map(|(group, list)| (*group, list)))
     }
 }

@@ -108,9 +108,9 @@ impl Stage for Ip4Input {
     const LOOKS_FIRST: bool = true;
     type Reason = Ip4InputDrop;
     /// The first feature of the arc, or the look-up.
-    type Common = NodeId;
+    type InterfaceState = NodeId;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> NodeId {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> NodeId {
         cx.interface(rx).map_or(self.lookup, |row| row.first(self.arc, self.lookup))
     }
 

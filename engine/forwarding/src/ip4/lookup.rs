@@ -20,9 +20,9 @@ impl LookUp for Ip4Lookup {
     type Key = u32;
     type Found = GroupId;
     /// The number of the interface's table.
-    type Common = u32;
+    type InterfaceState = u32;
 
-    fn common(&self, _: &Context<'_>, rx: InterfaceId) -> u32 {
+    fn interface_state(&self, _: &Context<'_>, rx: InterfaceId) -> u32 {
         self.tables.interfaces.table4(rx)
     }
 
@@ -38,8 +38,8 @@ impl LookUp for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn find_alike(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
-        self.tables.ip4.table(table).lookup_alike(variant, keys, found);
+    fn find_uniform(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
+        self.tables.ip4.table(table).lookup_uniform(variant, keys, found);
         self.tables.groups.prefetch_found(found);
     }
 
@@ -49,7 +49,7 @@ impl LookUp for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         _: StageContext<'_>,
         _: u32,

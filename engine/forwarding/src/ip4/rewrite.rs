@@ -50,9 +50,9 @@ impl Stage for Ip4Rewrite {
     const NAME: &'static str = "ip4-rewrite";
     const SENDS: bool = true;
     type Reason = Ip4RewriteDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {

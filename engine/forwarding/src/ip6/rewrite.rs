@@ -111,9 +111,9 @@ impl Stage for Ip6Rewrite {
     const NAME: &'static str = "ip6-rewrite";
     const SENDS: bool = true;
     type Reason = Ip6RewriteDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn decide(

@@ -134,7 +134,7 @@ impl Table<'_> {
     /// # Safety
     /// As for [`lookup`](Self::lookup).
     #[inline(always)]
-    pub(super) unsafe fn lookup_alike<A: Address, K: Kernel>(
+    pub(super) unsafe fn lookup_uniform<A: Address, K: Kernel>(
         &self,
         addresses: &[A],
         groups: &mut [GroupId],

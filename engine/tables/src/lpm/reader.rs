@@ -149,15 +149,15 @@ impl<A: Address> Lpm<A> {
     /// As [`lookup_slice`](Self::lookup_slice), for addresses of which many are likely to be alike, as segments are:
     /// what many ask is asked once.
     #[inline(always)]
-    pub fn lookup_alike(&self, variant: Variant, addresses: &[A], groups: &mut [GroupId]) {
+    pub fn lookup_uniform(&self, variant: Variant, addresses: &[A], groups: &mut [GroupId]) {
         match variant.min(self.kernel) {
             // SAFETY: as in `lookup_slice`.
             #[cfg(target_arch = "x86_64")]
-            Variant::Avx512 => unsafe { self.lookup_alike_avx512(addresses, groups) },
+            Variant::Avx512 => unsafe { self.lookup_uniform_avx512(addresses, groups) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Variant::Avx2 => unsafe { self.lookup_alike_avx2(addresses, groups) },
-            _ => self.lookup_alike_scalar(addresses, groups),
+            Variant::Avx2 => unsafe { self.lookup_uniform_avx2(addresses, groups) },
+            _ => self.lookup_uniform_scalar(addresses, groups),
         }
     }
 
@@ -168,12 +168,12 @@ impl<A: Address> Lpm<A> {
         let table = self.view();
         for (addresses, groups) in addresses.chunks(LANES).zip(groups.chunks_mut(LANES)) {
             // SAFETY: as the caller promises; the root covers all addresses.
-            unsafe { table.lookup_alike::<A, K>(addresses, groups, |address| self.lookup_inline(address)) };
+            unsafe { table.lookup_uniform::<A, K>(addresses, groups, |address| self.lookup_inline(address)) };
         }
     }
 
     #[inline(never)]
-    fn lookup_alike_scalar(&self, addresses: &[A], groups: &mut [GroupId]) {
+    fn lookup_uniform_scalar(&self, addresses: &[A], groups: &mut [GroupId]) {
         // SAFETY: any processor will do; the root covers all addresses.
         unsafe { self.lookup_chunks::<Plain>(addresses, groups) };
     }
@@ -181,7 +181,7 @@ impl<A: Address> Lpm<A> {
     #[cfg(target_arch = "x86_64")]
     #[inline(never)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn lookup_alike_avx2(&self, addresses: &[A], groups: &mut [GroupId]) {
+    fn lookup_uniform_avx2(&self, addresses: &[A], groups: &mut [GroupId]) {
         // SAFETY: what the kernel needs is what this is compiled for; the root covers all addresses.
         unsafe { self.lookup_chunks::<Avx2>(addresses, groups) };
     }
@@ -191,7 +191,7 @@ impl<A: Address> Lpm<A> {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    fn lookup_alike_avx512(&self, addresses: &[A], groups: &mut [GroupId]) {
+    fn lookup_uniform_avx512(&self, addresses: &[A], groups: &mut [GroupId]) {
         // SAFETY: as above.
         unsafe { self.lookup_chunks::<Avx512>(addresses, groups) };
     }

@@ -79,7 +79,7 @@ pub struct VlanInput {
 
 impl VlanInput {
     #[inline(never)]
-    fn judge(&self, context: StageContext<'_>, rx: InterfaceId, tags: &FrameTags) -> Verdict {
+    fn classify(&self, context: StageContext<'_>, rx: InterfaceId, tags: &FrameTags) -> Verdict {
         let Some(row) = context.interface(rx) else {
             return Verdict { by: rx, fate: Fate::Die(VlanDrop::Down) };
         };
@@ -163,7 +163,7 @@ impl VlanInput {
         packet: &mut Packet,
     ) -> Result<NodeId, VlanDrop> {
         let tags = FrameTags::read(packet.bytes()).ok_or(VlanDrop::Truncated)?;
-        let verdict = self.judge(context, packet.rx, &tags);
+        let verdict = self.classify(context, packet.rx, &tags);
         if verdict.by != packet.rx && verdict.by != expected {
             let counters = context.interface_counters(verdict.by);
             counters.rx_packets.add(1);
@@ -178,9 +178,9 @@ impl Stage for VlanInput {
     const LOOKS_FIRST: bool = true;
     const SORTS: bool = true;
     type Reason = VlanDrop;
-    type Common = Expected;
+    type InterfaceState = Expected;
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) -> Expected {
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) -> Expected {
         Expected::NOTHING
     }
 
@@ -194,7 +194,7 @@ impl Stage for VlanInput {
     ) -> (Expected, InterfaceId) {
         let Some(tags) = FrameTags::read(first.bytes()) else { return (nothing, rx) };
         let shape = TagShape::of(first.bytes(), &tags);
-        let verdict = self.judge(StageContext::new(cx), rx, &tags);
+        let verdict = self.classify(StageContext::new(cx), rx, &tags);
         (Expected { shape, verdict }, verdict.by)
     }
 

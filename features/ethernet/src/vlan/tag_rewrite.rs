@@ -73,9 +73,9 @@ impl<const OUTPUT: bool> Stage for TagRewrite<OUTPUT> {
     const NAME: &'static str = if OUTPUT { OUT } else { IN };
     const LOOKS_FIRST: bool = true;
     type Reason = RewriteDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, RewriteDrop> {
@@ -118,9 +118,9 @@ impl Stage for Filter {
     const NAME: &'static str = FILTER;
     const LOOKS_FIRST: bool = true;
     type Reason = FilterDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, FilterDrop> {

@@ -57,9 +57,9 @@ impl<const POLICY: u8> Stage for HopByHop<POLICY> {
     const NAME: &'static str =
         ["ip6-hop-by-hop-process", "ip6-hop-by-hop-drop", "ip6-hop-by-hop-punt"][POLICY as usize];
     type Reason = HopByHopDrop;
-    type Common = Behind;
+    type InterfaceState = Behind;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Behind {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Behind {
         cx.behind(self.arc, rx, self.own, self.lookup)
     }
 

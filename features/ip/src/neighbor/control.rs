@@ -124,7 +124,7 @@ enum Verdict {
 
 /// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`: it was
 /// asked for and has not answered yet.
-fn judge(known: Option<&Neighbour>, asked: bool, six: bool, mac: MacAddress, heard: Heard) -> Verdict {
+fn classify(known: Option<&Neighbour>, asked: bool, six: bool, mac: MacAddress, heard: Heard) -> Verdict {
     use NeighbourState::{Reachable, Stale};
     let is_same = known.is_some_and(|known| known.mac == mac);
     let is_awaited = known.is_some() || asked;
@@ -155,7 +155,7 @@ fn learn(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress,
         if mac == AS_KNOWN {
             return Ok(());
         }
-        match judge(known, asked, address.is_ipv6(), mac, heard) {
+        match classify(known, asked, address.is_ipv6(), mac, heard) {
             Verdict::Learn(state) => {
                 fib.learn_neighbour_as(state, on, address, mac, now)?;
                 is_awaited = ip.asked.remove(on, address);
@@ -199,10 +199,10 @@ mod tests {
         neighbours.learn(on, address, MAC, NeighbourState::Reachable, 0);
         let known = neighbours.get(on, address);
         [
-            judge(known, false, six, MAC, heard),
-            judge(known, false, six, OTHER, heard),
-            judge(None, true, six, OTHER, heard),
-            judge(None, false, six, OTHER, heard),
+            classify(known, false, six, MAC, heard),
+            classify(known, false, six, OTHER, heard),
+            classify(None, true, six, OTHER, heard),
+            classify(None, false, six, OTHER, heard),
         ]
     }
 

@@ -50,7 +50,7 @@ impl Flavor for NextCsid {
         Some(Step { to, list: Some(ListStep { srh: FIRST, left, last: left == 0 }) })
     }
 
-    fn closer(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
+    fn slow_path(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
         let header = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Some(to) = moved_up(line.structure(), header) else { return Ok(None) };
         if header.hop_limit() <= 1 {

@@ -11,7 +11,7 @@ use quiver_forwarding::ip::{Ip6, choose};
 use quiver_tables::{CountedLines, GroupId};
 
 use super::step::{Compression, Flavor, Step, take};
-use crate::endpoint::lookup_keys::Asked;
+use crate::endpoint::lookup_keys::LookupKey;
 use crate::endpoint::lookup_node::{HasLookup, LookupNode};
 use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
@@ -35,18 +35,24 @@ pub struct CompressedCross<F> {
 }
 
 /// Count a packet that is not plain, and let it make its step.
-fn go(context: StageContext<'_>, ways: &NextNodes, line: SidEntryRef<'_>, step: Step, packet: &mut Packet) {
+fn go(
+    context: StageContext<'_>,
+    next_nodes: &NextNodes,
+    line: SidEntryRef<'_>,
+    step: Step,
+    packet: &mut Packet,
+) {
     if step.list.is_some() {
-        ways.watch(context, packet);
+        next_nodes.watch(context, packet);
     }
-    ways.good(line.0, packet.length());
+    next_nodes.good(line.0, packet.length());
     take(Compression::of(line), step, packet);
 }
 
 /// Does a packet that is not plain go past the compressed SID, to what the flavour USD does?
 #[inline(never)]
 fn ends<F: Flavor>(line: SidEntryRef<'_>, packet: &Packet) -> bool {
-    line.flavors().has(Flavors::USD) && F::closer(line, packet) == Ok(None)
+    line.flavors().has(Flavors::USD) && F::slow_path(line, packet) == Ok(None)
 }
 
 impl<F: Flavor> HasLookup for NextDestination<F> {
@@ -55,8 +61,8 @@ impl<F: Flavor> HasLookup for NextDestination<F> {
     type Sid = (Compression, u32);
 
     #[inline(always)]
-    fn ways(&self) -> &NextNodes {
-        &self.plain.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.plain.next_nodes
     }
 
     #[inline(always)]
@@ -65,61 +71,61 @@ impl<F: Flavor> HasLookup for NextDestination<F> {
     }
 
     #[inline(always)]
-    fn asked(
+    fn lookup_key(
         &self,
         line: SidEntryRef<'_>,
         (sid, six): (Compression, u32),
         good: &mut Good,
         packet: &mut Packet,
-    ) -> Asked {
+    ) -> LookupKey {
         let Some(step) = F::plain(sid, packet) else {
             return match ends::<F>(line, packet) {
                 true => self.plain.inner(line, packet),
-                false => Asked::default(),
+                false => LookupKey::default(),
             };
         };
         good.add(packet.length());
         take(sid, step, packet);
-        Asked::six(six, step.to)
+        LookupKey::six(six, step.to)
     }
 
     #[inline(always)]
-    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
-        self.plain.ways.on(asked, found, packet)
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
+        self.plain.next_nodes.on(lookup_key, found, packet)
     }
 
     #[inline(always)]
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
-        self.plain.ways.six_all(found, packets)
+        self.plain.next_nodes.six_all(found, packets)
     }
 
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let plain = &self.plain;
-        let Some(step) = F::closer(line, packet)? else {
-            return plain.closer(context, line, packet);
+        let Some(step) = F::slow_path(line, packet)? else {
+            return plain.slow_path(context, line, packet);
         };
-        go(context, &plain.ways, line, step, packet);
-        let group = plain.ways.tables.ip6.table(line.six()).lookup(step.to);
-        Ok(plain.ways.six(group, packet))
+        go(context, &plain.next_nodes, line, step, packet);
+        let group = plain.next_nodes.tables.ip6.table(line.six()).lookup(step.to);
+        Ok(plain.next_nodes.six(group, packet))
     }
 }
 
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<F: Flavor>(
+fn slow_path<F: Flavor>(
     plain: &CrossConnect,
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (SidEntryRef(plain.ways.lines.line(packet.index)), packet.length());
+    let (line, bytes) = (SidEntryRef(plain.next_nodes.lines.line(packet.index)), packet.length());
     let outcome = closer_still::<F>(plain, context, line, packet);
-    plain.ways.settle(context, line.0, outcome, bytes, packet)
+    plain.next_nodes.resolve(context, line.0, outcome, bytes, packet)
 }
 
 fn closer_still<F: Flavor>(
@@ -128,36 +134,36 @@ fn closer_still<F: Flavor>(
     line: SidEntryRef<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, Bad> {
-    let Some(step) = F::closer(line, packet)? else {
+    let Some(step) = F::slow_path(line, packet)? else {
         return plain.closer_still(context, line, packet);
     };
-    go(context, &plain.ways, line, step, packet);
-    Ok(choose::<Ip6>(&plain.ways.tables.groups, line.group6(), packet))
+    go(context, &plain.next_nodes, line, step, packet);
+    Ok(choose::<Ip6>(&plain.next_nodes.tables.groups, line.group6(), packet))
 }
 
 impl<F: Flavor> Stage for CompressedCross<F> {
     const NAME: &'static str = F::NODE_X;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.plain.ways.lines.prefetch(packet.index);
+        self.plain.next_nodes.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let line = SidEntryRef(self.plain.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.plain.next_nodes.lines.line(packet.index));
         let sid = Compression::of(line);
         let Some(step) = F::plain(sid, packet) else {
             let inner = if ends::<F>(line, packet) { self.plain.inner(line, packet) } else { None };
-            return inner.map_or_else(|| closer::<F>(&self.plain, context, packet), Ok);
+            return inner.map_or_else(|| slow_path::<F>(&self.plain, context, packet), Ok);
         };
-        self.plain.ways.good(line.0, packet.length());
+        self.plain.next_nodes.good(line.0, packet.length());
         take(sid, step, packet);
-        Ok(choose::<Ip6>(&self.plain.ways.tables.groups, line.group6(), packet))
+        Ok(choose::<Ip6>(&self.plain.next_nodes.tables.groups, line.group6(), packet))
     }
 }
 

@@ -97,7 +97,7 @@ impl Flavor for ReplaceCsid {
     }
 
     /// By the first SRH that leads on.
-    fn closer(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
+    fn slow_path(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad> {
         let structure = line.structure().ok_or(LocalSidDrop::NotConfigured)?;
         let header = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         for routing in slow_path::routing_headers(packet) {

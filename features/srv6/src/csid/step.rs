@@ -63,7 +63,7 @@ pub(crate) trait Flavor: Send + Sync + 'static {
     fn plain(sid: Compression, packet: &Packet) -> Option<Step>;
 
     /// The step of any packet; `None` when the SID does with it what the plain one does.
-    fn closer(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad>;
+    fn slow_path(line: SidEntryRef<'_>, packet: &Packet) -> Result<Option<Step>, Bad>;
 }
 
 /// Make a step; with the flavour PSP the SRH goes with the last one (RFC 9800 §4.2.8).

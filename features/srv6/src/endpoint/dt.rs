@@ -12,8 +12,8 @@ use quiver_forwarding::ip::{NOT_ENABLED, take_hop};
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::inner_packet::inner_if_plain;
-use super::lookup_keys::{self, Asked};
+use super::inner_packet::parse_inner;
+use super::lookup_keys::{self, LookupKey};
 use super::lookup_node::{HasLookup, LookupNode};
 use super::next_nodes::{Good, NextNodes};
 use super::reasons::Bad;
@@ -62,7 +62,7 @@ pub type DecapsulateLookUp = LookupNode<InnerDestination>;
 
 /// HasLookup for the inner destination.
 pub struct InnerDestination {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     /// The nodes by which packets leave the router straight.
     leaving: [NodeId; 2],
 }
@@ -81,7 +81,7 @@ impl InnerDestination {
     #[cold]
     #[inline(never)]
     fn say_by(&self, family: Family, table: u32, packet: &mut Packet) {
-        let speaker = self.ways.tables.interfaces.speaker(family, table);
+        let speaker = self.next_nodes.tables.interfaces.speaker(family, table);
         if speaker != InterfaceId::NONE {
             let _ = packet.take_carried();
             packet.rx = speaker;
@@ -96,8 +96,8 @@ impl HasLookup for InnerDestination {
     type Sid = (u32, u32);
 
     #[inline(always)]
-    fn ways(&self) -> &NextNodes {
-        &self.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
     }
 
     #[inline(always)]
@@ -106,53 +106,53 @@ impl HasLookup for InnerDestination {
     }
 
     #[inline(always)]
-    fn asked(
+    fn lookup_key(
         &self,
         _: SidEntryRef<'_>,
         (four, six): (u32, u32),
         good: &mut Good,
         packet: &mut Packet,
-    ) -> Asked {
+    ) -> LookupKey {
         let bytes = packet.length();
         let taken = (four != NOT_ENABLED, six != NOT_ENABLED);
-        let Some(inner) = inner_if_plain(packet, taken) else { return Asked::default() };
+        let Some(inner) = parse_inner(packet, taken) else { return LookupKey::default() };
         good.add(bytes);
-        Asked::inside(inner, four, six)
+        LookupKey::inside(inner, four, six)
     }
 
     #[inline(always)]
-    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
-        let next = asked.choose(&self.ways.tables, found, packet);
-        self.go(next, asked.family(), asked.table(), packet)
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
+        let next = lookup_key.choose(&self.next_nodes.tables, found, packet);
+        self.go(next, lookup_key.family(), lookup_key.table(), packet)
     }
 
     #[inline(always)]
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
-        let hop =
-            lookup_keys::one_hop(&self.ways.tables, found).filter(|hop| self.leaving.contains(&hop.next))?;
+        let hop = lookup_keys::one_hop(&self.next_nodes.tables, found)
+            .filter(|hop| self.leaving.contains(&hop.next))?;
         Some(take_hop(hop, packets))
     }
 
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (upper, bytes) = (self.ways.last(context, packet)?, packet.length());
+        let (upper, bytes) = (self.next_nodes.last(context, packet)?, packet.length());
         if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
-            self.ways.expose4(upper.at, packet)?;
-            self.ways.good(line.0, bytes);
-            let next = self.ways.look_up4(line.four(), packet);
+            self.next_nodes.expose4(upper.at, packet)?;
+            self.next_nodes.good(line.0, bytes);
+            let next = self.next_nodes.look_up4(line.four(), packet);
             return Ok(self.go(next, Family::Ip4, line.four(), packet));
         }
         if upper.is_inner(IpProtocol::IPV6) && line.six() != NOT_ENABLED {
-            self.ways.expose6(upper.at, packet)?;
-            self.ways.good(line.0, bytes);
-            let next = self.ways.look_up6(line.six(), packet);
+            self.next_nodes.expose6(upper.at, packet)?;
+            self.next_nodes.good(line.0, bytes);
+            let next = self.next_nodes.look_up6(line.six(), packet);
             return Ok(self.go(next, Family::Ip6, line.six(), packet));
         }
-        self.ways.upper(context, line, upper, packet)
+        self.next_nodes.upper(context, line, upper, packet)
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
             wiring.node(name);
         }
         let leaving = [wiring.node("ip4-rewrite"), wiring.node("ip6-rewrite")];
-        LookupNode(InnerDestination { ways: NextNodes::new(wiring, &lines), leaving })
+        LookupNode(InnerDestination { next_nodes: NextNodes::new(wiring, &lines), leaving })
     })
     .describe(super::description::record)
 }

@@ -17,7 +17,7 @@ use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 use super::dt2_sources::{SOURCES_MAX, SharedSids, Sources};
-use super::inner_packet::{ETHERNET, Inside, inside_if_plain};
+use super::inner_packet::{ETHERNET, Inside, parse_inside};
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -135,7 +135,7 @@ impl Behavior for EndDt2 {
 
 /// `sr-localsid-dt2u`, and `sr-localsid-dt2m` (`MANY`): a packet's part of it.
 pub struct DecapsulateToBridge<const MANY: bool> {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     /// The general entry of bridge domains, and that of frames to be flooded.
     entries: [NodeId; 2],
     sources: Arc<Sources>,
@@ -177,7 +177,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         if !packet.turn() {
             return Err(LocalSidDrop::Loop.into());
         }
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         let counters = context.interface_counters(tunnel);
         counters.rx_packets.add(1);
         counters.rx_bytes.add(packet.length() as u64);
@@ -193,13 +193,14 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.ways.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
-            true => self.receive(context, line, upper.at, packet),
-            false => self.ways.upper(context, line, upper, packet),
-        });
-        self.ways.settle(context, line.0, outcome, bytes, packet)
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let outcome =
+            self.next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+                true => self.receive(context, line, upper.at, packet),
+                false => self.next_nodes.upper(context, line, upper, packet),
+            });
+        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 }
 
@@ -208,24 +209,24 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     const SORTS: bool = true;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+        self.next_nodes.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
+        let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
         if (at == 0) | (protocol != ETHERNET) {
-            return self.closer(context, packet);
+            return self.slow_path(context, packet);
         }
-        let line = SidEntryRef(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
         match self.receive(context, line, at, packet) {
             Ok(next) => Ok(next),
-            bad => self.ways.settle(context, line.0, bad, bytes, packet),
+            bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
         }
     }
 }
@@ -238,13 +239,13 @@ pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>, sources: &Arc<So
         false => "End.DT2U: inner frames come into the bridge domain of a tunnel",
     };
     NodeSpec::stage(help, move |wiring| DecapsulateToBridge::<MANY> {
-        ways: NextNodes::new(wiring, &lines),
+        next_nodes: NextNodes::new(wiring, &lines),
         entries: ["l2-input", "l2-flood-input"].map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
         sources: sources.clone(),
     })
     .describe(|record, names| {
         let (bytes, rx, next) = (record.packet_bytes, names.interface(record.rx), names.node(record.next));
-        let excluded = FloodRequest::from_index(record.index).map_or(0, |asked| asked.excluded);
+        let excluded = FloodRequest::from_index(record.index).map_or(0, |lookup_key| lookup_key.excluded);
         let but = match excluded {
             0 => String::new(),
             group => format!(", not for split-horizon group {group}"),

@@ -14,7 +14,7 @@ use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
 use super::inner_packet::Inside;
-use super::inner_packet::inner_if_plain;
+use super::inner_packet::parse_inner;
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -57,7 +57,7 @@ impl Behavior for EndDx {
 
 /// `sr-localsid-dx`, a packet's part of it.
 pub struct DecapsulateCross {
-    ways: NextNodes,
+    next_nodes: NextNodes,
 }
 
 impl DecapsulateCross {
@@ -68,32 +68,32 @@ impl DecapsulateCross {
         inside: Inside,
         packet: &mut Packet,
     ) -> Option<Result<NodeId, Bad>> {
-        let (groups, bytes) = (&self.ways.tables.groups, packet.length());
+        let (groups, bytes) = (&self.next_nodes.tables.groups, packet.length());
         let (outcome, next) = match inside.protocol {
             IpProtocol::IPV4 if line.four() != 0 => {
-                (self.ways.expose4(inside.at, packet), choose::<Ip4>(groups, line.group4(), packet))
+                (self.next_nodes.expose4(inside.at, packet), choose::<Ip4>(groups, line.group4(), packet))
             }
             IpProtocol::IPV6 if line.six() != 0 => {
-                (self.ways.expose6(inside.at, packet), choose::<Ip6>(groups, line.group6(), packet))
+                (self.next_nodes.expose6(inside.at, packet), choose::<Ip6>(groups, line.group6(), packet))
             }
             _ => return None,
         };
         Some(outcome.map(|()| {
-            self.ways.good(line.0, bytes);
+            self.next_nodes.good(line.0, bytes);
             next
         }))
     }
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.ways.last(context, packet).and_then(|upper| {
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
-            sent.unwrap_or_else(|| self.ways.upper(context, line, upper, packet))
+            sent.unwrap_or_else(|| self.next_nodes.upper(context, line, upper, packet))
         });
-        self.ways.settle(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 }
 
@@ -101,24 +101,25 @@ impl Stage for DecapsulateCross {
     const NAME: &'static str = NODE;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+        self.next_nodes.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, groups) = (SidEntryRef(self.ways.lines.line(packet.index)), &self.ways.tables.groups);
+        let (line, groups) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), &self.next_nodes.tables.groups);
         let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());
-        let next = match inner_if_plain(packet, taken) {
+        let next = match parse_inner(packet, taken) {
             Some(InnerDestination::Ip4(_)) => choose::<Ip4>(groups, line.group4(), packet),
             Some(InnerDestination::Ip6(_)) => choose::<Ip6>(groups, line.group6(), packet),
-            None => return self.closer(context, packet),
+            None => return self.slow_path(context, packet),
         };
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         Ok(next)
     }
 }
@@ -130,7 +131,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
         for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
             wiring.node(name);
         }
-        DecapsulateCross { ways: NextNodes::new(wiring, &lines) }
+        DecapsulateCross { next_nodes: NextNodes::new(wiring, &lines) }
     })
     .describe(super::description::record)
 }

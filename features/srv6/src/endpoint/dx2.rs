@@ -12,7 +12,7 @@ use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::inner_packet::{ETHERNET, Inside, inside_if_plain};
+use super::inner_packet::{ETHERNET, Inside, parse_inside};
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -70,7 +70,7 @@ impl Behavior for EndDx2V {
 
 /// `sr-localsid-dx2`, and `sr-localsid-dx2v` (`VLAN`): a packet's part of it.
 pub struct DecapsulateFrame<const VLAN: bool> {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     views: Arc<Views>,
 }
 
@@ -94,7 +94,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
         if !row.up {
             return Err(LocalSidDrop::InterfaceDown.into());
         }
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         packet.tx = to;
         packet.clear(PacketFlags::L2_GROUP);
         Ok(row.output)
@@ -113,13 +113,14 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
-        let outcome = self.ways.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
-            true => self.send(context, line, upper.at, packet),
-            false => self.ways.upper(context, line, upper, packet),
-        });
-        self.ways.settle(context, line.0, outcome, bytes, packet)
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let outcome =
+            self.next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+                true => self.send(context, line, upper.at, packet),
+                false => self.next_nodes.upper(context, line, upper, packet),
+            });
+        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 }
 
@@ -128,24 +129,24 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     const LOOKS_BEHIND: bool = true;
     const SENDS: bool = true;
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+        self.next_nodes.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (Inside { protocol, at }, bytes) = (inside_if_plain(packet), packet.length());
+        let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
         if (at == 0) | (protocol != ETHERNET) {
-            return self.closer(context, packet);
+            return self.slow_path(context, packet);
         }
-        let line = SidEntryRef(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
         match self.send(context, line, at, packet) {
             Ok(next) => Ok(next),
-            bad => self.ways.settle(context, line.0, bad, bytes, packet),
+            bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
         }
     }
 }
@@ -158,7 +159,7 @@ pub(crate) fn spec<const VLAN: bool>(lines: &Arc<CountedLines>, views: &Arc<View
         false => "End.DX2: inner frames out of an interface",
     };
     NodeSpec::stage(help, move |wiring| DecapsulateFrame::<VLAN> {
-        ways: NextNodes::new(wiring, &lines),
+        next_nodes: NextNodes::new(wiring, &lines),
         views: views.clone(),
     })
     .describe(|record, names| {

@@ -12,8 +12,8 @@ use quiver_forwarding::ip::NOT_ENABLED;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
-use super::inner_packet::inner_if_plain;
-use super::lookup_keys::Asked;
+use super::inner_packet::parse_inner;
+use super::lookup_keys::LookupKey;
 use super::lookup_node::{HasLookup, LookupNode};
 use super::next_nodes::{Good, NextNodes};
 use super::reasons::Bad;
@@ -67,25 +67,25 @@ pub type Endpoint = LookupNode<NextSegment>;
 
 /// HasLookup for the next segment.
 pub struct NextSegment {
-    pub(crate) ways: NextNodes,
+    pub(crate) next_nodes: NextNodes,
 }
 
 impl NextSegment {
     pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> NextSegment {
-        NextSegment { ways: NextNodes::new(wiring, lines) }
+        NextSegment { next_nodes: NextNodes::new(wiring, lines) }
     }
 
     /// What is asked for the inner packet, which alone is left, if nothing is unusual about either; else nothing, and
     /// nothing happens (USD: RFC 8986 §4.16.3).
     #[inline(never)]
-    pub(crate) fn inner(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Asked {
+    pub(crate) fn inner(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> LookupKey {
         if !line.flavors().has(Flavors::USD) {
-            return Asked::default();
+            return LookupKey::default();
         }
         let bytes = packet.length();
-        let Some(inner) = inner_if_plain(packet, (true, true)) else { return Asked::default() };
-        self.ways.good(line.0, bytes);
-        Asked::inside(inner, line.four(), line.six()).inner()
+        let Some(inner) = parse_inner(packet, (true, true)) else { return LookupKey::default() };
+        self.next_nodes.good(line.0, bytes);
+        LookupKey::inside(inner, line.four(), line.six()).inner()
     }
 }
 
@@ -95,8 +95,8 @@ impl HasLookup for NextSegment {
     type Sid = (bool, u32);
 
     #[inline(always)]
-    fn ways(&self) -> &NextNodes {
-        &self.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
     }
 
     #[inline(always)]
@@ -105,56 +105,56 @@ impl HasLookup for NextSegment {
     }
 
     #[inline(always)]
-    fn asked(
+    fn lookup_key(
         &self,
         line: SidEntryRef<'_>,
         (pops, six): (bool, u32),
         good: &mut Good,
         packet: &mut Packet,
-    ) -> Asked {
+    ) -> LookupKey {
         let bytes = packet.length();
         let segment = segments::step_if_plain(packet, pops);
         if segment == 0 {
             return self.inner(line, packet);
         }
         good.add(bytes);
-        Asked::six(six, segment)
+        LookupKey::six(six, segment)
     }
 
     #[inline(always)]
-    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
-        self.ways.on(asked, found, packet)
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
+        self.next_nodes.on(lookup_key, found, packet)
     }
 
     #[inline(always)]
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
-        self.ways.six_all(found, packets)
+        self.next_nodes.six_all(found, packets)
     }
 
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (flavors, bytes) = (line.flavors(), packet.length());
-        match self.ways.matter(context, packet)? {
+        match self.next_nodes.matter(context, packet)? {
             Matter::Segments { srh, next } => {
-                self.ways.advance(line, srh, next, packet);
-                let group = self.ways.tables.ip6.table(line.six()).lookup(next);
-                Ok(self.ways.six(group, packet))
+                self.next_nodes.advance(line, srh, next, packet);
+                let group = self.next_nodes.tables.ip6.table(line.six()).lookup(next);
+                Ok(self.next_nodes.six(group, packet))
             }
             Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
-                self.ways.expose6(upper.at, packet)?;
-                self.ways.good(line.0, bytes);
-                Ok(self.ways.look_up6(line.six(), packet))
+                self.next_nodes.expose6(upper.at, packet)?;
+                self.next_nodes.good(line.0, bytes);
+                Ok(self.next_nodes.look_up6(line.six(), packet))
             }
             Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
-                self.ways.expose4(upper.at, packet)?;
-                self.ways.good(line.0, bytes);
-                Ok(self.ways.look_up4(line.four(), packet))
+                self.next_nodes.expose4(upper.at, packet)?;
+                self.next_nodes.good(line.0, bytes);
+                Ok(self.next_nodes.look_up4(line.four(), packet))
             }
-            Matter::Upper(upper) => self.ways.upper(context, line, upper, packet),
+            Matter::Upper(upper) => self.next_nodes.upper(context, line, upper, packet),
         }
     }
 }

@@ -13,7 +13,7 @@ use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
 
 use super::adjacent::Adjacent;
-use super::inner_packet::inner_if_plain;
+use super::inner_packet::parse_inner;
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
@@ -58,12 +58,12 @@ impl Behavior for EndX {
 
 /// `sr-localsid-x`, a packet's part of it.
 pub struct CrossConnect {
-    pub(crate) ways: NextNodes,
+    pub(crate) next_nodes: NextNodes,
 }
 
 impl CrossConnect {
     pub(crate) fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> CrossConnect {
-        CrossConnect { ways: NextNodes::new(wiring, lines) }
+        CrossConnect { next_nodes: NextNodes::new(wiring, lines) }
     }
 
     /// Where the inner packet goes, which alone is left, if nothing is unusual about either; else nothing happens (USD:
@@ -73,22 +73,22 @@ impl CrossConnect {
         if !line.flavors().has(Flavors::USD) {
             return None;
         }
-        let (bytes, groups) = (packet.length(), &self.ways.tables.groups);
-        let next = match inner_if_plain(packet, (true, true))? {
+        let (bytes, groups) = (packet.length(), &self.next_nodes.tables.groups);
+        let next = match parse_inner(packet, (true, true))? {
             InnerDestination::Ip4(_) => choose::<Ip4>(groups, line.group4(), packet),
             InnerDestination::Ip6(_) => choose::<Ip6>(groups, line.group6(), packet),
         };
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         Some(next)
     }
 
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
-        self.ways.settle(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 
     /// What becomes of a packet that is not plain.
@@ -98,23 +98,23 @@ impl CrossConnect {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (groups, flavors, bytes) = (&self.ways.tables.groups, line.flavors(), packet.length());
-        match self.ways.matter(context, packet)? {
+        let (groups, flavors, bytes) = (&self.next_nodes.tables.groups, line.flavors(), packet.length());
+        match self.next_nodes.matter(context, packet)? {
             Matter::Segments { srh, next } => {
-                self.ways.advance(line, srh, next, packet);
+                self.next_nodes.advance(line, srh, next, packet);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
             }
             Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
-                self.ways.expose6(upper.at, packet)?;
-                self.ways.good(line.0, bytes);
+                self.next_nodes.expose6(upper.at, packet)?;
+                self.next_nodes.good(line.0, bytes);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
             }
             Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
-                self.ways.expose4(upper.at, packet)?;
-                self.ways.good(line.0, bytes);
+                self.next_nodes.expose4(upper.at, packet)?;
+                self.next_nodes.good(line.0, bytes);
                 Ok(choose::<Ip4>(groups, line.group4(), packet))
             }
-            Matter::Upper(upper) => self.ways.upper(context, line, upper, packet),
+            Matter::Upper(upper) => self.next_nodes.upper(context, line, upper, packet),
         }
     }
 }
@@ -123,22 +123,22 @@ impl Stage for CrossConnect {
     const NAME: &'static str = NODE;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+        self.next_nodes.lines.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         if segments::step_if_plain(packet, line.flavors().has(Flavors::PSP)) == 0 {
-            return self.inner(line, packet).map_or_else(|| self.closer(context, packet), Ok);
+            return self.inner(line, packet).map_or_else(|| self.slow_path(context, packet), Ok);
         }
-        self.ways.good(line.0, bytes);
-        Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
+        self.next_nodes.good(line.0, bytes);
+        Ok(choose::<Ip6>(&self.next_nodes.tables.groups, line.group6(), packet))
     }
 }
 

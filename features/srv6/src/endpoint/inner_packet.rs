@@ -21,7 +21,7 @@ pub(crate) struct Inside {
 /// Behind nothing but the IPv6 header, or that and an SRH in which no segments are left. What is unusual is said to be
 /// inside at 0.
 #[inline(always)]
-pub(crate) fn inside_if_plain(packet: &Packet) -> Inside {
+pub(crate) fn parse_inside(packet: &Packet) -> Inside {
     let Some((header, behind)) = Ip6Header::split(packet.bytes()) else {
         return Inside { protocol: IpProtocol::NO_NEXT_HEADER, at: 0 };
     };
@@ -37,8 +37,8 @@ pub(crate) fn inside_if_plain(packet: &Packet) -> Inside {
 /// The destination of the packet inside, which is left, if nothing is unusual about it and it is of a family that is
 /// `taken` (IPv4, IPv6); else nothing happens.
 #[inline(always)]
-pub(crate) fn inner_if_plain(packet: &mut Packet, taken: (bool, bool)) -> Option<InnerDestination> {
-    let Inside { protocol, at } = inside_if_plain(packet);
+pub(crate) fn parse_inner(packet: &mut Packet, taken: (bool, bool)) -> Option<InnerDestination> {
+    let Inside { protocol, at } = parse_inside(packet);
     let inner = match protocol {
         IpProtocol::IPV4 if taken.0 => InnerDestination::Ip4(ip4_fast::<Ip6>(packet, at)?),
         IpProtocol::IPV6 if taken.1 => InnerDestination::Ip6(ip6_fast::<Ip6>(packet, at)?),

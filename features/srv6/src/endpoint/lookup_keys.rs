@@ -10,7 +10,7 @@ use quiver_tables::GroupId;
 
 /// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
 #[derive(Clone, Copy, Default)]
-pub struct Asked {
+pub struct LookupKey {
     address: u128,
     /// The table's number, whether it is an inner packet, and the family; 0 for nothing.
     place: u32,
@@ -26,25 +26,25 @@ const NOTHING: GroupId = GroupId(u32::MAX);
 /// Keys that are looked up at a time.
 const KEYS_AT_A_TIME: usize = 64;
 
-impl Asked {
+impl LookupKey {
     /// In an IPv6 table.
     #[inline(always)]
-    pub(crate) fn six(table: u32, address: u128) -> Asked {
-        Asked { address, place: table << TABLE_SHIFT | SIX }
+    pub(crate) fn six(table: u32, address: u128) -> LookupKey {
+        LookupKey { address, place: table << TABLE_SHIFT | SIX }
     }
 
     /// In an IPv4 table.
     #[inline(always)]
-    pub(crate) fn four(table: u32, address: u32) -> Asked {
-        Asked { address: address.into(), place: table << TABLE_SHIFT | FOUR }
+    pub(crate) fn four(table: u32, address: u32) -> LookupKey {
+        LookupKey { address: address.into(), place: table << TABLE_SHIFT | FOUR }
     }
 
     /// For an inner packet, in the table of its family.
     #[inline(always)]
-    pub(crate) fn inside(inner: InnerDestination, four: u32, six: u32) -> Asked {
+    pub(crate) fn inside(inner: InnerDestination, four: u32, six: u32) -> LookupKey {
         match inner {
-            InnerDestination::Ip4(address) => Asked::four(four, address),
-            InnerDestination::Ip6(address) => Asked::six(six, address),
+            InnerDestination::Ip4(address) => LookupKey::four(four, address),
+            InnerDestination::Ip6(address) => LookupKey::six(six, address),
         }
     }
 
@@ -56,8 +56,8 @@ impl Asked {
 
     /// The same, for the destination of an inner packet that is left of what came.
     #[inline(always)]
-    pub(crate) fn inner(self) -> Asked {
-        Asked { place: self.place | INNER, ..self }
+    pub(crate) fn inner(self) -> LookupKey {
+        LookupKey { place: self.place | INNER, ..self }
     }
 
     /// Is it the destination of an inner packet that goes on by itself?
@@ -95,14 +95,14 @@ impl Asked {
 
 /// Look all up.
 #[inline(always)]
-pub(crate) fn find(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [GroupId]) {
+pub(crate) fn find(tables: &IpTables, variant: Variant, keys: &[LookupKey], found: &mut [GroupId]) {
     for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
         find_some(tables, variant, keys, found);
     }
 }
 
 #[inline(always)]
-fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [GroupId]) {
+fn find_some(tables: &IpTables, variant: Variant, keys: &[LookupKey], found: &mut [GroupId]) {
     let first = keys.iter().find(|key| !key.is_nothing()).copied().unwrap_or_default();
     let (mut differ, mut lacks) = (0, false);
     for key in keys {
@@ -116,12 +116,12 @@ fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [G
         let mut addresses = [0; KEYS_AT_A_TIME];
         keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address as u32);
         let addresses = addresses.get(..keys.len()).unwrap_or_default();
-        tables.ip4.table(first.table()).lookup_alike(variant, addresses, found);
+        tables.ip4.table(first.table()).lookup_uniform(variant, addresses, found);
     } else {
         let mut addresses = [0; KEYS_AT_A_TIME];
         keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address);
         let addresses = addresses.get(..keys.len()).unwrap_or_default();
-        tables.ip6.table(first.table()).lookup_alike(variant, addresses, found);
+        tables.ip6.table(first.table()).lookup_uniform(variant, addresses, found);
     }
     if lacks {
         mark_nothing(keys, found);
@@ -130,7 +130,7 @@ fn find_some(tables: &IpTables, variant: Variant, keys: &[Asked], found: &mut [G
 
 /// For what was not asked nothing was found, which no table answers.
 #[inline(never)]
-fn mark_nothing(keys: &[Asked], found: &mut [GroupId]) {
+fn mark_nothing(keys: &[LookupKey], found: &mut [GroupId]) {
     for (_, found) in keys.iter().zip(found).filter(|(key, _)| key.is_nothing()) {
         *found = NOTHING;
     }
@@ -144,7 +144,7 @@ pub(crate) fn one_hop(tables: &IpTables, found: &[GroupId]) -> Option<Hop> {
 
 /// Several tables are asked.
 #[inline(never)]
-fn find_each(tables: &IpTables, keys: &[Asked], found: &mut [GroupId]) {
+fn find_each(tables: &IpTables, keys: &[LookupKey], found: &mut [GroupId]) {
     for (key, found) in keys.iter().zip(found) {
         *found = match key.is_four() {
             _ if key.is_nothing() => NOTHING,

@@ -6,7 +6,7 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 
-use super::lookup_keys::{self, Asked};
+use super::lookup_keys::{self, LookupKey};
 use super::next_nodes::{Good, NextNodes};
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::SidEntryRef;
@@ -21,22 +21,28 @@ pub(crate) trait HasLookup: Send + 'static {
     type Sid: Copy;
 
     /// What all nodes of SIDs have.
-    fn ways(&self) -> &NextNodes;
+    fn next_nodes(&self) -> &NextNodes;
 
     /// Read a line.
     fn sid(&self, line: SidEntryRef<'_>) -> Self::Sid;
 
     /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be looked at closer.
-    fn asked(&self, line: SidEntryRef<'_>, sid: Self::Sid, good: &mut Good, packet: &mut Packet) -> Asked;
+    fn lookup_key(
+        &self,
+        line: SidEntryRef<'_>,
+        sid: Self::Sid,
+        good: &mut Good,
+        packet: &mut Packet,
+    ) -> LookupKey;
 
     /// Where a packet goes by what was found.
-    fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId;
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId;
 
     /// The same for packets that all go one way, if they do.
     fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId>;
 
     /// What becomes of a packet that is not plain.
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -50,14 +56,14 @@ pub struct LookupNode<N>(pub(crate) N);
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<N: HasLookup>(
+fn slow_path<N: HasLookup>(
     at: &N,
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (SidEntryRef(at.ways().lines.line(packet.index)), packet.length());
-    let outcome = at.closer(context, line, packet);
-    at.ways().settle(context, line.0, outcome, bytes, packet)
+    let (line, bytes) = (SidEntryRef(at.next_nodes().lines.line(packet.index)), packet.length());
+    let outcome = at.slow_path(context, line, packet);
+    at.next_nodes().resolve(context, line.0, outcome, bytes, packet)
 }
 
 impl<N: HasLookup> LookUp for LookupNode<N> {
@@ -65,39 +71,39 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     const SORTS: bool = N::SORTS;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Key = Asked;
+    type Key = LookupKey;
     type Found = GroupId;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.0.ways().lines.prefetch(packet.index);
+        self.0.next_nodes().lines.prefetch(packet.index);
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> Asked {
-        let (line, mut good) = (SidEntryRef(self.0.ways().lines.line(packet.index)), Good::default());
-        let asked = self.0.asked(line, self.0.sid(line), &mut good, packet);
+    fn key(&self, (): (), packet: &mut Packet) -> LookupKey {
+        let (line, mut good) = (SidEntryRef(self.0.next_nodes().lines.line(packet.index)), Good::default());
+        let lookup_key = self.0.lookup_key(line, self.0.sid(line), &mut good, packet);
         good.count(line.0);
-        asked
+        lookup_key
     }
 
     #[inline(always)]
-    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [Asked]) {
+    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [LookupKey]) {
         let Some(first) = packets.first() else { return };
-        let (line, mut good) = (SidEntryRef(self.0.ways().lines.line(first.index)), Good::default());
+        let (line, mut good) = (SidEntryRef(self.0.next_nodes().lines.line(first.index)), Good::default());
         let sid = self.0.sid(line);
         for (packet, key) in packets.iter_mut().zip(keys) {
-            *key = self.0.asked(line, sid, &mut good, packet);
+            *key = self.0.lookup_key(line, sid, &mut good, packet);
         }
         good.count(line.0);
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[Asked], found: &mut [GroupId]) {
-        lookup_keys::find(&self.0.ways().tables, variant, keys, found);
+    fn find(&self, variant: Variant, (): (), keys: &[LookupKey], found: &mut [GroupId]) {
+        lookup_keys::find(&self.0.next_nodes().tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -106,17 +112,17 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
         (): (),
-        asked: Asked,
+        lookup_key: LookupKey,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        match asked.is_nothing() {
-            true => closer(&self.0, context, packet),
-            false => Ok(self.0.on(asked, found, packet)),
+        match lookup_key.is_nothing() {
+            true => slow_path(&self.0, context, packet),
+            false => Ok(self.0.on(lookup_key, found, packet)),
         }
     }
 }

@@ -13,7 +13,7 @@ use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::LOCAL_NODES;
-use super::lookup_keys::{self, Asked};
+use super::lookup_keys::{self, LookupKey};
 use super::oam::{Seen, Watch};
 use super::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use super::segments;
@@ -105,8 +105,12 @@ impl NextNodes {
 
     /// Where a packet goes by what was found: with its next segment, or an inner one.
     #[inline(always)]
-    pub fn on(&self, asked: Asked, found: GroupId, packet: &mut Packet) -> NodeId {
-        if asked.is_inner() { asked.choose(&self.tables, found, packet) } else { self.six(found, packet) }
+    pub fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
+        if lookup_key.is_inner() {
+            lookup_key.choose(&self.tables, found, packet)
+        } else {
+            self.six(found, packet)
+        }
     }
 
     /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one way.
@@ -191,7 +195,7 @@ impl NextNodes {
     }
 
     /// What became of a packet that was looked at closer; what went wrong is counted for the SID.
-    pub fn settle(
+    pub fn resolve(
         &self,
         context: StageContext<'_>,
         line: CountedLine<'_>,

@@ -95,7 +95,7 @@ pub trait AtBinding: Stage {
     ) -> Result<NodeId, HeadendDrop>;
 
     /// Send on a packet whose SRH at `srh` leads to the segment `next`, step by step.
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         packet: &mut Packet,
@@ -120,14 +120,14 @@ impl<P: AtBinding> Binding<P> {
     /// What is unusual about a packet.
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let entry = packet.index;
         let (srh, next) = match self.ends.segments(context, packet)? {
             Ok(found) => found,
             Err(elsewhere) => return Ok(elsewhere),
         };
         packet.index = entry;
-        self.policy.closer(context, packet, srh.at, next)
+        self.policy.slow_path(context, packet, srh.at, next)
     }
 }
 
@@ -136,9 +136,9 @@ impl<P: AtBinding> Stage for Binding<P> {
     const LOOKS_BEHIND: bool = true;
     const SENDS: bool = true;
     type Reason = HeadendDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
@@ -152,7 +152,7 @@ impl<P: AtBinding> Stage for Binding<P> {
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        self.policy.put(packet, |packet| self.closer(context, packet))
+        self.policy.put(packet, |packet| self.slow_path(context, packet))
     }
 }
 
@@ -175,14 +175,14 @@ impl AtBinding for Encaps<Ip6> {
         Encaps::put(self, packet, step, otherwise)
     }
 
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         packet: &mut Packet,
         srh: usize,
         next: u128,
     ) -> Result<NodeId, HeadendDrop> {
-        Encaps::closer(self, context, packet, Hop::Counted, |packet| {
+        Encaps::slow_path(self, context, packet, Hop::Counted, |packet| {
             Ip6::decrement_hop_limit(packet.bytes_mut());
             segments::advance(packet, srh, next);
         })
@@ -204,14 +204,14 @@ impl AtBinding for Insert {
         }
     }
 
-    fn closer(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         packet: &mut Packet,
         _: usize,
         _: u128,
     ) -> Result<NodeId, HeadendDrop> {
-        Insert::closer(self, context, packet, Hop::ToCount, Last::Own)
+        Insert::slow_path(self, context, packet, Hop::ToCount, Last::Own)
     }
 }
 

@@ -61,7 +61,7 @@ impl<F: Encapsulated> Encaps<F> {
     /// What is unusual about a packet, step by step; `before` changes it once it is sure to go on.
     #[cold]
     #[inline(never)]
-    pub(super) fn closer(
+    pub(super) fn slow_path(
         &self,
         context: StageContext<'_>,
         packet: &mut Packet,
@@ -139,9 +139,9 @@ impl<F: Encapsulated> Stage for Encaps<F> {
     const NAME: &'static str = F::NODE;
     const SENDS: bool = true;
     type Reason = HeadendDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
@@ -155,7 +155,7 @@ impl<F: Encapsulated> Stage for Encaps<F> {
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let otherwise = |packet: &mut Packet| self.closer(context, packet, Hop::ToCount, |_| ());
+        let otherwise = |packet: &mut Packet| self.slow_path(context, packet, Hop::ToCount, |_| ());
         self.put(packet, |packet| F::forward(packet.bytes_mut()), otherwise)
     }
 }

@@ -43,9 +43,9 @@ impl Stage for SteerL2 {
     const LOOKS_FIRST: bool = true;
     type Reason = HeadendDrop;
     /// The policy's group as it is now.
-    type Common = Option<GroupWord>;
+    type InterfaceState = Option<GroupWord>;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<GroupWord> {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<GroupWord> {
         self.steered.read(rx.index(), cx.pass).map(|group| self.tables.groups.word(*group))
     }
 
@@ -81,7 +81,7 @@ pub struct EncapsL2 {
 impl EncapsL2 {
     #[cold]
     #[inline(never)]
-    fn closer(&self, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn slow_path(&self, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         let entry = self.output.entries.get(packet.index);
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
@@ -114,9 +114,9 @@ impl LookUp for EncapsL2 {
     type Reason = HeadendDrop;
     type Key = u32;
     type Found = u32;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> u32 {
@@ -129,7 +129,7 @@ impl LookUp for EncapsL2 {
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         _: StageContext<'_>,
         (): (),
@@ -147,7 +147,7 @@ impl LookUp for EncapsL2 {
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0);
         if !plain {
-            return self.closer(packet);
+            return self.slow_path(packet);
         }
         Ok(self.output.put_and_leave(entry, adjacency, packet, length, EncapsL2::inside(hash))?)
     }

@@ -41,7 +41,7 @@ quiver_core::reasons! {
 
 /// What is asked of packets to SIDs. Linux calls it `seg6_require_hmac`: -1, 0, 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum LookupKey {
     /// Nothing.
     Ignore = 0,
     /// An HMAC, if there is one, must be right.
@@ -50,9 +50,12 @@ enum Asked {
     Required = 2,
 }
 
-impl Asked {
-    const WORDS: [(&'static str, Asked); 3] =
-        [("ignore", Asked::Ignore), ("if-present", Asked::IfPresent), ("required", Asked::Required)];
+impl LookupKey {
+    const WORDS: [(&'static str, LookupKey); 3] = [
+        ("ignore", LookupKey::Ignore),
+        ("if-present", LookupKey::IfPresent),
+        ("required", LookupKey::Required),
+    ];
 }
 
 /// By interface.
@@ -63,14 +66,14 @@ impl Interfaces {
         Interfaces((0..INTERFACES_MAX).map(|_| AtomicU8::new(0)).collect())
     }
 
-    fn get(&self, id: InterfaceId) -> Asked {
+    fn get(&self, id: InterfaceId) -> LookupKey {
         let number = self.0.get(id.index()).map_or(0, |place| place.load(Ordering::Relaxed));
-        Asked::WORDS.get(usize::from(number)).map_or(Asked::Ignore, |(_, asked)| *asked)
+        LookupKey::WORDS.get(usize::from(number)).map_or(LookupKey::Ignore, |(_, lookup_key)| *lookup_key)
     }
 
-    fn set(&self, id: InterfaceId, asked: Asked) {
+    fn set(&self, id: InterfaceId, lookup_key: LookupKey) {
         if let Some(place) = self.0.get(id.index()) {
-            place.store(asked as u8, Ordering::Relaxed);
+            place.store(lookup_key as u8, Ordering::Relaxed);
         }
     }
 }
@@ -107,7 +110,7 @@ impl HmacInput {
 
     /// What is wrong with a packet to a SID, and where.
     fn judge(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
-        let required = self.interfaces.get(packet.rx) == Asked::Required;
+        let required = self.interfaces.get(packet.rx) == LookupKey::Required;
         let unsigned = || if required { Err((HmacDrop::Missing, 0)) } else { Ok(HmacDrop::Missing) };
         let mut headers = routing_headers(packet).flatten();
         let Some((spot, ..)) = headers.find(|(_, kind, _)| *kind == ROUTING_TYPE) else { return unsigned() };
@@ -194,7 +197,7 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             .run(|engine: &mut Engine, _| {
                 let mut table = Table::new([Column::left("Interface"), Column::left("HMAC")])
                     .when_empty("no interface verifies packets to SIDs");
-                for (name, word) in asked(engine) {
+                for (name, word) in lookup_key(engine) {
                     table.row().cell(name).cell(word);
                 }
                 Ok(Output::none().table("interfaces", table))
@@ -206,7 +209,7 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             if let (InterfaceChange::Deleted, Some(CachedHeader(interfaces))) =
                 (change, engine.get::<CachedHeader>())
             {
-                interfaces.set(id, Asked::Ignore);
+                interfaces.set(id, LookupKey::Ignore);
             }
         });
     });
@@ -214,28 +217,34 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
 
 fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, Refusal> {
     let on = args.interface(engine, "interface")?;
-    let asked =
-        Asked::WORDS.iter().find(|(word, _)| args.has(word)).map_or(Asked::Ignore, |(_, asked)| *asked);
-    engine.set_feature(on, ARC, NODE, asked != Asked::Ignore)?;
+    let lookup_key = LookupKey::WORDS
+        .iter()
+        .find(|(word, _)| args.has(word))
+        .map_or(LookupKey::Ignore, |(_, lookup_key)| *lookup_key);
+    engine.set_feature(on, ARC, NODE, lookup_key != LookupKey::Ignore)?;
     if let Some(CachedHeader(interfaces)) = engine.get::<CachedHeader>() {
-        interfaces.set(on, asked);
+        interfaces.set(on, lookup_key);
     }
     Ok(Output::none())
 }
 
 /// The interfaces on which something is asked: their names, and the word for it.
-fn asked(engine: &Engine) -> Vec<(String, &'static str)> {
+fn lookup_key(engine: &Engine) -> Vec<(String, &'static str)> {
     let Some(CachedHeader(interfaces)) = engine.get::<CachedHeader>() else { return Vec::new() };
-    let word = |asked| Asked::WORDS.iter().find(|(_, known)| *known == asked).map_or("", |(word, _)| word);
+    let word = |lookup_key| {
+        LookupKey::WORDS.iter().find(|(_, known)| *known == lookup_key).map_or("", |(word, _)| word)
+    };
     let all = quiver_control::interfaces_by_name(engine)
         .into_iter()
         .map(|interface| (interface.name.clone(), interfaces.get(interface.id)));
-    all.filter(|(_, asked)| *asked != Asked::Ignore).map(|(name, asked)| (name, word(asked))).collect()
+    all.filter(|(_, lookup_key)| *lookup_key != LookupKey::Ignore)
+        .map(|(name, lookup_key)| (name, word(lookup_key)))
+        .collect()
 }
 
 /// The part of `show running-config`.
 pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for (name, word) in asked(engine) {
+    for (name, word) in lookup_key(engine) {
         config.command(format_args!("set sr hmac-policy {name} {word}"));
     }
 }

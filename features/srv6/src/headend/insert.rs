@@ -129,7 +129,7 @@ impl Insert {
     /// What is unusual about a packet, step by step.
     #[cold]
     #[inline(never)]
-    pub(super) fn closer(
+    pub(super) fn slow_path(
         &self,
         context: StageContext<'_>,
         packet: &mut Packet,
@@ -248,9 +248,9 @@ impl Stage for Insert {
     const NAME: &'static str = NODE;
     const SENDS: bool = true;
     type Reason = HeadendDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
@@ -265,7 +265,7 @@ impl Stage for Insert {
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
         self.put(packet, Last::Destination, |packet| {
-            self.closer(context, packet, Hop::ToCount, Last::Destination)
+            self.slow_path(context, packet, Hop::ToCount, Last::Destination)
         })
     }
 }

@@ -13,7 +13,7 @@ pub(crate) use tunnels::Tunnels;
 /// Register the node and the commands.
 pub(crate) fn register(registry: &mut Registry) {
     let tunnels = Tunnels::new(registry.graph.epochs());
-    registry.graph.node(output::spec(tunnels.ways()));
+    registry.graph.node(output::spec(tunnels.next_nodes()));
     commands::register(registry);
     registry.running_config(order::INTERFACES, commands::write_created);
     registry.running_config(order::FEATURES, commands::write_policies);

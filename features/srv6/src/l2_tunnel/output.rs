@@ -69,7 +69,7 @@ impl NextNodes {
 
 /// `sr-pl-l2-tunnel`, a packet's part of it.
 pub struct TunnelL2 {
-    ways: Arc<Published>,
+    next_nodes: Arc<Published>,
     tables: Arc<IpTables>,
     nodes: [NodeId; 2],
 }
@@ -77,17 +77,18 @@ pub struct TunnelL2 {
 impl Stage for TunnelL2 {
     const NAME: &'static str = NODE;
     type Reason = HeadendDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let ways = self.ways.read(packet.tx.index(), context.pass()).ok_or(HeadendDrop::TunnelUnset)?;
+        let next_nodes =
+            self.next_nodes.read(packet.tx.index(), context.pass()).ok_or(HeadendDrop::TunnelUnset)?;
         if packet.segment_length() < FRAME_BYTES_MIN {
             return Err(HeadendDrop::Truncated);
         }
-        let word = self.tables.groups.word(ways.of(packet)?);
+        let word = self.tables.groups.word(next_nodes.of(packet)?);
         let hop = match word.is_single() {
             true => word.hop(),
             false => self.tables.groups.choose(word, kept_frame_hash(packet)),
@@ -101,10 +102,10 @@ impl Stage for TunnelL2 {
 }
 
 /// The declaration of the node.
-pub(super) fn spec(ways: &Arc<Published>) -> NodeSpec {
-    let ways = ways.clone();
+pub(super) fn spec(next_nodes: &Arc<Published>) -> NodeSpec {
+    let next_nodes = next_nodes.clone();
     NodeSpec::stage("Finds the policy of a layer 2 tunnel that a frame goes by", move |wiring| TunnelL2 {
-        ways: ways.clone(),
+        next_nodes: next_nodes.clone(),
         tables: wiring.shared(),
         nodes: FRAME_NODES.map(|name| wiring.node(name)),
     })
@@ -138,8 +139,8 @@ mod tests {
     fn frames_to_many_go_by_the_policy_of_the_group_that_they_came_from() {
         let by_group =
             vec![(3, Flood::By(GroupId(33))), (7, Flood::Off), (9, Flood::AsUnicast)].into_boxed_slice();
-        let ways = NextNodes { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
-        let told = |group| match ways.flood_from(group) {
+        let next_nodes = NextNodes { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
+        let told = |group| match next_nodes.flood_from(group) {
             Flood::By(group) => group.0,
             Flood::AsUnicast => 1,
             Flood::Off => 0,

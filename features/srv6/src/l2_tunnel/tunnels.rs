@@ -65,7 +65,7 @@ pub(super) struct Tunnel {
 
 impl Tunnel {
     /// As workers read it.
-    fn ways(&self) -> NextNodes {
+    fn next_nodes(&self) -> NextNodes {
         let flood = |sends: &Sends| match sends {
             Sends::By(policy) => Flood::By(policy.group),
             Sends::Off => Flood::Off,
@@ -86,7 +86,7 @@ impl Tunnel {
 /// All tunnels, by interface.
 pub(crate) struct Tunnels {
     tunnels: BTreeMap<InterfaceId, Tunnel>,
-    ways: Arc<Published>,
+    next_nodes: Arc<Published>,
 }
 
 /// The control thread's handle.
@@ -113,12 +113,12 @@ pub(super) struct New {
 impl Tunnels {
     /// None yet.
     pub fn new(epochs: &Arc<Epochs>) -> Tunnels {
-        Tunnels { tunnels: BTreeMap::new(), ways: Arc::new(Published::new(epochs, INTERFACES_MAX)) }
+        Tunnels { tunnels: BTreeMap::new(), next_nodes: Arc::new(Published::new(epochs, INTERFACES_MAX)) }
     }
 
     /// What workers read.
-    pub(super) fn ways(&self) -> &Arc<Published> {
-        &self.ways
+    pub(super) fn next_nodes(&self) -> &Arc<Published> {
+        &self.next_nodes
     }
 
     /// All of them.
@@ -137,7 +137,7 @@ impl Tunnels {
     }
 
     fn publish(&self, id: InterfaceId) {
-        self.ways.publish(id.index(), self.tunnels.get(&id).map(Tunnel::ways));
+        self.next_nodes.publish(id.index(), self.tunnels.get(&id).map(Tunnel::next_nodes));
     }
 }
 

@@ -100,7 +100,7 @@ impl Came {
 
 /// The part of a node that does it.
 pub(super) struct Decapsulation {
-    pub ways: NextNodes,
+    pub next_nodes: NextNodes,
     pub rows: Arc<WorkerEncapEntries>,
     onward: MtuCheck,
     look_up4: NodeId,
@@ -110,7 +110,7 @@ pub(super) struct Decapsulation {
 impl Decapsulation {
     pub fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerEncapEntries>]) -> Decapsulation {
         Decapsulation {
-            ways: NextNodes::new(wiring, lines),
+            next_nodes: NextNodes::new(wiring, lines),
             rows: rows[wiring.worker.index() % rows.len()].clone(),
             onward: MtuCheck::new(wiring),
             look_up4: wiring.node("ip4-lookup"),
@@ -161,7 +161,7 @@ impl Decapsulation {
             protocol,
             payload_length: u16::try_from(total - Ip6Header::LEN).ok()?,
         };
-        if !self.onward.fits_plainly(&self.ways, group, total) || !packet.pull(at) {
+        if !self.onward.fits_plainly(&self.next_nodes, group, total) || !packet.pull(at) {
             return None;
         }
         let is_put = match row.0.few_blocks() {
@@ -179,7 +179,7 @@ impl Decapsulation {
         packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
         packet.l2_bytes = 0;
         packet.hash = hash;
-        Some(self.ways.six(group, packet))
+        Some(self.next_nodes.six(group, packet))
     }
 
     /// Send a GTP-U message on.
@@ -206,7 +206,7 @@ impl Decapsulation {
         let payload = packet.bytes().get(arrived.at..).unwrap_or_default();
         let protocol = row.protocol(payload).ok_or(LocalSidDrop::InnerWrong)?;
         let hash = hash(protocol, payload).unwrap_or(session.teid);
-        let group = self.ways.tables.ip6.table(row.table()).lookup(row.first(sid));
+        let group = self.next_nodes.tables.ip6.table(row.table()).lookup(row.first(sid));
         let (length, count) = (packet.length() - arrived.at, row.0.header_len());
         let payload_length = count - Ip6Header::LEN + length;
         if payload_length > PAYLOAD_BYTES_MAX {
@@ -214,7 +214,7 @@ impl Decapsulation {
         }
         let fits = payload_length + Ip6Header::LEN <= MTU_MIN || {
             let total = payload_length + Ip6Header::LEN;
-            self.onward.fits(&self.ways, context, (group, hash), came, total, packet)?
+            self.onward.fits(&self.next_nodes, context, (group, hash), came, total, packet)?
         };
         if !checksums::exchange(packet, arrived.at, count) {
             return Err(LocalSidDrop::Unsegmented.into());
@@ -240,9 +240,9 @@ impl Decapsulation {
         packet.hash = hash;
         if !fits {
             packet.set(PacketFlags::LOCALLY_ORIGINATED);
-            return Ok(choose::<Ip6>(&self.ways.tables.groups, group, packet));
+            return Ok(choose::<Ip6>(&self.next_nodes.tables.groups, group, packet));
         }
-        Ok(self.ways.six(group, packet))
+        Ok(self.next_nodes.six(group, packet))
     }
 
     /// A message that is no user's packet: an echo request is answered, unless the other end is to; others go on.
@@ -291,8 +291,8 @@ impl Decapsulation {
         rebuild(packet, header.get(..total).unwrap_or_default())?;
         context.count(LocalSidDrop::Carried, 1);
         row.0.count(total);
-        let group = self.ways.tables.ip6.table(row.table()).lookup(row.first(sid));
-        Ok(self.ways.six(group, packet))
+        let group = self.next_nodes.tables.ip6.table(row.table()).lookup(row.first(sid));
+        Ok(self.next_nodes.six(group, packet))
     }
 }
 

@@ -43,7 +43,7 @@ impl MobileToSegments4 {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         if header.is_fragment() {
             let reassembly = self.reassembly.ok_or(LocalSidDrop::Fragment)?;
-            let scope = self.decapsulation.ways.tables.interfaces.table4(packet.rx);
+            let scope = self.decapsulation.next_nodes.tables.interfaces.table4(packet.rx);
             packet.index = ReassemblyRequest { is_local: false, scope }.to_index();
             return Ok(reassembly);
         }
@@ -89,7 +89,7 @@ impl MobileToSegments4 {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         match self.send(context, packet) {
             Ok(next) => Ok(next),
             Err(Bad::Drop(why)) => Err(why),
@@ -108,9 +108,9 @@ impl LookUp for MobileToSegments4 {
     type Reason = LocalSidDrop;
     type Key = LookupKeys;
     type Found = GroupId;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
@@ -124,11 +124,11 @@ impl LookUp for MobileToSegments4 {
 
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[LookupKeys], found: &mut [GroupId]) {
-        lookup_keys::find::<false>(&self.decapsulation.ways.tables, variant, keys, found);
+        lookup_keys::find::<false>(&self.decapsulation.next_nodes.tables, variant, keys, found);
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
         (): (),
@@ -139,7 +139,7 @@ impl LookUp for MobileToSegments4 {
         let next = if asking.is_nothing() { None } else { self.go(asking, found, packet) };
         match next {
             Some(next) => Ok(next),
-            None => self.closer(context, packet),
+            None => self.slow_path(context, packet),
         }
     }
 }

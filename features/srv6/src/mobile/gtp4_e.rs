@@ -23,7 +23,7 @@ use super::encapsulate::{self, Outgoing, source_port};
 use super::lookup_keys::LookupKeys;
 use super::sid_node::{Gateway, SidNode};
 use super::{g_pdu, gtpu_header};
-use crate::endpoint::inner_packet::inside_if_plain;
+use crate::endpoint::inner_packet::parse_inside;
 use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::sid_entry::SidEntryRef;
@@ -121,7 +121,7 @@ impl Identification {
 
 /// `sr-localsid-gtp4-e`, a packet's part of it.
 pub struct SegmentsToMobile4 {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     /// Where GTP-U becomes SRv6 again.
     gateway: NodeId,
     identification: Identification,
@@ -239,14 +239,14 @@ impl SidNode for SegmentsToMobile4 {
 
     const FOUR: bool = true;
 
-    fn ways(&self) -> &NextNodes {
-        &self.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
     }
 
     /// The packet is changed at once: hardly anything depends on where it goes.
     #[inline(always)]
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
-        let inside = inside_if_plain(packet);
+        let inside = parse_inside(packet);
         let bytes = packet.bytes();
         let header = Ip6Header::overlay(bytes)?;
         let plain = (inside.at != 0)
@@ -273,7 +273,7 @@ impl SidNode for SegmentsToMobile4 {
             return None;
         }
         front.write(packet.bytes_mut());
-        self.ways.good(line.0, length);
+        self.next_nodes.good(line.0, length);
         let (address, table) = (told.destination.into(), (line.0.word(0) >> 32) as u32);
         Some(LookupKeys { address, session, table, at: inside.at as u32 })
     }
@@ -285,7 +285,7 @@ impl SidNode for SegmentsToMobile4 {
             header.set_identification(identification);
             header.set_checksum(checksum::update16(header.checksum(), 0, identification));
         }
-        let next = choose::<Ip4>(&self.ways.tables.groups, found, packet);
+        let next = choose::<Ip4>(&self.next_nodes.tables.groups, found, packet);
         Some(self.on(next, packet))
     }
 
@@ -296,14 +296,14 @@ impl SidNode for SegmentsToMobile4 {
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
-        let inside = inside_if_plain(packet);
+        let inside = parse_inside(packet);
         let upper = match encapsulate::is_payload(inside.protocol) && inside.at != 0 {
             true => Upper { protocol: inside.protocol, at: inside.at, is_fragment: false },
-            false => self.ways.last(context, packet)?,
+            false => self.next_nodes.last(context, packet)?,
         };
         let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
         if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
-            return self.ways.upper(context, line, upper, packet);
+            return self.next_nodes.upper(context, line, upper, packet);
         }
         if header.hop_limit() <= 1 {
             return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
@@ -322,8 +322,8 @@ impl SidNode for SegmentsToMobile4 {
             out
         };
         self.put(&told, &out, header.traffic_class(), header.hop_limit(), packet)?;
-        self.ways.good(line.0, bytes);
-        let next = self.ways.look_up4((line.0.word(0) >> 32) as u32, packet);
+        self.next_nodes.good(line.0, bytes);
+        let next = self.next_nodes.look_up4((line.0.word(0) >> 32) as u32, packet);
         Ok(self.on(next, packet))
     }
 }
@@ -333,7 +333,7 @@ pub(super) fn spec(lines: &Arc<CountedLines>, workers: usize) -> NodeSpec {
     let (lines, identification) = (lines.clone(), Identification::new(workers));
     NodeSpec::look_up("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| {
         Gateway(SegmentsToMobile4 {
-            ways: NextNodes::new(wiring, &lines),
+            next_nodes: NextNodes::new(wiring, &lines),
             gateway: wiring.node(super::gtp4_d::NODE),
             identification: identification.of(wiring.worker),
         })

@@ -91,8 +91,8 @@ pub struct MobileToSegments6 {
 impl SidNode for MobileToSegments6 {
     const NODE: &'static str = NODE;
 
-    fn ways(&self) -> &NextNodes {
-        &self.decapsulation.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.decapsulation.next_nodes
     }
 
     #[inline(always)]
@@ -122,7 +122,7 @@ impl SidNode for MobileToSegments6 {
         let (length, port) = (bytes.len(), g_pdu::source_port(bytes, Ip6Header::LEN));
         let row = line.0.word(0) as u32;
         let next = self.decapsulation.go(row, (came, port), asking, found, packet)?;
-        self.decapsulation.ways.good(line.0, length);
+        self.decapsulation.next_nodes.good(line.0, length);
         Some(next)
     }
 
@@ -135,10 +135,10 @@ impl SidNode for MobileToSegments6 {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
             protocol @ IpProtocol::UDP => Upper { protocol, at: Ip6Header::LEN, is_fragment: false },
-            _ => self.decapsulation.ways.last(context, packet)?,
+            _ => self.decapsulation.next_nodes.last(context, packet)?,
         };
         if !upper.is_inner(IpProtocol::UDP) || !gtpu_message::is_to_gtpu(packet, upper.at) {
-            return self.decapsulation.ways.upper(context, line, upper, packet);
+            return self.decapsulation.next_nodes.upper(context, line, upper, packet);
         }
         let bytes = packet.length();
         let pseudo =
@@ -146,7 +146,7 @@ impl SidNode for MobileToSegments6 {
         let arrived = gtpu_message::read(packet, upper.at, pseudo)?;
         let row = line.0.word(0) as u32;
         let next = self.decapsulation.send(context, row, &Came::by_ip6(&header), &arrived, packet)?;
-        self.decapsulation.ways.good(line.0, bytes);
+        self.decapsulation.next_nodes.good(line.0, bytes);
         Ok(next)
     }
 }

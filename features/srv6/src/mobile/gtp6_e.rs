@@ -87,7 +87,7 @@ impl Behavior for EndMGtp6E {
 
 /// `sr-localsid-gtp6-e`, a packet's part of it.
 pub struct SegmentsToMobile6 {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     onward: MtuCheck,
 }
 
@@ -178,16 +178,16 @@ fn behind(header: &Ip6Header, packet: &Packet) -> Result<Behind, Bad> {
 
 impl SegmentsToMobile6 {
     fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> SegmentsToMobile6 {
-        SegmentsToMobile6 { ways: NextNodes::new(wiring, lines), onward: MtuCheck::new(wiring) }
+        SegmentsToMobile6 { next_nodes: NextNodes::new(wiring, lines), onward: MtuCheck::new(wiring) }
     }
 
     #[inline(always)]
     fn leave(&self, group: GroupId, fits: bool, packet: &mut Packet) -> NodeId {
         if fits {
-            return self.ways.six(group, packet);
+            return self.next_nodes.six(group, packet);
         }
         packet.set(PacketFlags::LOCALLY_ORIGINATED);
-        choose::<Ip6>(&self.ways.tables.groups, group, packet)
+        choose::<Ip6>(&self.next_nodes.tables.groups, group, packet)
     }
 }
 
@@ -231,8 +231,8 @@ fn source_of(line: SidEntryRef<'_>, flags: u8, header: &Ip6Header) -> Ipv6Addr {
 impl SidNode for SegmentsToMobile6 {
     const NODE: &'static str = NODE;
 
-    fn ways(&self) -> &NextNodes {
-        &self.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
     }
 
     #[inline(always)]
@@ -281,7 +281,7 @@ impl SidNode for SegmentsToMobile6 {
             },
         };
         let total = front.len() + behind;
-        if total > usize::from(u16::MAX) || !self.onward.fits_plainly(&self.ways, found, total) {
+        if total > usize::from(u16::MAX) || !self.onward.fits_plainly(&self.next_nodes, found, total) {
             return None;
         }
         if flags & ZERO_CHECKSUM == 0 {
@@ -291,8 +291,8 @@ impl SidNode for SegmentsToMobile6 {
             return None;
         }
         front.write(packet.bytes_mut());
-        self.ways.good(line.0, length);
-        Some(self.ways.six(found, packet))
+        self.next_nodes.good(line.0, length);
+        Some(self.next_nodes.six(found, packet))
     }
 
     fn send(
@@ -304,11 +304,11 @@ impl SidNode for SegmentsToMobile6 {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let Behind { srh, upper } = behind(&header, packet)?;
         if srh.is_some_and(|srh| oam::is_marked_at(packet, srh)) {
-            self.ways.watch(context, packet);
+            self.next_nodes.watch(context, packet);
         }
         let is_message = upper.protocol == IpProtocol::NO_NEXT_HEADER;
         if upper.is_fragment || !(is_message || encapsulate::is_payload(upper.protocol)) {
-            return self.ways.upper(context, line, upper, packet);
+            return self.next_nodes.upper(context, line, upper, packet);
         }
         if header.hop_limit() <= 1 {
             return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
@@ -323,7 +323,8 @@ impl SidNode for SegmentsToMobile6 {
         let session = Session::from_bits(args::read(header.destination_bits(), length, SESSION_BITS));
         let port = source_port(0, header.flow_label());
         let bytes = packet.length();
-        let group = self.ways.tables.ip6.table((line.0.word(0) >> 32) as u32).lookup(destination.to_bits());
+        let group =
+            self.next_nodes.tables.ip6.table((line.0.word(0) >> 32) as u32).lookup(destination.to_bits());
         let (out, fits) = if is_message {
             context.count(LocalSidDrop::Carried, 1);
             (encapsulate::leave_elements(packet, srh.at, session, port)?, true)
@@ -334,7 +335,7 @@ impl SidNode for SegmentsToMobile6 {
             let total = Ip6Header::LEN + out.datagram_len();
             let came = Came::by_ip6(&header);
             let fits = total <= MTU_MIN
-                || self.onward.fits(&self.ways, context, (group, packet.hash), &came, total, packet)?;
+                || self.onward.fits(&self.next_nodes, context, (group, packet.hash), &came, total, packet)?;
             // A checksum that was left to a device is completed before the one around it is made.
             let added = if flags & ZERO_CHECKSUM != 0 { Ip6Header::LEN + out.len() } else { 0 };
             encapsulate::expose(packet, upper.at, added)?;
@@ -345,7 +346,7 @@ impl SidNode for SegmentsToMobile6 {
         let mut outer = Ip6Header::new(source, destination, IpProtocol::UDP, hops, 0);
         outer.set_class_and_flow(header.traffic_class(), header.flow_label());
         put(outer, &out, flags & ZERO_CHECKSUM != 0, packet)?;
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         Ok(self.leave(group, fits, packet))
     }
 }

@@ -59,14 +59,14 @@ impl Behavior for EndMap {
 
 /// `sr-localsid-map`, a packet's part of it.
 pub struct MapSegment {
-    ways: NextNodes,
+    next_nodes: NextNodes,
 }
 
 impl SidNode for MapSegment {
     const NODE: &'static str = NODE;
 
-    fn ways(&self) -> &NextNodes {
-        &self.ways
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
     }
 
     #[inline(always)]
@@ -79,13 +79,13 @@ impl SidNode for MapSegment {
         let address = to | header.destination_bits() & kept;
         header.set_destination(Ipv6Addr::from_bits(address));
         packet.hash = 0;
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         Some(LookupKeys { address, session: 0, table: (parts >> 8) as u32, at: Ip6Header::LEN as u32 })
     }
 
     #[inline(always)]
     fn go(&self, _: SidEntryRef<'_>, _: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
-        Some(self.ways.six(found, packet))
+        Some(self.next_nodes.six(found, packet))
     }
 
     fn send(&self, _: StageContext<'_>, line: SidEntryRef<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
@@ -94,7 +94,7 @@ impl SidNode for MapSegment {
         }
         let told = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
         let LookupKeys { address, table, .. } = self.ask(line, packet).ok_or(told)?;
-        Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(address), packet))
+        Ok(self.next_nodes.six(self.next_nodes.tables.ip6.table(table).lookup(address), packet))
     }
 }
 
@@ -102,7 +102,7 @@ impl SidNode for MapSegment {
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End.MAP: to the SID that a SID stands for", move |wiring| {
-        Gateway(MapSegment { ways: NextNodes::new(wiring, &lines) })
+        Gateway(MapSegment { next_nodes: NextNodes::new(wiring, &lines) })
     })
     .describe(crate::endpoint::description::record)
 }

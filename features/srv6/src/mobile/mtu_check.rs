@@ -23,16 +23,16 @@ impl MtuCheck {
 
     /// Do `length` bytes surely fit? Every link carries as many as they are, or there is one way, which does.
     #[inline(always)]
-    pub fn fits_plainly(&self, ways: &NextNodes, group: GroupId, length: usize) -> bool {
-        length <= MTU_MIN || self.fits_one_way(ways, group, length)
+    pub fn fits_plainly(&self, next_nodes: &NextNodes, group: GroupId, length: usize) -> bool {
+        length <= MTU_MIN || self.fits_one_way(next_nodes, group, length)
     }
 
     #[inline(always)]
-    fn fits_one_way(&self, ways: &NextNodes, group: GroupId, length: usize) -> bool {
+    fn fits_one_way(&self, next_nodes: &NextNodes, group: GroupId, length: usize) -> bool {
         let [rewrite, ..] = self.0;
-        let word = ways.tables.groups.word(group);
+        let word = next_nodes.tables.groups.word(group);
         let hop = word.hop();
-        let mtu_bytes = usize::from(ways.tables.adjacencies.get(hop.index).mtu_bytes);
+        let mtu_bytes = usize::from(next_nodes.tables.adjacencies.get(hop.index).mtu_bytes);
         word.is_single() & (hop.next == rewrite) & (length <= mtu_bytes)
     }
 
@@ -42,15 +42,15 @@ impl MtuCheck {
     #[inline(never)]
     pub fn fits(
         &self,
-        ways: &NextNodes,
+        next_nodes: &NextNodes,
         context: StageContext<'_>,
         (group, hash): (GroupId, u32),
         came: &Came,
         length: usize,
         packet: &Packet,
     ) -> Result<bool, Bad> {
-        let hop = ways.tables.groups.resolve(group, hash);
-        let mtu_bytes = usize::from(ways.tables.adjacencies.get(hop.index).mtu_bytes);
+        let hop = next_nodes.tables.groups.resolve(group, hash);
+        let mtu_bytes = usize::from(next_nodes.tables.adjacencies.get(hop.index).mtu_bytes);
         if !self.0.contains(&hop.next) || length <= mtu_bytes {
             return Ok(true);
         }

@@ -19,7 +19,7 @@ pub(crate) trait SidNode: Send + 'static {
     const FOUR: bool = false;
 
     /// Where packets go.
-    fn ways(&self) -> &NextNodes;
+    fn next_nodes(&self) -> &NextNodes;
 
     /// What a plain packet asks for; nothing (and nothing changes) for one that must be looked at closer.
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys>;
@@ -49,14 +49,14 @@ pub struct Gateway<B>(pub(super) B);
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn closer<B: SidNode>(
+fn slow_path<B: SidNode>(
     at: &B,
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (SidEntryRef(at.ways().lines.line(packet.index)), packet.length());
+    let (line, bytes) = (SidEntryRef(at.next_nodes().lines.line(packet.index)), packet.length());
     let outcome = at.send(context, line, packet);
-    at.ways().settle(context, line.0, outcome, bytes, packet)
+    at.next_nodes().resolve(context, line.0, outcome, bytes, packet)
 }
 
 impl<B: SidNode> LookUp for Gateway<B> {
@@ -65,30 +65,30 @@ impl<B: SidNode> LookUp for Gateway<B> {
     type Reason = LocalSidDrop;
     type Key = LookupKeys;
     type Found = GroupId;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.0.ways().lines.prefetch(packet.index);
+        self.0.next_nodes().lines.prefetch(packet.index);
     }
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> LookupKeys {
-        self.0.ask(SidEntryRef(self.0.ways().lines.line(packet.index)), packet).unwrap_or_default()
+        self.0.ask(SidEntryRef(self.0.next_nodes().lines.line(packet.index)), packet).unwrap_or_default()
     }
 
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[LookupKeys], found: &mut [GroupId]) {
         match B::FOUR {
-            true => lookup_keys::find::<true>(&self.0.ways().tables, variant, keys, found),
-            false => lookup_keys::find::<false>(&self.0.ways().tables, variant, keys, found),
+            true => lookup_keys::find::<true>(&self.0.next_nodes().tables, variant, keys, found),
+            false => lookup_keys::find::<false>(&self.0.next_nodes().tables, variant, keys, found),
         }
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
         (): (),
@@ -96,11 +96,11 @@ impl<B: SidNode> LookUp for Gateway<B> {
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let line = SidEntryRef(self.0.ways().lines.line(packet.index));
+        let line = SidEntryRef(self.0.next_nodes().lines.line(packet.index));
         let next = if asking.is_nothing() { None } else { self.0.go(line, asking, found, packet) };
         match next {
             Some(next) => Ok(next),
-            None => closer(&self.0, context, packet),
+            None => slow_path(&self.0, context, packet),
         }
     }
 }

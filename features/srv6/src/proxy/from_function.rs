@@ -104,9 +104,9 @@ impl<F: Inner> LookUp for FromFunction<F> {
     type Reason = ProxyDrop;
     type Key = ();
     type Found = ();
-    type Common = Option<Ready>;
+    type InterfaceState = Option<Ready>;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<Ready> {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Option<Ready> {
         self.departure.ready(cx, rx)
     }
 
@@ -117,7 +117,7 @@ impl<F: Inner> LookUp for FromFunction<F> {
     fn find(&self, _: Variant, _: Option<Ready>, _: &[()], _: &mut [()]) {}
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
         ready: Option<Ready>,

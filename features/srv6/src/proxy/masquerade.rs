@@ -24,7 +24,7 @@ pub(crate) const NODE: &str = "sr-localsid-am";
 
 /// `sr-localsid-am`, a packet's part of it.
 pub struct Masquerade {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     backs: Backs,
 }
 
@@ -85,10 +85,10 @@ impl Masquerade {
 
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
-        self.ways.settle(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 
     fn closer_still(
@@ -97,7 +97,7 @@ impl Masquerade {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        match self.ways.matter(context, packet)? {
+        match self.next_nodes.matter(context, packet)? {
             Matter::Segments { srh, .. } => {
                 let last = last_segment(packet, srh.at);
                 if !segments::is_plain_segment(last) {
@@ -106,10 +106,10 @@ impl Masquerade {
                 if keeps(line) {
                     self.keep(context, line, srh.at, packet)?;
                 }
-                self.ways.advance(line, srh, last, packet);
-                Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
+                self.next_nodes.advance(line, srh, last, packet);
+                Ok(choose::<Ip6>(&self.next_nodes.tables.groups, line.group6(), packet))
             }
-            Matter::Upper(upper) => self.ways.upper(context, line, upper, packet),
+            Matter::Upper(upper) => self.next_nodes.upper(context, line, upper, packet),
         }
     }
 }
@@ -117,12 +117,12 @@ impl Masquerade {
 impl Stage for Masquerade {
     const NAME: &'static str = NODE;
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+        self.next_nodes.lines.prefetch(packet.index);
         packet.prefetch_second();
     }
 
@@ -130,15 +130,15 @@ impl Stage for Masquerade {
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
         let last = last_segment(packet, Ip6Header::LEN);
         if (segments::next_if_plain(packet) == 0) | !segments::is_plain_segment(last) {
-            return self.closer(context, packet);
+            return self.slow_path(context, packet);
         }
-        let line = SidEntryRef(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
         if keeps(line) && self.keep(context, line, Ip6Header::LEN, packet).is_err() {
-            return self.closer(context, packet);
+            return self.slow_path(context, packet);
         }
-        self.ways.good(line.0, packet.length());
+        self.next_nodes.good(line.0, packet.length());
         segments::advance(packet, Ip6Header::LEN, last);
-        Ok(choose::<Ip6>(&self.ways.tables.groups, line.group6(), packet))
+        Ok(choose::<Ip6>(&self.next_nodes.tables.groups, line.group6(), packet))
     }
 }
 
@@ -146,7 +146,7 @@ impl Stage for Masquerade {
 pub(super) fn spec(lines: &Arc<CountedLines>, backs: &Backs) -> NodeSpec {
     let (lines, backs) = (lines.clone(), backs.clone());
     NodeSpec::stage("End.AM: packets to a function as if they went to their last segment", move |wiring| {
-        Masquerade { ways: NextNodes::new(wiring, &lines), backs: backs.clone() }
+        Masquerade { next_nodes: NextNodes::new(wiring, &lines), backs: backs.clone() }
     })
     .describe(crate::endpoint::description::record)
 }

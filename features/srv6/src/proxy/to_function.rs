@@ -16,7 +16,7 @@ use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
 use super::cached_header::{CacheWrite, FRONT_WORDS, WORD_BYTES, WORDS, Word, stepped};
 use super::flows::{Flow, Flows};
 use super::return_interfaces::{Around, Backs, Coming};
-use crate::endpoint::inner_packet::{ETHERNET, Inside, inside_if_plain};
+use crate::endpoint::inner_packet::{ETHERNET, Inside, parse_inside};
 use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::segments;
@@ -32,7 +32,7 @@ const ECN: u8 = 3;
 
 /// The nodes, a packet's part of them; with `KEEPS` for End.AD.
 pub struct ToFunction<const KEEPS: bool> {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     backs: Backs,
 }
 
@@ -163,17 +163,17 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (groups, bytes) = (&self.ways.tables.groups, packet.length());
+        let (groups, bytes) = (&self.next_nodes.tables.groups, packet.length());
         let next = if line.four() != 0 {
-            self.ways.expose4(at, packet)?;
+            self.next_nodes.expose4(at, packet)?;
             choose::<Ip4>(groups, line.group4(), packet)
         } else if line.six() != 0 {
-            self.ways.expose6(at, packet)?;
+            self.next_nodes.expose6(at, packet)?;
             choose::<Ip6>(groups, line.group6(), packet)
         } else {
             return self.send_frame(context, line, at, packet);
         };
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         Ok(next)
     }
 
@@ -197,17 +197,17 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         }
         packet.tx = line.interface();
         packet.clear(PacketFlags::L2_GROUP);
-        self.ways.good(line.0, bytes);
+        self.next_nodes.good(line.0, bytes);
         Ok(row.output)
     }
 
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.ways.lines.line(packet.index)), packet.length());
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
-        self.ways.settle(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 
     fn closer_still(
@@ -216,18 +216,18 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (upper, path): (Upper, _) = match self.ways.matter(context, packet)? {
+        let (upper, path): (Upper, _) = match self.next_nodes.matter(context, packet)? {
             Matter::Upper(upper) => (upper, None),
             Matter::Segments { srh, next } => (slow_path::upper(packet)?, Some((srh, next))),
         };
         if upper.is_fragment {
-            return self.ways.upper(context, line, upper, packet);
+            return self.next_nodes.upper(context, line, upper, packet);
         }
         let Some((srh, next)) = path else {
             // No segments are left: a static proxy knows a path of its own, a dynamic one has none to keep.
             return match !KEEPS && upper.is_inner(wanted(line)) {
                 true => self.send(context, line, upper.at, packet),
-                false => self.ways.upper(context, line, upper, packet),
+                false => self.next_nodes.upper(context, line, upper, packet),
             };
         };
         if !upper.is_inner(wanted(line)) {
@@ -235,9 +235,9 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
                 return Err(LocalSidDrop::InnerKind.into());
             }
             context.count(LocalSidDrop::Bypassed, 1);
-            self.ways.advance(line, srh, next, packet);
-            let table = self.ways.tables.interfaces.table6(packet.rx);
-            return Ok(self.ways.six(self.ways.tables.ip6.table(table).lookup(next), packet));
+            self.next_nodes.advance(line, srh, next, packet);
+            let table = self.next_nodes.tables.interfaces.table6(packet.rx);
+            return Ok(self.next_nodes.six(self.next_nodes.tables.ip6.table(table).lookup(next), packet));
         }
         if KEEPS {
             self.keep(context, line, (srh.at, next), upper.at, packet)?;
@@ -249,30 +249,30 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
 impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
     const NAME: &'static str = if KEEPS { DYNAMIC } else { STATIC };
     type Reason = LocalSidDrop;
-    type Common = ();
+    type InterfaceState = ();
 
-    fn common(&self, _: &Context<'_>, _: InterfaceId) {}
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.ways.lines.prefetch(packet.index);
+        self.next_nodes.lines.prefetch(packet.index);
         packet.prefetch_second();
     }
 
     #[inline(always)]
     fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let line = SidEntryRef(self.ways.lines.line(packet.index));
+        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
         let next = segments::next_if_plain(packet);
         let Inside { protocol, at } = match next {
-            0 if !KEEPS => inside_if_plain(packet),
+            0 if !KEEPS => parse_inside(packet),
             0 => Inside { protocol: IpProtocol::NO_NEXT_HEADER, at: 0 },
             _ => inside(packet),
         };
         if (at == 0) | (protocol != wanted(line)) {
-            return self.closer(context, packet);
+            return self.slow_path(context, packet);
         }
-        let (groups, bytes) = (&self.ways.tables.groups, packet.length());
+        let (groups, bytes) = (&self.next_nodes.tables.groups, packet.length());
         if KEEPS && self.keep(context, line, (Ip6Header::LEN, next), at, packet).is_err() {
-            return self.closer(context, packet);
+            return self.slow_path(context, packet);
         }
         let next = match coming(line) {
             Coming::Ip4 => ip4_fast::<Ip6>(packet, at).map(|_| {
@@ -286,12 +286,12 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
             Coming::Frames => {
                 return match self.send_frame(context, line, at, packet) {
                     Ok(next) => Ok(next),
-                    bad => self.ways.settle(context, line.0, bad, bytes, packet),
+                    bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
                 };
             }
         };
-        let Some(next) = next else { return self.closer(context, packet) };
-        self.ways.good(line.0, bytes);
+        let Some(next) = next else { return self.slow_path(context, packet) };
+        self.next_nodes.good(line.0, bytes);
         Ok(next)
     }
 }
@@ -307,7 +307,7 @@ pub(super) fn spec<const KEEPS: bool>(lines: &Arc<CountedLines>, backs: &Backs) 
         for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
             wiring.node(name); // edges, for `show graph`
         }
-        ToFunction::<KEEPS> { ways: NextNodes::new(wiring, &lines), backs: backs.clone() }
+        ToFunction::<KEEPS> { next_nodes: NextNodes::new(wiring, &lines), backs: backs.clone() }
     })
     .describe(crate::endpoint::description::record)
 }

@@ -18,7 +18,7 @@ use super::reasons::{Bad, ProxyDrop};
 use super::return_interfaces::{Around, Back, Backs, Coming};
 use super::transmit::Transmit;
 use super::without_segments;
-use crate::endpoint::lookup_keys::{self, Asked};
+use crate::endpoint::lookup_keys::{self, LookupKey};
 use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::parameter_problem;
 use crate::endpoint::segments;
@@ -32,7 +32,7 @@ const SEGMENTS_LEFT_PLACE: usize = 3;
 
 /// `sr-proxy-am`: asks for the active segment.
 pub struct Unmask {
-    ways: NextNodes,
+    next_nodes: NextNodes,
     backs: Backs,
     /// For packets without segments.
     departure: Transmit,
@@ -89,17 +89,17 @@ impl Unmask {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn closer(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
+    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
         let back = self.backs.read(packet.rx, Coming::Ip6, context.pass()).ok_or(ProxyDrop::NotConfigured)?;
         let Around::Masked { nat, kept } = &back.around else { return Err(ProxyDrop::NotConfigured) };
         let bytes = packet.length();
         let outcome = match (srh_of(packet), kept) {
             (Some(at), _) => unmask(packet, at, *nat).map(|to| {
                 packet.hash = 0;
-                self.ways.six(self.ways.tables.ip6.table(back.table).lookup(to), packet)
+                self.next_nodes.six(self.next_nodes.tables.ip6.table(back.table).lookup(to), packet)
             }),
             (None, Some(kept)) if !self.stays(context, packet) => {
-                without_segments::send(&self.departure, &self.ways, back, kept, packet)
+                without_segments::send(&self.departure, &self.next_nodes, back, kept, packet)
                     .inspect(|_| context.count(ProxyDrop::FromKept, 1))
             }
             (None, _) => {
@@ -129,7 +129,7 @@ impl Unmask {
 
     /// Is it for the router itself, or for the link?
     fn stays(&self, context: StageContext<'_>, packet: &Packet) -> bool {
-        let own = self.ways.tables.interfaces.addresses(packet.rx, context.pass());
+        let own = self.next_nodes.tables.interfaces.addresses(packet.rx, context.pass());
         Ip6::stays(own, packet.bytes())
     }
 
@@ -149,11 +149,11 @@ type Masked = Option<(u32, bool)>;
 impl LookUp for Unmask {
     const NAME: &'static str = NODE;
     type Reason = ProxyDrop;
-    type Key = Asked;
+    type Key = LookupKey;
     type Found = GroupId;
-    type Common = Masked;
+    type InterfaceState = Masked;
 
-    fn common(&self, cx: &Context<'_>, rx: InterfaceId) -> Masked {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Masked {
         match self.backs.read(rx, Coming::Ip6, cx.pass)? {
             Back { around: Around::Masked { nat, .. }, table, .. } => Some((*table, *nat)),
             _ => None,
@@ -161,36 +161,38 @@ impl LookUp for Unmask {
     }
 
     #[inline(always)]
-    fn key(&self, masked: Masked, packet: &mut Packet) -> Asked {
-        let (Some((table, nat)), Some(at)) = (masked, srh_if_plain(packet)) else { return Asked::default() };
+    fn key(&self, masked: Masked, packet: &mut Packet) -> LookupKey {
+        let (Some((table, nat)), Some(at)) = (masked, srh_if_plain(packet)) else {
+            return LookupKey::default();
+        };
         match unmask(packet, at, nat) {
-            Ok(to) => Asked::six(table, to),
-            Err(_) => Asked::default(),
+            Ok(to) => LookupKey::six(table, to),
+            Err(_) => LookupKey::default(),
         }
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, _: Masked, keys: &[Asked], found: &mut [GroupId]) {
-        lookup_keys::find(&self.ways.tables, variant, keys, found);
+    fn find(&self, variant: Variant, _: Masked, keys: &[LookupKey], found: &mut [GroupId]) {
+        lookup_keys::find(&self.next_nodes.tables, variant, keys, found);
     }
 
     #[inline(always)]
-    fn settle(
+    fn resolve(
         &self,
         context: StageContext<'_>,
         _: Masked,
-        asked: Asked,
+        lookup_key: LookupKey,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, ProxyDrop> {
-        if asked.is_nothing() {
-            return self.closer(context, packet);
+        if lookup_key.is_nothing() {
+            return self.slow_path(context, packet);
         }
         if let Some(back) = self.backs.read(packet.rx, Coming::Ip6, context.pass()) {
             self.good(back, packet.length());
         }
         packet.hash = 0;
-        Ok(self.ways.six(found, packet))
+        Ok(self.next_nodes.six(found, packet))
     }
 }
 
@@ -200,7 +202,7 @@ pub(super) fn spec(arc: ArcId, lines: &Arc<CountedLines>, backs: &Backs) -> Node
     NodeSpec::look_up(
         "Makes the active segment the destination of packets from a masqueraded function",
         move |wiring| Unmask {
-            ways: NextNodes::new(wiring, &lines),
+            next_nodes: NextNodes::new(wiring, &lines),
             backs: backs.clone(),
             departure: Transmit::new(wiring, &backs, Coming::Ip6),
             worker: wiring.worker,

@@ -42,7 +42,7 @@ fn check(packet: &Packet) -> Result<(), Bad> {
 /// Give a packet the segments, and send it on; its hop is counted where it leaves.
 pub(super) fn send(
     departure: &Transmit,
-    ways: &NextNodes,
+    next_nodes: &NextNodes,
     back: &Back,
     kept: &CachedHeader,
     packet: &mut Packet,
@@ -64,7 +64,7 @@ pub(super) fn send(
     if left > 0 && !segments::is_plain_segment(active.to_bits()) {
         return Err(ProxyDrop::NextSegment.into());
     }
-    let group: GroupId = ways.tables.ip6.table(back.table).lookup(active.to_bits());
+    let group: GroupId = next_nodes.tables.ip6.table(back.table).lookup(active.to_bits());
     let hop = departure.hop_of(group, flow_hash::<Ip6>(packet))?;
     let (total, mtu_bytes) = (packet.length() + srh.len(), departure.mtu_bytes(hop));
     if total > mtu_bytes {
@@ -75,5 +75,5 @@ pub(super) fn send(
     if !place.put(packet, srh, active)? {
         return Err(ProxyDrop::NoHeadroom.into());
     }
-    Ok(ways.six(group, packet))
+    Ok(next_nodes.six(group, packet))
 }
