@@ -6,6 +6,7 @@ pub mod configuration;
 mod diff;
 mod fields;
 pub mod golden;
+pub mod hostile;
 mod router;
 pub mod sources;
 mod wire;

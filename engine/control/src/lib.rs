@@ -52,7 +52,7 @@ pub use job::{Collected, Job, Progress, Sink, Step};
 pub use journal::Entry;
 pub use json_form::quoted;
 pub use listing::{Listing, PAGE_ROWS_MAX, in_pages, in_slices};
-pub use names::Names;
+pub use names::{Names, with_interface_names};
 pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{

@@ -2,10 +2,12 @@
 
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
-use quiver_encap::tunnel::{ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol};
+use quiver_encap::tunnel::{ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts};
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
 use quiver_wire::{EtherType, Header, IpProtocol};
+
+use crate::texts::TEXTS;
 
 /// Where the header names what follows.
 const PROTOCOL_OFFSET: usize = 2;
@@ -54,6 +56,8 @@ impl TunnelProtocol for Gre {
     };
     const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::GRE];
     const CARRIES_FRAMES: bool = true;
+    const HAS_KEY: bool = true;
+    const TEXTS: TunnelTexts = TEXTS;
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {

@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod commands;
 mod header;
+mod texts;
 
-use quiver_control::{Registry, order};
-use quiver_encap::tunnel::{self, Tunnels};
+use quiver_control::Registry;
+use quiver_encap::tunnel;
 
 pub use crate::header::Gre;
 
@@ -15,16 +15,9 @@ pub type GreEncap<O, F> = tunnel::TunnelEncap<Gre, O, F>;
 pub type GreFrameEncap<O> = tunnel::FrameEncap<Gre, O>;
 /// `gre4-input`, `gre6-input`.
 pub type GreInput<O> = tunnel::TunnelInput<Gre, O>;
+
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("gre", "GRE tunnels: packets and Ethernet frames over IPv4 and IPv6, with keys");
-    let tunnels = tunnel::register::<Gre>(&mut registry.graph);
-    let Some(tunnels) = registry.require(tunnels) else { return };
-    commands::register(registry);
-    registry.running_config(order::INTERFACES, commands::write_config);
-    registry.memory(|engine| {
-        let bytes = engine.get::<Tunnels<Gre>>().map_or(0, |tunnels| tunnels.resident_bytes() as u64);
-        vec![("peers of GRE tunnels", bytes)]
-    });
-    registry.on_start(move |engine| tunnel::start(engine, tunnels));
+    tunnel::register::<Gre>(registry);
 }

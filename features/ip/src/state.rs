@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use quiver_control::Refusal;
+use quiver_control::{Refusal, with_interface_names};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, FibError};
 use quiver_forwarding::ip::AutoSettings;
@@ -243,38 +243,5 @@ pub(crate) fn with_ip<R>(
 
 /// A refusal of the FIB, with interfaces called by their names.
 pub(crate) fn refusal(engine: &Engine, error: FibError) -> Refusal {
-    Refusal::new(named(error.to_string(), "interface number ", |number| {
-        Some(format!("interface {}", engine.interface_name(InterfaceId(number))))
-    }))
-}
-
-/// Replace `before` and the number behind it by what `name` makes of the number.
-fn named(mut text: String, before: &str, name: impl Fn(u32) -> Option<String>) -> String {
-    let mut from = 0;
-    while let Some(at) = text[from..].find(before).map(|at| at + from) {
-        let digits = at + before.len();
-        let end = text[digits..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |n| digits + n);
-        match text[digits..end].parse().ok().and_then(&name) {
-            Some(known) => {
-                text.replace_range(at..end, &known);
-                from = at + known.len();
-            }
-            None => from = end,
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_interfaces_become_their_names() {
-        let name = |number: u32| Some(format!("interface e{number}"));
-        let text = "10.0.0.1/24 is already configured on interface number 3".to_owned();
-        let expected = "10.0.0.1/24 is already configured on interface e3";
-        assert_eq!(named(text, "interface number ", name), expected);
-        assert_eq!(named("nothing".into(), "interface number ", name), "nothing");
-    }
+    Refusal::new(with_interface_names(engine, error))
 }

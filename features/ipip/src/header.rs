@@ -3,8 +3,10 @@
 
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
-use quiver_encap::tunnel::{Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol};
+use quiver_encap::tunnel::{Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts};
 use quiver_wire::IpProtocol;
+
+use crate::texts::TEXTS;
 
 /// IP in IP.
 pub struct Ipip;
@@ -21,6 +23,8 @@ impl TunnelProtocol for Ipip {
     };
     const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::IPV4, IpProtocol::IPV6];
     const CARRIES_FRAMES: bool = false;
+    const HAS_KEY: bool = false;
+    const TEXTS: TunnelTexts = TEXTS;
 
     #[inline(always)]
     fn ip_protocol(inside: IpProtocol) -> IpProtocol {

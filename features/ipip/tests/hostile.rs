@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use quiver_testkit::{Register, Router, golden};
+use quiver_testkit::{Register, Router, hostile};
 
 const FEATURES: [Register; 5] = [
     quiver_ethernet::register,
@@ -52,31 +52,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_comes_loses_no_buffer(
-        changes in prop::collection::vec(
-            (
-                any::<prop::sample::Index>(),
-                0..2u8,
-                prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-                prop::option::weighted(0.3, any::<prop::sample::Index>()),
-                prop_oneof![6 => Just(0usize), 1 => 0usize..3000],
-            ),
-            40,
-        ),
-    ) {
-        let seeds = golden::frames_in(Path::new(GOLDEN));
+    fn whatever_comes_loses_no_buffer(frames in hostile::frames(Path::new(GOLDEN), 2, 40)) {
         let mut router = router();
-        for (seed, port, edits, cut, grow) in changes {
-            let mut frame = seed.get(&seeds).clone();
-            frame.resize(frame.len() + grow, 0x5a);
-            for (place, value) in edits {
-                let reach = frame.len().min(110);
-                frame[place.index(reach)] = value;
-            }
-            if let Some(cut) = cut {
-                frame.truncate(14 + cut.index(frame.len() - 13));
-            }
-            frame[5] = port;
+        for (port, frame) in frames {
             router.inject(&format!("e{port}"), &frame);
         }
         router.run();

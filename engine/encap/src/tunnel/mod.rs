@@ -1,7 +1,9 @@
 //! Tunnels of every protocol: interfaces whose packets get an outer header. A protocol says how its
-//! header is written and read ([`TunnelProtocol`]) and what its commands are; the rest stands here.
+//! header is written and read, and gives the words of its commands ([`TunnelProtocol`]); the rest
+//! stands here.
 
 mod behind_output;
+mod commands;
 pub mod config;
 mod encap;
 mod ends;
@@ -13,6 +15,7 @@ mod reasons;
 mod table;
 mod teib;
 
+pub use commands::{CommandText, TunnelTexts};
 pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels};
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
@@ -20,16 +23,23 @@ pub use errors::TunnelErrorDrop;
 pub use frames::FrameEncap;
 pub use input::TunnelInput;
 pub use protocol::{ETHERNET, Nodes, Parsed, Payload, Stack, TunnelProtocol};
-use quiver_core::Engine;
+use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 
-/// Declare the nodes of a protocol. What it returns is to be given to [`start`] when the engine
-/// starts.
-pub fn register<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, MemoryError> {
+/// Register nodes and commands of a protocol, and keep its tunnels.
+pub fn register<P: TunnelProtocol>(registry: &mut Registry) {
+    let tunnels = declare::<P>(&mut registry.graph);
+    let Some(tunnels) = registry.require(tunnels) else { return };
+    commands::register::<P>(registry);
+    registry.on_start(move |engine| config::start(engine, tunnels));
+}
+
+/// Declare the nodes of a protocol, and make the tables that they read.
+fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, MemoryError> {
     let tunnels = Tunnels::<P>::new(graph.workers(), graph.epochs())?;
     let (entries, table) = (tunnels.worker_entries(), tunnels.table());
     let arcs = [graph.arc("ip4-unicast"), graph.arc("ip6-unicast")];
@@ -59,9 +69,4 @@ pub fn register<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P
         graph.claim(Ip6::ERROR_CLAIMS, number, P::NODES.errors[1]);
     }
     Ok(tunnels)
-}
-
-/// Keep a protocol's tunnels.
-pub fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: Tunnels<P>) {
-    config::start(engine, tunnels);
 }

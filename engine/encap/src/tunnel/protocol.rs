@@ -7,6 +7,7 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
 use quiver_wire::IpProtocol;
 
+use super::commands::TunnelTexts;
 use super::reasons::TunnelDrop;
 use crate::entry::Words;
 use crate::inner::Truncated;
@@ -68,6 +69,10 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     const IP_PROTOCOLS: &'static [IpProtocol];
     /// Does it carry Ethernet frames?
     const CARRIES_FRAMES: bool;
+    /// Has its header a key that tells tunnels between the same ends apart?
+    const HAS_KEY: bool;
+    /// The words of users for its commands.
+    const TEXTS: TunnelTexts;
 
     /// What the outer header names around something.
     fn ip_protocol(inside: IpProtocol) -> IpProtocol;

@@ -62,4 +62,24 @@ def counters(step: str, **counted) -> None:
         file.write("\n")
 
 
+def both_ways(encapsulate, outward, inward, interface) -> None:
+    """Write the case of packets of both families into a tunnel and out of it."""
+    four = [IP(ttl=9, tos=0x2A, id=1, **HOSTS4) / UDP(sport=5, dport=6) / Raw(b"four")]
+    four.append(IP(ttl=2, id=2, flags="DF", **HOSTS4) / TCP(sport=7, dport=80))
+    four.append(IP(ttl=64, id=3, **HOSTS4) / UDP(sport=9) / Raw(b"x"))
+    six = [IPv6(hlim=9, tc=0xB9, fl=7, **HOSTS6) / UDP(sport=1000 + n, dport=53) / Raw(b"six") for n in range(2)]
+    six.append(IPv6(hlim=64, **HOSTS6) / UDP(sport=1, dport=2) / Raw(bytes(1260)))
+    sent = [encapsulate(hop(packet), outward, number=n) for n, packet in enumerate(four + six)]
+    wrpcap("01-in.e0.pcap", comes(*four))
+    wrpcap("01-out.e1.pcap", leaves(*sent[: len(four)]))
+    wrpcap("02-in.e0.pcap", comes(*six))
+    wrpcap("02-out.e1.pcap", leaves(*sent[len(four) :]))
+
+    back = [IP(ttl=9, tos=0x2A, id=1, **BACK4) / UDP(sport=5, dport=6) / Raw(b"four"), IP(ttl=2, **BACK4) / TCP()]
+    back += [IPv6(hlim=9, tc=0xB9, fl=7, **BACK6) / UDP(sport=1, dport=53) / Raw(b"six")]
+    wrpcap("03-in.e1.pcap", comes(*[encapsulate(packet, inward, ttl=40) for packet in back], port=1))
+    wrpcap("03-out.e0.pcap", leaves(*map(hop, back), port=0))
+    counters("03", interfaces={interface: {"rx_packets": 3, "rx_bytes": sum(len(packet) for packet in back)}})
+
+
 __all__ = [name for name in globals() if not name.startswith("_")]

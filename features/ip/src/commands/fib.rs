@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, with_interface_names,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
 use quiver_forwarding::next_hop_group::Hop;
@@ -202,7 +204,9 @@ fn state_words(engine: &Engine, state: &PathState, before: &str) -> String {
         PathState::Unusable(Unusable::InterfaceDown(on)) => {
             format!("{before}cannot be used: {} is down", engine.interface_name(*on))
         }
-        PathState::Unusable(why) => format!("{before}cannot be used: {why}"),
+        PathState::Unusable(why) => {
+            format!("{before}cannot be used: {}", with_interface_names(engine, why))
+        }
     }
 }
 

@@ -1,0 +1,229 @@
+//! Commands of tunnels: create, delete, show, and the part of `show running-config`. A protocol gives
+//! the words of users ([`TunnelTexts`]); what the commands do is the same for every protocol.
+
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
+    with_interface_names,
+};
+use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, PathState};
+
+use super::config::{self, PeerView, TunnelConfig, Tunnels};
+use super::protocol::TunnelProtocol;
+
+/// The heading of these commands.
+const GROUP: &str = "Tunnels";
+
+/// A command's syntax, its help in one line, and lines that show it in use.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandText {
+    /// The syntax, as [`Command::new`] takes it.
+    pub syntax: &'static str,
+    /// One line, without a full stop.
+    pub help: &'static str,
+    /// Lines that show it in use.
+    pub examples: &'static [&'static str],
+}
+
+/// The words of users for tunnels of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct TunnelTexts {
+    /// `create … tunnel`. It has the options `teb` and `key` where the protocol has these.
+    pub create: CommandText,
+    /// More about `create … tunnel`.
+    pub create_details: &'static str,
+    /// `delete … tunnel`.
+    pub delete: CommandText,
+    /// `show … tunnel`.
+    pub show: CommandText,
+    /// The name of the list in JSON.
+    pub list: &'static str,
+    /// What `show … tunnel` prints where there is no tunnel.
+    pub none: &'static str,
+    /// The refusal where no tunnel has the ends that a command names.
+    pub no_such_ends: &'static str,
+    /// The remedy where an interface is not such a tunnel.
+    pub remedy: &'static str,
+    /// The row of `show memory`.
+    pub memory: &'static str,
+}
+
+/// Declare the commands of a protocol's tunnels, their part of the configuration, and their memory.
+pub(super) fn register<P: TunnelProtocol>(registry: &mut Registry) {
+    registry.command(create_command::<P>());
+    registry.command(command(&P::TEXTS.delete).run(delete::<P>));
+    registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
+    registry.running_config(order::INTERFACES, write_config::<P>);
+    registry.memory(|engine| {
+        let bytes = engine.get::<Tunnels<P>>().map_or(0, |tunnels| tunnels.resident_bytes() as u64);
+        vec![(P::TEXTS.memory, bytes)]
+    });
+}
+
+fn command(text: &CommandText) -> Command<Engine> {
+    let command = Command::new(text.syntax).group(GROUP).help(text.help);
+    text.examples.iter().fold(command, |command, line| command.example(line))
+}
+
+fn create_command<P: TunnelProtocol>() -> Command<Engine> {
+    let mut command = command(&P::TEXTS.create)
+        .details(P::TEXTS.create_details)
+        .word("src", "the outer source, an address of this router")
+        .word("dst", "the outer destination")
+        .word("multipoint", "many destinations, which `create teib` names")
+        .word("instance", "the number in its name; the first that is free unless given")
+        .word("outer-table-id", "the table that has the outer destination; 0 unless given");
+    if P::CARRIES_FRAMES {
+        command = command.word("teb", "Ethernet frames inside (transparent Ethernet bridging)");
+    }
+    if P::HAS_KEY {
+        command = command.word("key", "the tunnel among those between the same ends (RFC 2890)");
+    }
+    command
+        .word("ttl", "of the outer header")
+        .word("dscp", "of the outer header")
+        .word("del", "delete it")
+        .run(create::<P>)
+}
+
+/// The tunnel that a command describes.
+fn described<P: TunnelProtocol>(args: &Args<'_>) -> Result<TunnelConfig, Refusal> {
+    let destination = args.optional("dst")?;
+    if destination.is_some() == args.has("multipoint") {
+        let what = "a tunnel has one destination (dst), or is multipoint";
+        return Err(Refusal::new(what).remedy("give one of both"));
+    }
+    Ok(TunnelConfig {
+        instance: args.optional("instance")?,
+        source: args.get("src")?,
+        destination,
+        table: args.or("outer-table-id", 0)?,
+        key: if P::HAS_KEY { args.optional("key")? } else { None },
+        carries_frames: P::CARRIES_FRAMES && args.has("teb"),
+        hop_limit: args.optional("ttl")?,
+        dscp: args.optional("dscp")?,
+    })
+}
+
+fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let described = described::<P>(args)?;
+    if args.has("del") {
+        let id = between::<P>(engine, &described)
+            .ok_or_else(|| Refusal::new(P::TEXTS.no_such_ends).remedy(P::TEXTS.remedy))?;
+        engine.delete_interface(id)?;
+        return Ok(Output::none());
+    }
+    let id = config::create::<P>(engine, described)
+        .map_err(|error| Refusal::new(with_interface_names(engine, error)))?;
+    let name = engine.interface_name(id);
+    Ok(Output::none().line(name.as_str()).json("name", name.into()))
+}
+
+/// The tunnel with the same ends, table and key.
+fn between<P: TunnelProtocol>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
+    let ends = |config: &TunnelConfig| (config.source, config.destination, config.table, config.key);
+    let mut tunnels = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
+    tunnels.find(|(_, tunnel)| ends(&tunnel.config) == ends(described)).map(|(id, _)| id)
+}
+
+/// The tunnel whose interface a command names.
+fn tunnel<P: TunnelProtocol>(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.get(id).is_some()) {
+        return Ok(id);
+    }
+    let what = format!("{} is no {}", engine.interface_name(id), P::WORDS);
+    Err(args.refuse("interface", what).remedy(P::TEXTS.remedy))
+}
+
+fn delete<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = tunnel::<P>(engine, args)?;
+    engine.delete_interface(id)?;
+    Ok(Output::none())
+}
+
+/// The state of the route to the outer destination.
+fn underlay(engine: &Engine, peer: &PeerView) -> String {
+    match peer.underlay {
+        None => "gone".to_owned(),
+        Some(PathState::Used | PathState::Waits) => "up".to_owned(),
+        Some(PathState::Unusable(why)) => with_interface_names(engine, why),
+    }
+}
+
+fn columns<P: TunnelProtocol>() -> Vec<Column> {
+    let mut columns = vec![
+        Column::left("Interface"),
+        Column::left("State"),
+        Column::left("Source"),
+        Column::left("Destination"),
+        Column::right("Table"),
+    ];
+    columns.extend(P::CARRIES_FRAMES.then(|| Column::left("Type")));
+    columns.extend(P::HAS_KEY.then(|| Column::right("Key")));
+    columns.extend([
+        Column::left("Next hop"),
+        Column::left("Underlay"),
+        Column::right("Path MTU").key("path_mtu_bytes"),
+        Column::right("Packets"),
+        Column::right("Bytes"),
+    ]);
+    columns
+}
+
+/// Add a row per peer; a tunnel without peers has one row.
+fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: InterfaceId) {
+    let (Some(tunnels), Some(fib)) = (engine.get::<Tunnels<P>>(), engine.get::<Fib>()) else { return };
+    let Some(tunnel) = tunnels.get(id) else { return };
+    let up = engine.interface(id).is_some_and(|interface| interface.row().up);
+    let config = &tunnel.config;
+    let destination = config.destination.map_or_else(|| "multipoint".to_owned(), |to| to.to_string());
+    let mut peers: Vec<Option<PeerView>> = tunnels.peers(tunnel, fib).map(Some).collect();
+    if peers.is_empty() {
+        peers.push(None);
+    }
+    for peer in peers {
+        let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
+        let mut row = row.cell(config.source.to_string()).cell(destination.as_str()).cell(config.table);
+        if P::CARRIES_FRAMES {
+            row = row.cell(if config.carries_frames { "teb" } else { "l3" });
+        }
+        if P::HAS_KEY {
+            row = row.cell(config.key);
+        }
+        let row = row.cell(peer.and_then(|peer| peer.next_hop).map(|next_hop| next_hop.to_string()));
+        let row = row.cell(peer.as_ref().map(|peer| underlay(engine, peer)));
+        let row = row.cell(peer.and_then(|peer| peer.path_mtu).map(|path| path.mtu_bytes));
+        let [packets, bytes] = peer.map_or([0; 2], |peer| peer.sent);
+        row.cell(packets).cell(bytes);
+    }
+}
+
+fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let all = || engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id);
+    let keys: Vec<InterfaceId> =
+        if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { all().collect() };
+    Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>).when_empty(P::TEXTS.none).begin(engine)
+}
+
+/// Write the part of `show running-config`.
+fn write_config<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter) {
+    for (_, tunnel) in engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter) {
+        let tunnel = &tunnel.config;
+        let mut words = vec![format!("src {}", tunnel.source)];
+        words.extend(tunnel.destination.map(|address| format!("dst {address}")));
+        words.extend(tunnel.destination.is_none().then(|| "multipoint".to_owned()));
+        words.extend(tunnel.instance.map(|instance| format!("instance {instance}")));
+        words.extend((tunnel.table != 0).then(|| format!("outer-table-id {}", tunnel.table)));
+        words.extend(tunnel.carries_frames.then(|| "teb".to_owned()));
+        words.extend(tunnel.key.map(|key| format!("key {key}")));
+        words.extend(tunnel.hop_limit.map(|hops| format!("ttl {hops}")));
+        words.extend(tunnel.dscp.map(|dscp| format!("dscp {dscp}")));
+        let words = words.join(" ");
+        if tunnel.table != 0 {
+            let family = Family::of(tunnel.source).word();
+            config.command(format_args!("{family} table add {}", tunnel.table));
+        }
+        config.command(format_args!("create {} tunnel {words}", P::NAME));
+    }
+}
