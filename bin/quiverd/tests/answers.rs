@@ -1,6 +1,9 @@
 //! The JSON answer of every `show` of the real router has a published form, and keeps it.
 
+use std::path::Path;
+
 use quiver_control::answers;
+use quiver_testkit::golden::seeds;
 use quiver_testkit::{Router, Settings};
 use quiverd::features;
 use serde_json::Value;
@@ -28,6 +31,7 @@ fn lines(router: &Router) -> Vec<String> {
     lines.extend(commands.examples());
     lines.extend(commands.shows().map(str::to_owned));
     lines.retain(|line| line.starts_with("show "));
+    lines.extend(["show ip fib 203.0.115.0/24", "show ip6 fib 2001:db8:c::/48"].map(str::to_owned));
     // Most examples speak of e0; the same of the interfaces that have something to show.
     let more = lines.iter().flat_map(|line| {
         ["bvi", "e1", "e2", "BondEthernet0"].map(|name| line.replace(" e0", &format!(" {name}")))
@@ -62,6 +66,120 @@ fn every_show_answers_in_its_published_form_on_an_empty_router() {
     }
 }
 
+/// Packets of every kind bring what no command makes: neighbours, groups, fragments, advertised prefixes.
+#[test]
+fn every_show_answers_in_its_published_form_after_the_packets_of_every_golden_case() {
+    let features = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../features"));
+    for seed in seeds(features) {
+        let mut router = Router::whole(Settings::default(), features::register);
+        router.script(&seed.name, &seed.setup).unwrap_or_else(|refusal| panic!("{}: {refusal}", seed.name));
+        router.run();
+        for (interface, frame) in &seed.frames {
+            router.inject(interface, frame);
+            router.run();
+        }
+        show_all(&mut router);
+        seed.commands.iter().for_each(|line| drop(router.execute(line)));
+        show_all(&mut router);
+        router.discard();
+    }
+}
+
+/// Two workers, one of which puts packets together that the other receives.
+const FRAMES_SETUP: &str = "
+    create test interface e0 rx-queues 2
+    create test interface e1
+    set interface state e0 up
+    set interface state e1 up
+    set interface ip address e0 10.0.0.1/24
+    set interface ip address e0 2001:db8::1/64
+    set interface ip address e1 10.0.1.1/24
+    set interface ip address e1 2001:db8:1::1/64
+    set interface reassembly e0 full on
+    set interface reassembly e1 virtual on
+    set interface lldp e0
+    trace add test-input 100";
+
+/// The last fragment of a UDP packet for somebody behind e1: the others do not come.
+fn fragment4(port: u8, identification: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 185, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 1, 2];
+    packet[4..6].copy_from_slice(&identification.to_be_bytes());
+    let words = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum = words.sum::<u32>();
+    packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    [&[2, 0xfe, 0, 0, 0, port, 2, 0, 0, 0, 0, 9, 8, 0][..], &packet, &[7; 8]].concat()
+}
+
+/// The same of IPv6.
+fn fragment6(port: u8, identification: u8) -> Vec<u8> {
+    let address = |subnet: u8, host: u8| [0x20, 1, 0xd, 0xb8, 0, subnet, 0, 0, 0, 0, 0, 0, 0, 0, 0, host];
+    let ethernet = [2, 0xfe, 0, 0, 0, port, 2, 0, 0, 0, 0, 9, 0x86, 0xdd];
+    let fixed = [0x60, 0, 0, 0, 0, 16, 44, 64];
+    let fragment = [17, 0, 5, 200, 0, 0, 0, identification];
+    [&ethernet[..], &fixed, &address(0, 2), &address(1, 2), &fragment, &[7; 8]].concat()
+}
+
+/// An LLDPDU with a VLAN, and a management address with an object identifier.
+fn lldpdu() -> Vec<u8> {
+    let tlv = |kind: u8, value: &[u8]| [&[kind << 1, value.len() as u8], value].concat();
+    let group_and_peer = [1, 0x80, 0xc2, 0, 0, 0xe, 2, 0, 0, 0, 0, 9, 0x88, 0xcc];
+    let management = [5, 1, 192, 0, 2, 9, 2, 0, 0, 0, 7, 3, 0x2b, 6, 1];
+    let tlvs = [
+        tlv(1, &[4, 2, 0, 0, 0, 0, 9]),
+        tlv(2, b"\x05port7"),
+        tlv(3, &[0, 120]),
+        tlv(5, b"peer"),
+        tlv(8, &management),
+        tlv(127, &[0, 0x80, 0xc2, 1, 0, 5]),
+        tlv(0, &[]),
+    ];
+    [group_and_peer.to_vec(), tlvs.concat()].concat()
+}
+
+#[test]
+fn every_show_answers_in_its_published_form_while_fragments_wait_and_packets_change_workers() {
+    let settings = Settings { workers: 2, ..Settings::default() };
+    let mut router = Router::whole(settings, features::register);
+    router.script("frames", FRAMES_SETUP).unwrap_or_else(|refusal| panic!("{refusal}"));
+    router.run();
+    router.send("e0", &lldpdu());
+    for identification in 0..16 {
+        for (name, port) in [("e0", 0), ("e1", 1)] {
+            router.inject(name, &fragment4(port, identification.into()));
+            router.inject(name, &fragment6(port, identification));
+        }
+    }
+    router.run();
+    show_all(&mut router);
+    let is_seen = |answer: &Value, place: &str| {
+        assert!(answer.pointer(place).is_some_and(|value| !value.is_null()), "{place} in {answer:#}");
+    };
+    for kind in ["ip4-full", "ip6-full", "ip4-sv", "ip6-sv"] {
+        is_seen(&router.json(&format!("show {kind}-reassembly details")), "/packets/0/of");
+    }
+    let detail = router.json("show lldp detail");
+    is_seen(&detail, "/interfaces/0/neighbours/0/port_vlan");
+    is_seen(&detail, "/interfaces/0/neighbours/0/management_addresses/0/oid");
+    let trace = router.json("show trace max 100");
+    let packets = trace["threads"].as_array().into_iter().flatten().flat_map(|t| t["packets"].as_array());
+    assert!(packets.flatten().any(|packet| packet["from"].is_string()), "{trace:#}");
+    router.discard();
+}
+
+/// Each show without further words, and with the one that says more.
+fn show_all(router: &mut Router) {
+    let names: Vec<String> = {
+        let commands = router.commands();
+        let commands = commands.borrow();
+        commands.shows().map(str::to_owned).collect()
+    };
+    for name in names {
+        for line in [name.clone(), format!("{name} details"), format!("{name} detail")] {
+            let _ = router.execute(&line); // the test router compares each answer
+        }
+    }
+}
+
 #[test]
 fn every_show_has_a_published_form() {
     let router = Router::whole(Settings::default(), features::register);
@@ -74,6 +192,17 @@ fn every_show_has_a_published_form() {
     let known: Vec<&str> = commands.shows().collect();
     let gone: Vec<&String> = published.keys().filter(|name| !known.contains(&name.as_str())).collect();
     assert!(gone.is_empty(), "published for commands that are gone: {gone:#?}");
+}
+
+/// What no test has seen may come in production in a form that nobody knows.
+#[test]
+fn every_published_form_says_what_its_arrays_hold_and_what_its_members_are() {
+    let published = answers::read(include_str!("../answers.json"));
+    let gaps = published
+        .iter()
+        .flat_map(|(show, schema)| answers::gaps(schema).into_iter().map(move |gap| format!("{show}{gap}")));
+    let gaps: Vec<String> = gaps.collect();
+    assert!(gaps.is_empty(), "a test makes a router that has these, `make answers` records it: {gaps:#?}");
 }
 
 #[test]

@@ -47,9 +47,14 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::text(engine.interface_name(id)))
 }
 
-/// `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for host in engine.get::<Hosts>().into_iter().flat_map(|hosts| hosts.configs.values()) {
+/// `show running-config`: the host interfaces.
+pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Hosts>().into_iter().flat_map(|hosts| hosts.configs.keys()).copied().collect()
+}
+
+/// `show running-config`: one of them.
+pub(crate) fn write_host(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(host) = engine.get::<Hosts>().and_then(|hosts| hosts.configs.get(&id)) {
         let HostConfig { linux_name, rx_queues, tx_queues } = host;
         let rx = if *rx_queues > 1 { format!(" num-rx-queues {rx_queues}") } else { String::new() };
         let tx = tx_queues.map_or_else(String::new, |n| format!(" num-tx-queues {n}"));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use quiver_control::{Args, Command, ConfigWriter, Job, Output, Refusal, Registry, Sink, Step, Work};
-use quiver_core::Engine;
+use quiver_core::{Engine, InterfaceId};
 
 use crate::interface::{Interfaces, RING_FRAMES, XdpConfig, busy_until, create_interface, delete_interface};
 
@@ -71,9 +71,14 @@ impl Job<Engine> for Retry {
     }
 }
 
-/// `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for interface in engine.get::<Interfaces>().into_iter().flat_map(|all| all.configs.values()) {
+/// `show running-config`: the interfaces.
+pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Interfaces>().into_iter().flat_map(|all| all.configs.keys()).copied().collect()
+}
+
+/// `show running-config`: one of them.
+pub(crate) fn write_interface(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(interface) = engine.get::<Interfaces>().and_then(|all| all.configs.get(&id)) {
         let XdpConfig { linux_name, name, queues, ring_frames, .. } = interface;
         let name = name.as_ref().map_or_else(String::new, |name| format!(" name {name}"));
         let queues = if *queues > 1 { format!(" num-rx-queues {queues}") } else { String::new() };

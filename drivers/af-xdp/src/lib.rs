@@ -10,7 +10,7 @@ mod ring;
 mod socket;
 mod transmit;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, of_each, order};
 use quiver_core::NodeSpec;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
@@ -32,7 +32,8 @@ pub fn register(registry: &mut Registry) {
             }),
     );
     commands::register(registry);
-    registry.running_config(order::INTERFACES, commands::write_config);
+    let interfaces = of_each(commands::ids, commands::write_interface);
+    registry.running_config_in_slices(order::INTERFACES, interfaces);
     registry.on_start(|engine| {
         engine.insert(interface::Interfaces::default());
         engine.on_interface_change(|engine, id, change| {

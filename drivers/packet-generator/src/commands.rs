@@ -210,16 +210,14 @@ fn show(engine: &Engine) -> Output {
             (false, false) => "disabled",
         };
         let (low, high) = stream.templates.sizes();
-        let no_limit = Cell::new("none", serde_json::Value::Null);
-        let max = Cell::new("max", serde_json::Value::Null);
-        let rate = if stream.rate_pps == 0.0 { max } else { Cell::real(stream.rate_pps, 0) };
+        let rate = (stream.rate_pps != 0.0).then(|| Cell::real(stream.rate_pps, 0));
         table
             .row()
             .cell(&stream.name)
             .cell(state)
             .cell(counts.sent)
-            .cell(if stream.limit == 0 { no_limit } else { stream.limit.into() })
-            .cell(rate)
+            .cell(Cell::optional((stream.limit != 0).then_some(stream.limit), "none"))
+            .cell(Cell::optional(rate, "max"))
             .cell(format!("{low}-{high}"))
             .cell(stream.templates.len())
             .cell(engine.interface_name(stream.interface))

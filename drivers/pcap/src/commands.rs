@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use quiver_control::{
     Column, Command, ConfigWriter, Output, Refusal, Registry, Table, in_background, quoted,
 };
-use quiver_core::Engine;
+use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{PcapConfig, PcapDriverError};
 use crate::driver::{self, Files, Pcaps};
@@ -100,9 +100,14 @@ fn show(engine: &Engine) -> Output {
     table.into()
 }
 
-/// The interfaces, as commands.
-pub(crate) fn write_interfaces(engine: &Engine, writer: &mut ConfigWriter) {
-    for pcap in engine.get::<Pcaps>().into_iter().flat_map(|pcaps| pcaps.0.values()) {
+/// `show running-config`: the interfaces.
+pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Pcaps>().into_iter().flat_map(|pcaps| pcaps.0.keys()).copied().collect()
+}
+
+/// `show running-config`: one of them.
+pub(crate) fn write_interface(engine: &Engine, writer: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(pcap) = engine.get::<Pcaps>().and_then(|pcaps| pcaps.0.get(&id)) {
         writer.command(format_args!("{}", command_of(&pcap.config)));
     }
 }

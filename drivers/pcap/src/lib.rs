@@ -8,7 +8,7 @@ mod file;
 mod receive;
 mod transmit;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, of_each, order};
 
 pub use config::{
     MTU_BYTES_DEFAULT, PACKET_BYTES_MAX, PcapConfig, PcapDriverError, RX_BYTES_MAX, RX_PACKETS_MAX,
@@ -20,5 +20,6 @@ pub fn register(registry: &mut Registry) {
     registry.feature("pcap", "files as interfaces: what comes in from one, what is sent goes to another");
     declare(&mut registry.graph);
     commands::register(registry);
-    registry.running_config(order::INTERFACES, commands::write_interfaces);
+    let interfaces = of_each(commands::ids, commands::write_interface);
+    registry.running_config_in_slices(order::INTERFACES, interfaces);
 }

@@ -7,7 +7,7 @@ use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work, in_background,
     quoted,
 };
-use quiver_core::Engine;
+use quiver_core::{Engine, InterfaceId};
 
 use crate::device::{self, MadeTap, TapConfig, Taps, delete_tap, text_of};
 
@@ -126,9 +126,14 @@ fn show(engine: &mut Engine) -> Output {
     table.into()
 }
 
-/// `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for tap in engine.get::<Taps>().into_iter().flat_map(|taps| taps.0.values()) {
+/// `show running-config`: the taps.
+pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Taps>().into_iter().flat_map(|taps| taps.0.keys()).copied().collect()
+}
+
+/// `show running-config`: one of them.
+pub(crate) fn write_tap(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(tap) = engine.get::<Taps>().and_then(|taps| taps.0.get(&id)) {
         let tap = &tap.config;
         let mut line = format!("create tap id {}", tap.id);
         let mut option = |word: &str, value: Option<String>| {

@@ -5,7 +5,7 @@ mod device;
 mod queues;
 mod tun;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, of_each, order};
 use quiver_core::NodeSpec;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
@@ -23,7 +23,7 @@ pub fn register(registry: &mut Registry) {
             }),
     );
     commands::register(registry);
-    registry.running_config(order::INTERFACES, commands::write_config);
+    registry.running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_tap));
     registry.on_start(|engine| {
         engine.insert(device::Taps::default());
         engine.on_interface_change(|engine, id, change| match change {

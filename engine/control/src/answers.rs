@@ -5,8 +5,12 @@
 //! - a member's name is lower case words joined by `_`, and never data such as an interface's name;
 //! - a quantity's name ends with its unit: `mtu_bytes`, `age_s`, `rate_pps`;
 //! - a value is a number, a truth value, a name, an address or one word, never a sentence, except
-//!   under [`SENTENCES`]; under [`WORDS`] it has the words of the command that sets it; under [`WORDS`] it has the words of the command that sets it;
+//!   under [`SENTENCES`]; under [`WORDS`] it has the words of the command that sets it;
 //! - a member's type does not change but to null.
+//!
+//! Answers that were seen do not say all that can come: a value that is optional in the code may be
+//! null in the published form ([`Output::schema`](crate::Output::schema)), and [`gaps`] lists what no
+//! answer has shown yet.
 
 use serde_json::{Map, Value, json};
 
@@ -194,6 +198,53 @@ fn compare(place: &str, schema: &Value, value: &Value, out: &mut Vec<String>) {
     }
 }
 
+/// What a published form leaves open, each with its place: arrays without a form of their items, and
+/// members known as null only.
+pub fn gaps(schema: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    look_for_gaps("", schema, &mut out);
+    out
+}
+
+fn look_for_gaps(place: &str, schema: &Value, out: &mut Vec<String>) {
+    let types = types(schema);
+    match (types.contains(&"array"), schema.get("items")) {
+        (true, None) => out.push(format!("{place}[]: no item was seen")),
+        (_, Some(items)) => look_for_gaps(&format!("{place}[]"), items, out),
+        (false, None) => {}
+    }
+    if types == ["null"] {
+        out.push(format!("{place}: was never seen but as null"));
+    }
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        look_for_gaps(&format!("{place}.{name}"), member, out);
+    }
+}
+
+/// What a published form does not allow although `schema`, of an answer in it, does. Lists each place.
+pub fn narrower(published: &Value, schema: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    look_for_narrower("", published, schema, &mut out);
+    out
+}
+
+fn look_for_narrower(place: &str, published: &Value, schema: &Value, out: &mut Vec<String>) {
+    let allowed = types(published);
+    let is_allowed =
+        |name: &&str| allowed.contains(name) || (*name == "integer" && allowed.contains(&"number"));
+    for name in types(schema).iter().filter(|name| !is_allowed(name)) {
+        out.push(format!("{place}: may be {name}, which is not published"));
+    }
+    if let (Some(published), Some(schema)) = (published.get("items"), schema.get("items")) {
+        look_for_narrower(&format!("{place}[]"), published, schema, out);
+    }
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(published) = published["properties"].get(name) {
+            look_for_narrower(&format!("{place}.{name}"), published, schema, out);
+        }
+    }
+}
+
 /// What breaks the rules of this module in an answer, each with its place.
 pub fn faults(value: &Value) -> Vec<String> {
     let mut out = Vec::new();
@@ -262,6 +313,17 @@ mod tests {
                 "[].peer: is missing",
             ]
         );
+    }
+
+    #[test]
+    fn gaps_and_narrower_types_are_found() {
+        let published = merge(&infer(&json!([{ "mac": "x", "peers": [] }])), &infer(&json!([])));
+        assert_eq!(gaps(&published), ["[].peers[]: no item was seen"]);
+        let wider = infer(&json!([{ "mac": null, "peers": [] }]));
+        assert_eq!(gaps(&wider), ["[].mac: was never seen but as null", "[].peers[]: no item was seen"]);
+        assert_eq!(narrower(&published, &wider), ["[].mac: may be null, which is not published"]);
+        assert!(narrower(&merge(&published, &wider), &wider).is_empty());
+        assert!(narrower(&infer(&json!(1.5)), &infer(&json!(1))).is_empty());
     }
 
     #[test]

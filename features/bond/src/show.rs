@@ -61,7 +61,9 @@ fn details(engine: &mut Engine) -> Work<Engine> {
             list.push(json_of(engine, bond));
         }
     };
-    let end = |_: &Engine, (text, list): (String, Vec<Value>)| Output::both(text, Value::Array(list));
+    let end = |_: &Engine, (text, list): (String, Vec<Value>)| {
+        Output::both(text, Value::Array(list)).nullable(&["[].load_balance"])
+    };
     in_slices(engine, ids(engine), (String::new(), Vec::new()), add, end)
 }
 

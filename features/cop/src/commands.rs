@@ -2,6 +2,7 @@
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_core::control::interfaces::Interface;
 use quiver_forwarding::fib::{Family, Fib, FibError};
 
 use crate::config::{self, Cop};
@@ -77,18 +78,16 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
     Output::none().table("interfaces", table)
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+/// `show running-config`: COP of an interface.
+pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
     let (Some(cop), Some(fib)) = (engine.get::<Cop>(), engine.get::<Fib>()) else { return };
-    for interface in quiver_control::interfaces_by_name(engine) {
-        for (family, word) in [(Family::Ip4, "ip4"), (Family::Ip6, "ip6")] {
-            let list = cop.list(interface.id, family).and_then(|index| fib.table_id(family, index));
-            if let Some(id) = list {
-                config.command(format_args!("cop whitelist {} {word} fib-id {id}", interface.name));
-            }
+    for (family, word) in [(Family::Ip4, "ip4"), (Family::Ip6, "ip6")] {
+        let list = cop.list(interface.id, family).and_then(|index| fib.table_id(family, index));
+        if let Some(id) = list {
+            config.command(format_args!("cop whitelist {} {word} fib-id {id}", interface.name));
         }
-        if cop.is_enabled(interface.id) {
-            config.command(format_args!("cop interface {}", interface.name));
-        }
+    }
+    if cop.is_enabled(interface.id) {
+        config.command(format_args!("cop interface {}", interface.name));
     }
 }

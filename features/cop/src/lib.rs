@@ -8,7 +8,7 @@ mod whitelist;
 
 use std::sync::Arc;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, by_interface, order};
 use quiver_core::graph::arc::FeatureSpec;
 use quiver_forwarding::ip::{Ip4, Ip6};
 
@@ -27,7 +27,7 @@ pub fn register(registry: &mut Registry) {
         registry.graph.feature(FeatureSpec { arc, node, before, after: &[] });
     }
     commands::register(registry);
-    registry.running_config(order::FEATURES, commands::write_config);
+    registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_interface));
     registry.on_start(move |engine| {
         engine.insert(Cop::new(lists));
         engine.on_interface_change(config::follow_interface);

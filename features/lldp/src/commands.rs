@@ -2,6 +2,7 @@
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
 use quiver_core::Engine;
+use quiver_core::control::interfaces::Interface;
 
 use crate::config::{self, Lldp, PortWords, TX_HOLD, TX_INTERVAL_S, check_text};
 
@@ -63,8 +64,8 @@ fn set_interface(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
     Ok(Output::none())
 }
 
-/// The part of `show running-config`.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+/// `show running-config`: what LLDP says of this router.
+pub(crate) fn write_settings(engine: &Engine, config: &mut ConfigWriter) {
     let Some(lldp) = engine.get::<Lldp>() else { return };
     let mut words = String::new();
     if let Some(name) = &lldp.system_name {
@@ -79,13 +80,17 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     if !words.is_empty() {
         config.command(format_args!("set lldp{words}"));
     }
-    for (id, port) in quiver_control::by_interface_name(engine, lldp.ports()) {
+}
+
+/// `show running-config`: LLDP of an interface.
+pub(crate) fn write_port(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    if let Some(port) = engine.get::<Lldp>().and_then(|lldp| lldp.port(interface.id)) {
         let PortWords { description, ip4, ip6, oid } = &port.words;
         let description = description.as_ref().map_or_else(String::new, |d| format!(" port-desc \"{d}\""));
         let ip4 = ip4.map_or_else(String::new, |address| format!(" mgmt-ip4 {address}"));
         let ip6 = ip6.map_or_else(String::new, |address| format!(" mgmt-ip6 {address}"));
         let oid = oid.as_ref().map_or_else(String::new, |oid| format!(" mgmt-oid {oid}"));
-        let name = engine.interface_name(id);
+        let name = &interface.name;
         config.command(format_args!("set interface lldp {name}{description}{ip4}{ip6}{oid}"));
     }
 }

@@ -81,6 +81,11 @@ impl Lldp {
         self.ports.iter().map(|(id, port)| (*id, port))
     }
 
+    /// An interface on which LLDP is spoken.
+    pub(crate) fn port(&self, id: InterfaceId) -> Option<&Port> {
+        self.ports.get(&id)
+    }
+
     /// How long what is said holds (§9.2.5.22, txTTL).
     pub fn ttl_s(&self) -> u16 {
         (u32::from(self.tx_interval_s) * u32::from(self.tx_hold) + 1).min(u32::from(u16::MAX)) as u16

@@ -11,7 +11,7 @@ pub mod table;
 mod text;
 mod transmit;
 
-use quiver_control::{Registry, order};
+use quiver_control::{Registry, by_interface, order};
 use quiver_wire::EtherType;
 
 pub use crate::config::{Lldp, Port, PortWords};
@@ -23,7 +23,8 @@ pub fn register(registry: &mut Registry) {
     let (ends, mut rings) = table::rings(registry.graph.workers());
     registry.graph.node(input::spec(lldp.enabled(), ends));
     registry.graph.claim("ethertype", u32::from(EtherType::LLDP.0), input::NODE);
-    registry.running_config(order::FEATURES, commands::write_config);
+    registry.running_config(order::FEATURES, commands::write_settings);
+    registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_port));
     registry.on_start(move |engine| {
         engine.insert(lldp);
         engine.on_interface_change(receive::follow_interface);

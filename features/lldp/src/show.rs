@@ -44,16 +44,15 @@ fn table(engine: &Engine, lldp: &Lldp) -> Table {
     ]);
     for (id, port) in lldp.ports() {
         let name = engine.interface_name(id);
-        let sent =
-            || port.sent_ns.map_or(Cell::from(None::<&str>), |at| Cell::real(seconds_since(engine, at), 1));
+        let sent = || port.sent_ns.map(|at| Cell::real(seconds_since(engine, at), 1));
         for neighbour in port.neighbours.iter() {
             table
                 .row()
                 .cell(name.clone())
-                .cell(neighbour.chassis_id())
-                .cell(neighbour.port_id())
-                .cell(neighbour.said.system_name.clone().unwrap_or_default())
-                .cell(Cell::real(seconds_since(engine, neighbour.heard_ns), 1))
+                .cell(Some(neighbour.chassis_id()))
+                .cell(Some(neighbour.port_id()))
+                .cell(neighbour.said.system_name.clone())
+                .cell(Some(Cell::real(seconds_since(engine, neighbour.heard_ns), 1)))
                 .cell(sent())
                 .cell("active");
         }
@@ -85,7 +84,15 @@ fn detail(engine: &Engine, lldp: &Lldp) -> Output {
         "ttl_s": lldp.ttl_s(),
         "interfaces": ports,
     });
-    Output::both(text, json)
+    Output::both(text, json).nullable(&[
+        "interfaces[].neighbours[].port_description",
+        "interfaces[].neighbours[].system_name",
+        "interfaces[].neighbours[].system_description",
+        "interfaces[].neighbours[].capabilities",
+        "interfaces[].neighbours[].enabled",
+        "interfaces[].neighbours[].management_addresses[].oid",
+        "interfaces[].neighbours[].port_vlan",
+    ])
 }
 
 fn write_port(engine: &Engine, text: &mut String, id: InterfaceId, port: &Port) -> Value {

@@ -147,8 +147,11 @@ fn interfaces(engine: &Engine, kind: Kind) -> Table {
     table
 }
 
+/// Place of the protocol among the columns of packets that wait.
+const PROTOCOL_COLUMN: usize = 4;
+
 fn packets(kind: Kind, details: &[Detail]) -> Table {
-    let mut table = Table::new([
+    let mut columns = vec![
         Column::right("Worker"),
         Column::left("Source"),
         Column::left("Destination"),
@@ -160,8 +163,13 @@ fn packets(kind: Kind, details: &[Detail]) -> Table {
         Column::right("Of"),
         Column::right("Age").key("age_s"),
         Column::left("State"),
-    ])
-    .when_empty("No packet waits for fragments");
+    ];
+    // IPv6 fragments of one packet are not told apart by their protocol (RFC 8200 section 4.5).
+    let has_protocol = !kind.is_six();
+    if !has_protocol {
+        columns.remove(PROTOCOL_COLUMN);
+    }
+    let mut table = Table::new(columns).when_empty("No packet waits for fragments");
     let address = |bits: u128| match kind.is_six() {
         true => IpAddr::V6(Ipv6Addr::from_bits(bits)),
         false => IpAddr::V4(Ipv4Addr::from_bits(bits as u32)),
@@ -170,20 +178,21 @@ fn packets(kind: Kind, details: &[Detail]) -> Table {
         let key = &context.key;
         let request = ReassemblyRequest::from_index(key.scope);
         let whose = if request.is_local { "the router" } else { "others" };
-        let protocol = (!kind.is_six()).then(|| IpProtocol(key.protocol).to_string());
         let state = match (context.refused, context.upper.is_some()) {
             (true, _) => "refused",
             (false, true) => "first seen",
             (false, false) => "waits",
         };
-        table
+        let mut row = table
             .row()
             .cell(u32::from(worker.0))
             .cell(address(key.source))
             .cell(address(key.destination))
-            .cell(key.identification)
-            .cell(protocol.as_deref())
-            .cell(whose)
+            .cell(key.identification);
+        if has_protocol {
+            row = row.cell(IpProtocol(key.protocol).to_string());
+        }
+        row.cell(whose)
             .cell(context.count)
             .cell(context.have)
             .cell(context.end())

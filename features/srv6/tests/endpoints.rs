@@ -265,9 +265,9 @@ fn packets_with_the_o_flag_are_shown_as_they_came_and_no_more_than_are_bearable(
     router.send("e0", &marked);
     let copy = &router.json("show sr oam")[0];
     assert_eq!((&copy["sid"], &copy["interface"]), (&"fc00:0:1::1".into(), &"e0".into()));
-    let words = copy["packet"].as_str().unwrap();
+    let words = copy["text"].as_str().unwrap();
     assert!(words.ends_with("hop limit 64, 88 bytes, segments [fc00:0:1::1] fc00:0:9::9, 1 left"), "{words}");
-    assert!(copy["time_s"].as_str().unwrap().parse::<f64>().unwrap() > 1e9);
+    assert!(copy["time_s"].as_f64().unwrap() > 1e9);
     assert_eq!(router.sent("e1").len(), 2, "it goes on all the same");
     // A SID that is the last looks, too.
     let mut last = packet(&["fc00:0:9::9", "fc00:0:1::2"], 0, 7);

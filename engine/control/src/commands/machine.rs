@@ -121,7 +121,8 @@ fn show_threads(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         row.cell(counters.map(|c| c.passes.get())).cell(counters.map(|c| c.sleeps.get()));
     }
     let list = Output::from(table.clone()).to_json();
-    Ok(Output::both(Output::from(table).to_text(), json!({ "threads": list })))
+    let output = Output::both(Output::from(table).to_text(), json!({ "threads": list }));
+    Ok(output.nullable(&["threads[].lcore", "threads[].lwp", "threads[].passes", "threads[].sleeps"]))
 }
 
 fn show_buffers(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
@@ -189,7 +190,8 @@ fn show_memory(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         }
     }
     let list = Output::from(table.clone()).to_json();
-    Ok(Output::both(Output::from(table).to_text(), json!({ "memory": list })))
+    let output = Output::both(Output::from(table).to_text(), json!({ "memory": list }));
+    Ok(output.nullable(&["memory[].page_bytes"]))
 }
 
 fn show_version(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -231,7 +233,7 @@ fn show_version(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal>
         "date": built.map(|built| built.date),
         "refused_at_start": refused.count,
     });
-    Ok(Output::both(text, json))
+    Ok(Output::both(text, json).nullable(&["commit", "date"]))
 }
 
 fn refused_text(refused: &RefusedAtStart) -> String {
@@ -282,7 +284,7 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         "variant": variant,
         "variants": available,
     });
-    Ok(Output::both(text, json))
+    Ok(Output::both(text, json).nullable(&["worker_cores[]"]))
 }
 
 #[cfg(test)]

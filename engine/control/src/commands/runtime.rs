@@ -240,7 +240,13 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         pieces.extend((0..nodes.len()).map(Piece::Line));
         pieces.push(Piece::End(worker));
     }
-    let end = |_: &Engine, told: Told| Output::none().items("threads", told.text, told.threads);
+    let end = |_: &Engine, told: Told| {
+        Output::none().items("threads", told.text, told.threads).nullable(&[
+            "threads[].core",
+            "threads[].nodes[].clocks_per_packet",
+            "threads[].nodes[].vectors_per_call",
+        ])
+    };
     Ok(in_slices(engine, pieces, told, Told::add, end))
 }
 

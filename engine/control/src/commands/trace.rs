@@ -160,7 +160,10 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     }
     let told =
         Told { traces, verbose: view.verbose, text: String::new(), threads: Vec::new(), packets: Vec::new() };
-    let end = |_: &Engine, told: Told| Output::none().items("threads", told.text, told.threads);
+    let end = |_: &Engine, told: Told| {
+        let output = Output::none().items("threads", told.text, told.threads);
+        output.nullable(&["threads[].packets[].from", "threads[].packets[].nodes[].next"])
+    };
     Ok(in_slices(engine, all, told, Told::add, end))
 }
 

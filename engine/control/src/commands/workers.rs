@@ -114,7 +114,7 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         },
         "workers": list,
     });
-    Ok(Output::both(text, json))
+    Ok(Output::both(text, json).nullable(&["workers[].core", "workers[].node", "workers[].stalled_s"]))
 }
 
 fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {

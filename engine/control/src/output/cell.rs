@@ -9,28 +9,35 @@ use serde_json::{Value, json};
 pub struct Cell {
     pub(super) text: String,
     pub(super) json: Value,
+    /// Another answer may have null here: the published form says so, whatever was seen.
+    pub(super) is_optional: bool,
 }
 
 impl Cell {
     /// Text and JSON that differ.
     pub fn new(text: impl Into<String>, json: impl Into<Value>) -> Cell {
-        Cell { text: text.into(), json: json.into() }
+        Cell { text: text.into(), json: json.into(), is_optional: false }
     }
 
     /// A number with so many digits behind the point.
     pub fn real(value: f64, digits: usize) -> Cell {
-        Cell { text: format!("{value:.digits$}"), json: json!(value) }
+        Cell::new(format!("{value:.digits$}"), json!(value))
     }
 
     /// A number as `1.25e3`.
     pub fn scientific(value: f64) -> Cell {
-        Cell { text: format!("{value:.2e}"), json: json!(value) }
+        Cell::new(format!("{value:.2e}"), json!(value))
     }
 
     /// Whatever prints itself.
     pub fn display(value: impl std::fmt::Display) -> Cell {
-        let text = value.to_string();
-        Cell { json: Value::String(text.clone()), text }
+        Cell::from(value.to_string())
+    }
+
+    /// A value, or `none` as text and null as JSON.
+    pub fn optional(value: Option<impl Into<Cell>>, none: &str) -> Cell {
+        let cell = value.map_or_else(|| Cell::new(none, Value::Null), Into::into);
+        Cell { is_optional: true, ..cell }
     }
 }
 
@@ -38,7 +45,7 @@ macro_rules! cells_that_print_as_their_json {
     ($($number:ty),*) => {$(
         impl From<$number> for Cell {
             fn from(value: $number) -> Cell {
-                Cell { text: value.to_string(), json: json!(value) }
+                Cell::new(value.to_string(), json!(value))
             }
         }
     )*};
@@ -53,7 +60,7 @@ impl From<&str> for Cell {
 
 impl From<String> for Cell {
     fn from(text: String) -> Cell {
-        Cell { json: Value::String(text.clone()), text }
+        Cell::new(text.clone(), text)
     }
 }
 
@@ -77,6 +84,6 @@ impl From<bool> for Cell {
 
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Cell {
-        value.map_or_else(|| Cell::new("", Value::Null), Into::into)
+        Cell::optional(value, "")
     }
 }

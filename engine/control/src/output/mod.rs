@@ -4,10 +4,13 @@ mod cell;
 mod page;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+
+use crate::answers;
 
 pub use cell::Cell;
 pub(crate) use page::{Form, Page};
@@ -47,6 +50,8 @@ enum Part {
     Whole(Value),
     /// An answer of the API that is nothing but JSON.
     Bare(Arc<Value>),
+    /// Members of JSON made by hand that may be null.
+    Nullable(&'static [&'static str]),
 }
 
 impl Output {
@@ -103,6 +108,13 @@ impl Output {
         self
     }
 
+    /// Say which members of JSON that was made by hand may be null: `threads[].core`, `[].table`.
+    /// The published form then says so, whether a test has seen null there or not.
+    pub fn nullable(mut self, members: &'static [&'static str]) -> Output {
+        self.parts.push(Part::Nullable(members));
+        self
+    }
+
     /// An answer of the API that is nothing but JSON.
     pub(crate) fn bare(value: Arc<Value>) -> Output {
         Output { parts: vec![Part::Bare(value)], ..Output::default() }
@@ -147,7 +159,7 @@ impl Output {
                 table.rows.iter().flatten().map(|cell| 2 + cell.text.len()).sum::<usize>()
             }
             Part::Items { text, .. } => text.len(),
-            Part::Json { .. } | Part::Whole(_) => 0,
+            Part::Json { .. } | Part::Whole(_) | Part::Nullable(_) => 0,
             Part::Bare(_) => BARE_WEIGHT,
         };
         self.parts.iter().map(part).sum()
@@ -179,7 +191,7 @@ impl Output {
                 }
                 Part::Table { table, .. } => table.render(&mut out),
                 Part::Items { text, .. } => out.push_str(text),
-                Part::Json { .. } | Part::Whole(_) | Part::Bare(_) => {}
+                Part::Json { .. } | Part::Whole(_) | Part::Bare(_) | Part::Nullable(_) => {}
             }
         }
         out
@@ -187,7 +199,7 @@ impl Output {
 
     /// As given to a program.
     pub fn to_json(&self) -> Value {
-        let structured = |part: &&Part| !matches!(part, Part::Line(_));
+        let structured = |part: &&Part| !matches!(part, Part::Line(_) | Part::Nullable(_));
         let parts: Vec<&Part> = self.parts.iter().filter(structured).collect();
         match parts.as_slice() {
             [] if self.parts.is_empty() => return Value::Null,
@@ -210,11 +222,48 @@ impl Output {
                     out.insert((*key).to_owned(), json!(items));
                     continue;
                 }
-                Part::Line(_) | Part::Whole(_) | Part::Bare(_) => continue,
+                Part::Line(_) | Part::Whole(_) | Part::Bare(_) | Part::Nullable(_) => continue,
             };
             out.insert(key.clone(), value);
         }
         Value::Object(out)
+    }
+
+    /// The schema of this answer, and of one like it in which every optional value is null.
+    pub fn schema(&self) -> Value {
+        let mut schema = answers::infer(&self.to_json());
+        for part in &self.parts {
+            match part {
+                Part::Field { key, cell, .. } if cell.is_optional => allow_null(&mut schema, key),
+                Part::Nullable(members) => members.iter().for_each(|path| allow_null(&mut schema, path)),
+                Part::Table { key, table } => {
+                    let items = match schema["type"].as_str() {
+                        Some("array") => schema.get_mut("items"),
+                        _ => schema.pointer_mut(&format!("/properties/{key}/items")),
+                    };
+                    let Some(items) = items else { continue };
+                    let keys: BTreeSet<&str> = table.optional_keys().collect();
+                    keys.into_iter().for_each(|key| allow_null(items, key));
+                }
+                _ => {}
+            }
+        }
+        schema
+    }
+}
+
+/// Let a member of `schema` be null too: `mtu_bytes`, `threads[].core`.
+fn allow_null(schema: &mut Value, path: &str) {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let name = first.trim_end_matches("[]");
+    let mut at = if name.is_empty() { Some(schema) } else { schema["properties"].get_mut(name) };
+    for _ in 0..first.matches("[]").count() {
+        at = at.and_then(|array| array.get_mut("items"));
+    }
+    match (at, rest) {
+        (Some(member), Some(rest)) => allow_null(member, rest),
+        (Some(member), None) => *member = answers::merge(member, &answers::infer(&Value::Null)),
+        (None, _) => {}
     }
 }
 
@@ -258,6 +307,26 @@ mod tests {
         assert!(output.to_text().starts_with("Loops/sec: 12.50\nName"));
         assert_eq!(output.to_json()["loops_sec"], json!(12.5));
         assert_eq!(output.to_json()["interfaces"][1]["mtu"], 9000);
+    }
+
+    #[test]
+    fn an_optional_value_may_be_null_in_the_schema_whatever_it_is_in_the_answer() {
+        let mut table = Table::new([Column::left("Name"), Column::left("MAC")]);
+        table.row().cell("e0").cell(Some("02:00:00:00:00:01"));
+        let alone = Output::from(table.clone()).schema();
+        let with_field = Output::none().field("Peer", Some(1)).table("rows", table.clone()).schema();
+        table.row().cell("e1").cell(None::<&str>);
+        let both = Output::from(table.clone());
+        assert_eq!(answers::differences(&alone, &both.to_json()), Vec::<String>::new());
+        assert_eq!(alone, both.schema());
+        let none = Output::none().field("Peer", None::<u32>).table("rows", table);
+        assert_eq!(answers::differences(&with_field, &none.to_json()), Vec::<String>::new());
+        assert_eq!(alone["items"]["properties"]["name"]["type"], "string");
+        let by_hand = |core| json!({ "threads": [{ "core": core, "cores": [1, core] }] });
+        let declared =
+            Output::both("", by_hand(Some(1))).nullable(&["threads[].core", "threads[].cores[]", "gone[].x"]);
+        assert_eq!(declared.to_json(), by_hand(Some(1)));
+        assert_eq!(answers::differences(&declared.schema(), &by_hand(None)), Vec::<String>::new());
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Output {
                 }
                 Part::Field { key, cell, .. } => field(&mut out, in_array, key, &cell.json),
                 Part::Json { key, value } => field(&mut out, in_array, key, value),
-                Part::Line(_) | Part::Whole(_) | Part::Bare(_) => {}
+                Part::Line(_) | Part::Whole(_) | Part::Bare(_) | Part::Nullable(_) => {}
             }
         }
         if is_closed {

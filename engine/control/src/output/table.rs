@@ -138,6 +138,12 @@ impl Table {
         Value::Array(self.rows.iter().map(|row| self.row_json(row)).collect())
     }
 
+    /// Keys of columns that are null in some row of some answer.
+    pub(super) fn optional_keys(&self) -> impl Iterator<Item = &str> {
+        let cells = self.rows.iter().flat_map(|row| self.columns.iter().zip(row));
+        cells.filter(|(_, cell)| cell.is_optional).map(|(column, _)| column.key.as_str())
+    }
+
     pub(super) fn row_json(&self, row: &[Cell]) -> Value {
         let cells = self.columns.iter().zip(row);
         Value::Object(cells.map(|(column, cell)| (column.key.clone(), cell.json.clone())).collect())

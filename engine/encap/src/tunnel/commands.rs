@@ -143,11 +143,11 @@ fn delete<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
 }
 
 /// The state of the route to the outer destination.
-fn underlay(engine: &Engine, peer: &PeerView) -> String {
+fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
     match peer.underlay {
-        None => "gone".to_owned(),
-        Some(PathState::Used | PathState::Waits) => "up".to_owned(),
-        Some(PathState::Unusable(why)) => with_interface_names(engine, why),
+        None => ("gone", None),
+        Some(PathState::Used | PathState::Waits) => ("up", None),
+        Some(PathState::Unusable(why)) => ("unusable", Some(with_interface_names(engine, why))),
     }
 }
 
@@ -167,6 +167,7 @@ fn columns<P: TunnelProtocol>() -> Vec<Column> {
         Column::right("Path MTU").key("path_mtu_bytes"),
         Column::right("Packets"),
         Column::right("Bytes"),
+        Column::left("Reason"),
     ]);
     columns
 }
@@ -192,10 +193,11 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
             row = row.cell(config.key);
         }
         let row = row.cell(peer.and_then(|peer| peer.next_hop).map(|next_hop| next_hop.to_string()));
-        let row = row.cell(peer.as_ref().map(|peer| underlay(engine, peer)));
+        let (underlay, why) = peer.as_ref().map(|peer| underlay(engine, peer)).unzip();
+        let row = row.cell(underlay);
         let row = row.cell(peer.and_then(|peer| peer.path_mtu).map(|path| path.mtu_bytes));
         let [packets, bytes] = peer.map_or([0; 2], |peer| peer.sent);
-        row.cell(packets).cell(bytes);
+        row.cell(packets).cell(bytes).cell(why.flatten());
     }
 }
 

@@ -192,5 +192,6 @@ fn events(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             .cell(engine.interface_name(event.port))
             .cell(from);
     }
-    Ok(Output::none().table("events", table).json("last", state.events.last().into()))
+    let last = state.events.last().into();
+    Ok(Output::none().table("events", table).json("last", last).nullable(&["last"]))
 }

@@ -161,6 +161,7 @@ fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
     let ids: Vec<InterfaceId> = only.map_or_else(all, |id| vec![id]);
     let end = |_: &Engine, (table, list): (Table, Vec<Value>)| {
         Output::both(Output::none().table("interfaces", table).to_text(), list.into())
+            .nullable(&["[].link_local", "[].unnumbered"])
     };
     in_slices(engine, ids, (table, Vec::new()), add_shown, end)
 }

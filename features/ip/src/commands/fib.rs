@@ -150,7 +150,12 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
             "hops": route.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect::<Vec<_>>(),
         }));
     }
-    Output::both(text, json!(sources))
+    Output::both(text, json!(sources)).nullable(&[
+        "[].load_balance",
+        "[].hops[].next_hop",
+        "[].hops[].interface",
+        "[].hops[].table",
+    ])
 }
 
 fn state_json(engine: &Engine, state: &PathState) -> Value {

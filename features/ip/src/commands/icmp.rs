@@ -128,7 +128,7 @@ fn path_mtu(registry: &mut Registry) {
                         .cell(id.unwrap_or(table_index))
                         .cell(address)
                         .cell(path.mtu_bytes)
-                        .cell(left.map_or(Cell::new("never", serde_json::Value::Null), Cell::from));
+                        .cell(Cell::optional(left, "never"));
                 }
                 Ok(Output::none().table("paths", table))
             }),

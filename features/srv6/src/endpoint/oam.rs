@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::Ipv6Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use quiver_control::{Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::graph::stage::StageContext;
 use quiver_core::throttle::TokenBucket;
 use quiver_core::worker::event::{EVENT_BYTES, Event};
@@ -135,12 +135,12 @@ fn show(engine: &Engine) -> Result<Output, Refusal> {
         Column::right("Time").key("time_s"),
         Column::left("Interface"),
         Column::left("SID").key("sid"),
-        Column::left("Packet"),
+        Column::left("Packet").key("text"),
     ])
     .when_empty("no packets with the O-flag");
     for Copy { at, interface, bytes } in engine.get::<Copies>().into_iter().flat_map(|copies| &copies.0) {
         let sid = Ip6Header::overlay(bytes).map_or(Ipv6Addr::UNSPECIFIED, Ip6Header::destination);
-        let time = format!("{}.{:06}", at.as_secs(), at.subsec_micros());
+        let time = Cell::real(at.as_secs_f64(), 6);
         let row = table.row().cell(time).cell(engine.interface_name(*interface));
         row.cell(sid.to_string()).cell(description::packet(bytes));
     }

@@ -119,9 +119,8 @@ fn shown(engine: &Engine) -> Output {
     let Some(policies) = engine.get::<Policies>() else { return Output::none() };
     let source = policies.source;
     let (words, ours) = match (source.is_unspecified(), is_ours(engine, source)) {
-        (true, _) => (Cell::new("not set", serde_json::Value::Null), Cell::new("-", serde_json::Value::Null)),
-        (false, true) => (source.into(), true.into()),
-        (false, false) => (source.into(), false.into()),
+        (true, _) => (Cell::optional(None::<Ipv6Addr>, "not set"), Cell::optional(None::<bool>, "-")),
+        (false, ours) => (Cell::optional(Some(source), ""), Cell::optional(Some(ours), "")),
     };
     table.row().cell(words).cell(ours).cell(hop_limit_words(policies.hop_limit));
     with_warning(engine, source, Output::none().table("encaps", table))
