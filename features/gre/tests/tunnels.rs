@@ -73,7 +73,8 @@ fn packets_follow_the_route_of_the_outer_destination_at_once() {
     router.cli("ip route del 203.0.113.0/24");
     assert_eq!(leaves(&mut router), None);
     let shown = router.json("show gre tunnel");
-    assert_eq!(shown[0]["underlay"], "no route to 203.0.113.2");
+    assert_eq!(shown[0]["underlay"], "unusable");
+    assert_eq!(shown[0]["reason"], "no route to 203.0.113.2");
 }
 
 #[test]
@@ -81,8 +82,12 @@ fn a_tunnel_that_would_go_through_itself_is_told_and_works_again_when_it_does_no
     let mut router = router();
     router.cli("ip route add 203.0.113.2/32 via gre0");
     assert_eq!(leaves(&mut router), None);
-    let shown = router.cli("show gre tunnel gre0");
-    assert!(shown.contains("would go through itself"), "{shown}");
+    let shown = router.json("show gre tunnel gre0");
+    assert_eq!(shown[0]["underlay"], "unusable");
+    assert!(
+        shown[0]["reason"].as_str().is_some_and(|why| why.contains("would go through itself")),
+        "{shown}"
+    );
     router.cli("ip route del 203.0.113.2/32 via gre0");
     assert_eq!(leaves(&mut router), Some("e1"));
 
@@ -94,7 +99,7 @@ fn a_tunnel_that_would_go_through_itself_is_told_and_works_again_when_it_does_no
     router.cli("ip route add 203.0.113.3/32 via gre0");
     assert_eq!(leaves(&mut router), None);
     let shown = router.json("show gre tunnel");
-    let loops = |place: usize| shown[place]["underlay"].as_str().is_some_and(|said| said.contains("itself"));
+    let loops = |place: usize| shown[place]["reason"].as_str().is_some_and(|said| said.contains("itself"));
     assert!(loops(0) || loops(1), "{shown}");
     router.cli("ip route del 203.0.113.3/32 via gre0");
     assert_eq!(leaves(&mut router), Some("e1"));
