@@ -34,6 +34,7 @@ pub fn check(commands: &Commands<Engine>, line: &str, output: &Output) {
     let mut guard = PUBLISHED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = guard.get_or_insert_with(published);
     if std::env::var_os(RECORD).is_some() {
+        answers::faults(&json).iter().for_each(|fault| eprintln!("`{line}`: {fault}"));
         return record(name, output.schema());
     }
     let Some(schema) = known.get(name) else { return };

@@ -3,6 +3,7 @@
 use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Family;
+use serde_json::{Value, json};
 
 use crate::commands::GROUP;
 use crate::port::{Filter, Version};
@@ -63,6 +64,14 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, family: Family) -> Output {
             }
         });
         let groups: Vec<_> = groups.collect();
+        let published = listener.port.groups.iter().map(|(group, filter)| {
+            let sources = match filter {
+                Filter::Any => None,
+                Filter::Only(sources) => Some(sources.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            };
+            json!({ "group": group.to_string(), "sources": sources })
+        });
+        let published = Value::Array(published.collect());
         let querier = listener.querier.map(|querier| {
             let age = now_ns.saturating_sub(querier.at_ns) as f64 / 1e9;
             Cell::new(format!("{} {age:.0} s ago", querier.address), querier.address.to_string())
@@ -75,7 +84,7 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, family: Family) -> Output {
             .cell(listener.counts.queries)
             .cell(listener.counts.sent)
             .cell(listener.counts.not_sent)
-            .cell(Cell::new(groups.join(", "), groups.clone()));
+            .cell(Cell::new(groups.join(", "), published));
     }
     Output::none().table("interfaces", table)
 }

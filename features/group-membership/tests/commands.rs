@@ -63,10 +63,22 @@ fn groups_are_shown_with_their_sources() {
     router.cli("igmp listen int e0 239.1.1.1");
     router.advance(Duration::from_secs(3));
     let shown = router.json("show igmp e0");
-    assert_eq!(shown[0]["groups"], serde_json::json!(["232.1.1.1 from 10.0.0.8 and 10.0.0.9", "239.1.1.1"]));
+    assert_eq!(
+        shown[0]["groups"],
+        serde_json::json!([
+            { "group": "232.1.1.1", "sources": ["10.0.0.8", "10.0.0.9"] },
+            { "group": "239.1.1.1", "sources": null },
+        ])
+    );
     assert_eq!(shown[0]["version"], 3);
     let mld = router.json("show mld");
-    assert_eq!(mld[0]["groups"], serde_json::json!(["ff02::2", "ff02::1:ff00:0", "ff02::1:ff00:1"]));
+    assert_eq!(
+        mld[0]["groups"],
+        serde_json::json!(
+            ["ff02::2", "ff02::1:ff00:0", "ff02::1:ff00:1"]
+                .map(|group| serde_json::json!({ "group": group, "sources": null }))
+        )
+    );
     assert_eq!(mld[0]["version"], 2);
     assert!(mld[0]["sent"].as_u64() >= Some(2));
 }

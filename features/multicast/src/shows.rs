@@ -6,6 +6,7 @@ use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Regi
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::mfib::{Mfib, Route, RouteKey, RouteTotals};
+use serde_json::{Value, json};
 
 use crate::commands::GROUP;
 use crate::state::Signals;
@@ -94,14 +95,22 @@ fn add_route(
         (learned, "Learned"),
     ];
     let flags: Vec<_> = flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
+    let local = route.local.then(|| "local".to_owned());
+    let flag_names: Vec<_> = flags.iter().map(|flag| flag.to_lowercase()).chain(local.clone()).collect();
     let accept: Vec<_> = route.accept.iter().map(|id| engine.interface_name(*id)).collect();
+    let is_up = |id| fib.interface(id).is_some_and(|info| info.up);
+    let outputs = route.forward.iter().map(|(id, threshold)| {
+        let state = if is_up(*id) { "up" } else { "down" };
+        json!({ "interface": engine.interface_name(*id), "ttl_threshold": threshold, "state": state })
+    });
+    let outputs = Value::Array(outputs.collect());
     let forward = route.forward.iter().map(|(id, threshold)| {
         let name = engine.interface_name(*id);
-        let up = fib.interface(*id).is_some_and(|info| info.up);
+        let up = is_up(*id);
         let above = if *threshold > 0 { format!(" above {threshold}") } else { String::new() };
         format!("{name}{above}{}", if up { "" } else { " (down)" })
     });
-    let forward: Vec<_> = forward.chain(route.local.then(|| "local".to_owned())).collect();
+    let forward: Vec<_> = forward.chain(local).collect();
     let width = if key.family == Family::Ip4 { 32 } else { 128 };
     let groups =
         if key.length == width { key.group.to_string() } else { format!("{}/{}", key.group, key.length) };
@@ -110,9 +119,9 @@ fn add_route(
         .cell(id)
         .cell(key.source.map_or_else(|| Cell::new("*", "*"), Cell::from))
         .cell(groups)
-        .cell(flags.join(" "))
+        .cell(Cell::new(flags.join(" "), flag_names))
         .cell(Cell::new(accept.join(", "), accept.clone()))
-        .cell(Cell::new(forward.join(", "), forward.clone()))
+        .cell(Cell::new(forward.join(", "), outputs))
         .cell(totals.packets)
         .cell(totals.bytes)
         .cell(totals.rejected);

@@ -41,10 +41,16 @@ fn paths_are_added_to_a_route_and_taken_from_it() {
     router.cli("ip mroute add 232.1.1.1 via local Forward Signal");
     let shown = router.json("show ip mfib");
     assert_eq!(shown[0]["accept"], serde_json::json!(["e0"]));
-    assert_eq!(shown[0]["forward"], serde_json::json!(["e1", "e2 above 5", "local"]));
-    assert_eq!(shown[0]["flags"], "Signal");
+    assert_eq!(
+        shown[0]["forward"],
+        serde_json::json!([
+            { "interface": "e1", "ttl_threshold": 0, "state": "up" },
+            { "interface": "e2", "ttl_threshold": 5, "state": "up" },
+        ])
+    );
+    assert_eq!(shown[0]["flags"], serde_json::json!(["signal", "local"]));
     router.cli("ip mroute del 232.1.1.1 via e2 Forward via local Forward Signal");
-    assert_eq!(router.json("show ip mfib")[0]["forward"], serde_json::json!(["e1"]));
+    assert_eq!(router.json("show ip mfib")[0]["forward"][0]["interface"], "e1");
     router.cli("ip mroute del 232.1.1.1 via e0 Accept via e1 Forward");
     assert_eq!(router.json("show ip mfib"), serde_json::json!([]));
 }
@@ -127,7 +133,7 @@ fn a_route_follows_its_interfaces() {
     router.cli("set interface state e1 down");
     router.send("e0", &frame(SOURCE, GROUP, 100));
     assert_eq!((router.sent("e1").len(), router.sent("e2").len()), (0, 1));
-    assert_eq!(router.json("show ip mfib")[0]["forward"][0], "e1 (down)");
+    assert_eq!(router.json("show ip mfib")[0]["forward"][0]["state"], "down");
     router.cli("set interface state e1 up");
     router.cli("set interface mac address e1 02:00:00:00:77:77");
     router.cli("set interface mtu packet 90 e2");

@@ -177,11 +177,11 @@ fn packets(kind: Kind, details: &[Detail]) -> Table {
     for Detail { worker, context, age_ns } in details {
         let key = &context.key;
         let request = ReassemblyRequest::from_index(key.scope);
-        let whose = if request.is_local { "the router" } else { "others" };
+        let (whose, scope) = if request.is_local { ("the router", "local") } else { ("others", "transit") };
         let state = match (context.refused, context.upper.is_some()) {
-            (true, _) => "refused",
-            (false, true) => "first seen",
-            (false, false) => "waits",
+            (true, _) => ("refused", "refused"),
+            (false, true) => ("first seen", "first_seen"),
+            (false, false) => ("waits", "waits"),
         };
         let mut row = table
             .row()
@@ -192,12 +192,12 @@ fn packets(kind: Kind, details: &[Detail]) -> Table {
         if has_protocol {
             row = row.cell(IpProtocol(key.protocol).to_string());
         }
-        row.cell(whose)
+        row.cell(Cell::new(whose, scope))
             .cell(context.count)
             .cell(context.have)
             .cell(context.end())
             .cell(Cell::real(*age_ns as f64 / 1e9, 1))
-            .cell(state);
+            .cell(Cell::new(state.0, state.1));
     }
     table
 }

@@ -89,11 +89,11 @@ fn told_prefixes(engine: &Engine, id: InterfaceId, advertiser: &Advertiser) -> (
     own.map_or_else(|| (Vec::new(), 0), |own| prefixes(&advertiser.config, &own, gone))
 }
 
-fn flag_words(managed: bool, other: bool, preference: Preference) -> String {
+fn flag_words(managed: bool, other: bool, preference: Preference) -> Cell {
     let words =
         [(managed, "managed"), (other, "other"), (preference != Preference::Medium, preference.word())];
     let words: Vec<_> = words.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
-    words.join(" ")
+    Cell::new(words.join(" "), words)
 }
 
 fn heard(engine: &Engine, only: Option<InterfaceId>) -> Output {
