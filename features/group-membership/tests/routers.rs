@@ -119,7 +119,10 @@ fn a_proxy_forwards_to_who_listens_and_stops_when_it_ends() {
     assert_eq!(counts(&mut router), [0, 1, 1]);
     router.cli("igmp disable router h1");
     assert_eq!(counts(&mut router), [0, 0, 0], "nothing accepts from up any more");
-    assert_eq!(of_group(&mut router, "forward"), serde_json::json!(["h2"]));
+    assert_eq!(
+        of_group(&mut router, "forward"),
+        serde_json::json!([{ "interface": "h2", "ttl_threshold": 0, "state": "up" }])
+    );
     let config = router.cli("show running-config");
     assert!(config.contains("ip mroute add 239.1.1.1 via h2 Forward\n"), "{config}");
     assert!(!config.contains("itf add vrf-id 0 h1"), "no router, no link of a proxy: {config}");
