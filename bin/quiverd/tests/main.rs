@@ -1,6 +1,7 @@
 //! All tests of this crate, in one program.
 
 mod answers;
+mod arcs;
 mod circles;
 mod configurations;
 mod features_on_arcs;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::InterfaceSpec;
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_core::graph::builder::{BuildError, EngineConfig, GraphBuilder};
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
@@ -144,8 +144,8 @@ fn builder(workers: usize) -> GraphBuilder {
     for (name, mark) in [("mark-1", 1), ("mark-2", 2)] {
         builder.node(NodeSpec::new(name, "marks", move |w| Box::new(Mark(mark, w.node("steer")))));
     }
-    builder.feature(FeatureSpec { arc: "device-input", node: "mark-2", before: &[], after: &["mark-1"] });
-    builder.feature(FeatureSpec { arc: "device-input", node: "mark-1", before: &[], after: &[] });
+    builder.feature(FeatureSpec { arc: "device-input", node: "mark-2", phase: Phase::Filter, after: &[] });
+    builder.feature(FeatureSpec { arc: "device-input", node: "mark-1", phase: Phase::Capture, after: &[] });
     builder
 }
 
@@ -243,7 +243,8 @@ fn an_edge_to_nowhere_and_a_cycle_of_features_are_start_up_errors() {
     bad.node(NodeSpec::new("lost", "", |w| Box::new(Steer { again: w.node("nowhere") })));
     assert!(matches!(Engine::build(bad), Err(BuildError::EdgeMissing { .. })));
     let mut bad = builder(1);
-    bad.feature(FeatureSpec { arc: "device-input", node: "steer", before: &["mark-1"], after: &["mark-2"] });
+    let after = &["steer"];
+    bad.feature(FeatureSpec { arc: "device-input", node: "steer", phase: Phase::Filter, after });
     assert!(matches!(Engine::build(bad), Err(BuildError::Cycle(_))));
 }
 

@@ -16,7 +16,7 @@ mod slow_protocols;
 pub mod tables;
 
 use quiver_control::{Registry, of_each, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_wire::EtherType;
 
 pub use crate::config::Bonds;
@@ -33,7 +33,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.feature(FeatureSpec {
         arc: "device-input",
         node: "bond-input",
-        before: &["l2-patch"],
+        phase: Phase::Aggregation,
         after: &[],
     });
     registry.running_config_in_slices(order::INTERFACES, of_each(show::ids, commands::write_bond));

@@ -23,7 +23,7 @@ mod uu_forward;
 use std::sync::Arc;
 
 use quiver_control::{Registry, by_interface, of_each, order};
-use quiver_core::graph::arc::{ALL, FeatureSpec};
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_tables::exact::Seed;
 use quiver_tables::mac::{MAC_ENTRIES_MAX, MacWriter};
 
@@ -59,8 +59,8 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(arp_termination::spec(&published));
     registry.graph.node(bvi::input_spec());
     registry.graph.node(bvi::output_spec());
-    let output = FeatureSpec { arc: "interface-output", node: "bvi-output", before: &[], after: &[ALL] };
-    registry.graph.feature(output);
+    let (arc, node) = ("interface-output", "bvi-output");
+    registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Bridge, after: &[] });
     commands::register(registry);
     registry.topic(&learning::MAC);
     let domains = of_each(commands::domains::configured, commands::domains::write_config);

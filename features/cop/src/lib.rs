@@ -9,7 +9,7 @@ mod whitelist;
 use std::sync::Arc;
 
 use quiver_control::{Registry, by_interface, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Cop;
@@ -23,8 +23,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(whitelist::spec::<Ip4>(arc4, &lists));
     registry.graph.node(whitelist::spec::<Ip6>(arc6, &lists));
     for (arc, node) in [("ip4-unicast", "ip4-cop-whitelist"), ("ip6-unicast", "ip6-cop-whitelist")] {
-        let before: &[&str] = &["abf-input-ip4", "abf-input-ip6"];
-        registry.graph.feature(FeatureSpec { arc, node, before, after: &[] });
+        registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
     }
     commands::register(registry);
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_interface));

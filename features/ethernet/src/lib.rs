@@ -9,7 +9,7 @@ mod state;
 mod vlan;
 
 use quiver_control::{Registry, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_wire::EtherType;
 
 use crate::state::CrossConnects;
@@ -27,7 +27,8 @@ pub fn register(registry: &mut Registry) {
     registry.graph.claim("ethertype", u32::from(EtherType::MAC_CONTROL.0), mac_control::NODE);
     registry.graph.node(cross::spec::<true>(&crosses));
     registry.graph.node(cross::spec::<false>(&crosses));
-    registry.graph.feature(FeatureSpec { arc: "device-input", node: "l2-patch", before: &[], after: &[] });
+    let (arc, node) = ("device-input", "l2-patch");
+    registry.graph.feature(FeatureSpec { arc, node, phase: Phase::CrossConnect, after: &[] });
     registry.running_config(order::FEATURES, state::write_config);
     registry.on_start(move |engine| {
         engine.insert(crosses);

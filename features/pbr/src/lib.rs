@@ -11,7 +11,7 @@ mod tables;
 use std::sync::Arc;
 
 use quiver_control::{Registry, along, by_interface, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Policies;
@@ -26,7 +26,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(input::spec::<Ip4>(arc4, &attached));
     registry.graph.node(input::spec::<Ip6>(arc6, &attached));
     for (arc, node) in [("ip4-unicast", "abf-input-ip4"), ("ip6-unicast", "abf-input-ip6")] {
-        registry.graph.feature(FeatureSpec { arc, node, before: &[], after: &[] });
+        registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Policy, after: &[] });
     }
     commands::register(registry);
     registry.running_config_in_slices(order::FEATURES, along(commands::write_policies));

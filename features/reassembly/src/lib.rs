@@ -16,7 +16,7 @@ mod tables;
 mod virtual_reassembly;
 
 use quiver_control::{Registry, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 
 pub use crate::classify::SortFragments;
 use crate::config::Reassembly;
@@ -37,15 +37,11 @@ pub fn register(registry: &mut Registry) {
     graph.node(classify::spec::<false, true>(arc6));
     graph.node(classify::spec::<true, false>(arc4));
     graph.node(classify::spec::<true, true>(arc6));
-    // What is whole needs no virtual reassembly; policies ask for what either finds out.
-    const BEFORE: [&[&str]; 4] = [
-        &[Kind::Virtual4.feature(), "abf-input-ip4"],
-        &[Kind::Virtual6.feature(), "abf-input-ip6"],
-        &["abf-input-ip4"],
-        &["abf-input-ip6"],
-    ];
-    for (kind, before) in Kind::ALL.into_iter().zip(BEFORE) {
-        graph.feature(FeatureSpec { arc: kind.arc(), node: kind.feature(), before, after: &[] });
+    // A packet that full reassembly has put together needs no virtual reassembly.
+    const AFTER: [&[&str]; 4] = [&[], &[], &[Kind::Full4.feature()], &[Kind::Full6.feature()]];
+    for (kind, after) in Kind::ALL.into_iter().zip(AFTER) {
+        let (arc, node) = (kind.arc(), kind.feature());
+        graph.feature(FeatureSpec { arc, node, phase: Phase::Reassembly, after });
     }
     commands::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);

@@ -7,7 +7,7 @@ mod copy;
 pub mod table;
 
 use quiver_control::{Registry, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 
 pub use crate::config::Spans;
 use crate::table::Direction;
@@ -19,9 +19,12 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(copy::spec(Direction::Rx, spans.published()));
     registry.graph.node(copy::spec(Direction::Tx, spans.published()));
     // First of what is received, last of what is sent: as it is on the wire.
-    let (before, after) = (&["bond-input", "l2-patch"], &[quiver_core::graph::arc::ALL]);
-    registry.graph.feature(FeatureSpec { arc: "device-input", node: "span-input", before, after: &[] });
-    registry.graph.feature(FeatureSpec { arc: "interface-output", node: "span-output", before: &[], after });
+    for (arc, node, phase) in [
+        ("device-input", "span-input", Phase::Capture),
+        ("interface-output", "span-output", Phase::CaptureSent),
+    ] {
+        registry.graph.feature(FeatureSpec { arc, node, phase, after: &[] });
+    }
     registry.running_config_in_slices(order::FEATURES, config::begin_config);
     registry.on_start(move |engine| {
         engine.insert(spans);

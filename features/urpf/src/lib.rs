@@ -11,7 +11,7 @@ mod tx;
 use std::sync::Arc;
 
 use quiver_control::{Registry, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Urpf;
@@ -26,14 +26,13 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(rx::spec::<Ip6>(arc6, &checks));
     registry.graph.node(tx::spec::<Ip4>(&checks));
     registry.graph.node(tx::spec::<Ip6>(&checks));
-    let behind: &[&str] = &["ip4-cop-whitelist", "ip6-cop-whitelist", "abf-input-ip4", "abf-input-ip6"];
     for (arc, node) in [
         ("ip4-unicast", "ip4-rx-urpf"),
         ("ip6-unicast", "ip6-rx-urpf"),
         ("interface-output", "ip4-tx-urpf"),
         ("interface-output", "ip6-tx-urpf"),
     ] {
-        registry.graph.feature(FeatureSpec { arc, node, before: behind, after: &[] });
+        registry.graph.feature(FeatureSpec { arc, node, phase: Phase::SourceCheck, after: &[] });
     }
     commands::register(registry);
     registry.running_config_in_slices(order::FEATURES, commands::begin_config);

@@ -1,7 +1,7 @@
 //! A toy: the first byte of a frame is the number of the interface that it goes out of.
 
 use quiver_control::Registry;
-use quiver_core::graph::arc::{DEVICE_INPUT, FeatureSpec};
+use quiver_core::graph::arc::{DEVICE_INPUT, FeatureSpec, Phase};
 use quiver_core::graph::node::{Never, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, Node, NodeId};
 use quiver_testkit::Router;
@@ -67,7 +67,8 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(NodeSpec::new("toy-watch", "Lets everything pass", |wiring| {
         Box::new(Watch(wiring.node("ethernet-input")))
     }));
-    registry.graph.feature(FeatureSpec { arc: "device-input", node: "toy-watch", before: &[], after: &[] });
+    let (arc, node) = ("device-input", "toy-watch");
+    registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
 }
 
 /// A frame of so many bytes that goes to this interface.

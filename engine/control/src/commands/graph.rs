@@ -271,16 +271,15 @@ fn show_features(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         built_in.push(json!({ "name": feature.name, "help": feature.help }));
     }
     let mut text = Output::from(table).to_text();
-    text += "\nArcs, with their features in the order of packets:\n";
+    text += "\nArcs, with their features in the order of packets, and their phases:\n";
     let mut arcs = Vec::new();
     for arc in engine.arcs() {
         let features: Vec<String> = arc.features.iter().map(|f| (*f).to_owned()).collect();
-        let _ = writeln!(
-            text,
-            "  {}: {}",
-            arc.name,
-            if features.is_empty() { "none".into() } else { features.join(", ") }
-        );
+        let with_phases = arc.features.iter().zip(&arc.phases);
+        let listed: Vec<String> =
+            with_phases.map(|(feature, phase)| format!("{feature} ({})", phase.name())).collect();
+        let listed = if listed.is_empty() { "none".into() } else { listed.join(", ") };
+        let _ = writeln!(text, "  {}: {listed}", arc.name);
         arcs.push(json!({ "name": arc.name, "features": features }));
     }
     text += "\nPairs, nodes that run as one loop:\n";

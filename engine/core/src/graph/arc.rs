@@ -1,8 +1,8 @@
 //! Feature arcs: named places where features can stand between two nodes, per interface.
 //!
 //! An arc begins at a node that asks [`Context::enter_arc`](crate::graph::context::Context::enter_arc) and
-//! ends at that node's default. The order of features is declared by before and after, and resolved
-//! once at start-up; a cycle is a start-up error.
+//! ends at that node's default. Features run by [`Phase`]; the order is resolved once at start-up, and a
+//! cycle is a start-up error.
 
 use crate::ids::NodeId;
 
@@ -42,6 +42,58 @@ impl Chain {
     }
 }
 
+/// A phase of an arc. In every arc, features run in the order of these phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Copies of packets as they were received.
+    Capture,
+    /// Links that belong together become one interface.
+    Aggregation,
+    /// Ports whose frames go to another port unseen.
+    CrossConnect,
+    /// VLAN tags: sub-interfaces, and tags that are rewritten.
+    Tags,
+    /// Options that every router on the path may have to read.
+    Options,
+    /// Fragments are put together: what follows reads ports.
+    Reassembly,
+    /// Checks whether a source may be behind the interface.
+    SourceCheck,
+    /// Lists of who may pass.
+    Filter,
+    /// Packets that come back from a service function.
+    ServiceChain,
+    /// Packets that match go another way.
+    Policy,
+    /// Signed packets are checked.
+    Authentication,
+    /// Frames of a routed interface enter their bridge.
+    Bridge,
+    /// Copies of packets as they are sent.
+    CaptureSent,
+}
+
+impl Phase {
+    /// Its name, for operators.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Capture => "capture",
+            Phase::Aggregation => "aggregation",
+            Phase::CrossConnect => "cross-connect",
+            Phase::Tags => "tags",
+            Phase::Options => "options",
+            Phase::Reassembly => "reassembly",
+            Phase::SourceCheck => "source-check",
+            Phase::Filter => "filter",
+            Phase::ServiceChain => "service-chain",
+            Phase::Policy => "policy",
+            Phase::Authentication => "authentication",
+            Phase::Bridge => "bridge",
+            Phase::CaptureSent => "capture-sent",
+        }
+    }
+}
+
 /// The declaration of a feature: a node that can be switched on in an arc.
 #[derive(Clone, Debug)]
 pub struct FeatureSpec {
@@ -49,41 +101,40 @@ pub struct FeatureSpec {
     pub arc: &'static str,
     /// The node's name.
     pub node: &'static str,
-    /// It stands before these.
-    pub before: &'static [&'static str],
-    /// It stands after these; after all that do not say so themselves with [`ALL`].
+    /// Its phase.
+    pub phase: Phase,
+    /// Nodes of the same phase and the same owner that run before it.
     pub after: &'static [&'static str],
 }
 
-/// In [`FeatureSpec::after`]: all others, because nothing comes behind.
-pub const ALL: &str = "*";
-
-/// Order the features of one arc; an error names those that wait for each other.
+/// Order the features of one arc: by phase, within a phase by `after`, then by name. An error names
+/// features that wait for one another, or for a node of another phase.
 pub(crate) fn order(features: &[&FeatureSpec]) -> Result<Vec<&'static str>, String> {
-    let mut waiting: Vec<(&'static str, Vec<&'static str>)> = features
-        .iter()
-        .map(|f| {
-            let mut earlier: Vec<_> = f.after.to_vec();
-            if f.after.contains(&ALL) {
-                earlier.extend(features.iter().filter(|o| !o.after.contains(&ALL)).map(|o| o.node));
-            }
-            earlier.extend(features.iter().filter(|o| o.before.contains(&f.node)).map(|o| o.node));
-            earlier.retain(|name| features.iter().any(|o| o.node == *name));
-            (f.node, earlier)
-        })
-        .collect();
+    let mut waiting = features.to_vec();
+    waiting.sort_by_key(|feature| (feature.phase, feature.node));
+    for feature in features {
+        let other = |name: &&&str| features.iter().any(|o| o.node == **name && o.phase != feature.phase);
+        if let Some(name) = feature.after.iter().find(other) {
+            let (node, phase) = (feature.node, feature.phase.name());
+            return Err(format!("feature {node} of phase {phase} names {name}, which is of another phase"));
+        }
+    }
     let mut ordered = Vec::new();
-    while !waiting.is_empty() {
-        let Some(ready) = waiting.iter().position(|(_, earlier)| earlier.iter().all(|n| ordered.contains(n)))
-        else {
-            let names: Vec<_> = waiting.iter().map(|(n, _)| *n).collect();
+    while let Some(first) = waiting.first() {
+        let phase = first.phase;
+        let is_ready = |feature: &&FeatureSpec| {
+            feature.phase == phase && !feature.after.iter().any(|n| waiting.iter().any(|o| o.node == *n))
+        };
+        let Some(ready) = waiting.iter().position(is_ready) else {
+            let of_phase = waiting.iter().filter(|feature| feature.phase == phase);
+            let names: Vec<_> = of_phase.map(|feature| feature.node).collect();
             return Err(format!(
-                "features {} each want to stand before one another in arc {}",
+                "features {} each want to run after one another in arc {}",
                 names.join(", "),
-                features[0].arc
+                first.arc
             ));
         };
-        ordered.push(waiting.remove(ready).0);
+        ordered.push(waiting.remove(ready).node);
     }
     Ok(ordered)
 }
@@ -92,24 +143,22 @@ pub(crate) fn order(features: &[&FeatureSpec]) -> Result<Vec<&'static str>, Stri
 mod tests {
     use super::*;
 
-    const fn feature(
-        node: &'static str,
-        before: &'static [&'static str],
-        after: &'static [&'static str],
-    ) -> FeatureSpec {
-        FeatureSpec { arc: "ip4-unicast", node, before, after }
+    const fn feature(node: &'static str, phase: Phase, after: &'static [&'static str]) -> FeatureSpec {
+        FeatureSpec { arc: "ip4-unicast", node, phase, after }
     }
 
     #[test]
-    fn features_stand_where_they_asked_to() {
-        let (a, b, c) = (feature("a", &[], &["b"]), feature("b", &[], &[]), feature("c", &["b"], &[]));
-        assert_eq!(order(&[&a, &b, &c]), Ok(vec!["c", "b", "a"]));
-    }
-
-    #[test]
-    fn who_comes_after_all_is_last() {
-        let (a, b, c) = (feature("a", &[], &[ALL]), feature("b", &[], &[]), feature("c", &[], &["b"]));
+    fn features_run_in_the_order_of_their_phases() {
+        let a = feature("a", Phase::Policy, &[]);
+        let (b, c) = (feature("b", Phase::Capture, &[]), feature("c", Phase::Filter, &[]));
         assert_eq!(order(&[&a, &b, &c]), Ok(vec!["b", "c", "a"]));
+    }
+
+    #[test]
+    fn within_a_phase_names_count_where_no_feature_names_another() {
+        let a = feature("a", Phase::Filter, &["c"]);
+        let (b, c) = (feature("b", Phase::Filter, &[]), feature("c", Phase::Filter, &[]));
+        assert_eq!(order(&[&a, &c, &b]), Ok(vec!["b", "c", "a"]));
     }
 
     #[test]
@@ -122,7 +171,13 @@ mod tests {
 
     #[test]
     fn a_cycle_is_named() {
-        let (a, b) = (feature("a", &["b"], &[]), feature("b", &["a"], &[]));
+        let (a, b) = (feature("a", Phase::Filter, &["b"]), feature("b", Phase::Filter, &["a"]));
         assert!(order(&[&a, &b]).expect_err("cycle").contains("a, b"));
+    }
+
+    #[test]
+    fn a_node_of_another_phase_cannot_be_named() {
+        let (a, b) = (feature("a", Phase::Policy, &["b"]), feature("b", Phase::Filter, &[]));
+        assert!(order(&[&a, &b]).expect_err("phases").contains("names b"));
     }
 }

@@ -8,7 +8,7 @@ use crate::block::PairSpec;
 use crate::clock::Clock;
 use crate::control::watchdog::Stalled;
 use crate::cpu::Variant;
-use crate::graph::arc::{ARCS_MAX, ArcId, FeatureSpec, order};
+use crate::graph::arc::{ARCS_MAX, ArcId, FeatureSpec, Phase, order};
 use crate::graph::builtin;
 use crate::graph::counters::NODES_MAX;
 use crate::graph::directory::{Claim, Directory, Shared};
@@ -120,6 +120,8 @@ pub struct ArcSpec {
     pub name: &'static str,
     /// Its features' nodes, in order.
     pub features: Vec<&'static str>,
+    /// Their phases, in the same order.
+    pub phases: Vec<Phase>,
 }
 
 /// Collects what drivers and features declare.
@@ -266,7 +268,10 @@ impl GraphBuilder {
         }
         let ordered = self.arcs.iter().map(|&name| {
             let of_arc: Vec<_> = self.features.iter().filter(|f| f.arc == name).collect();
-            order(&of_arc).map(|features| ArcSpec { name, features }).map_err(BuildError::Cycle)
+            let features = order(&of_arc).map_err(BuildError::Cycle)?;
+            let phase = |node: &&str| of_arc.iter().find(|f| f.node == *node).map(|f| f.phase);
+            let phases = features.iter().filter_map(phase).collect();
+            Ok(ArcSpec { name, features, phases })
         });
         ordered.collect()
     }

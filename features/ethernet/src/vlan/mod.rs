@@ -12,7 +12,7 @@ mod table;
 mod tag_rewrite;
 
 use quiver_control::{Registry, along, by_interface, order};
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 
 pub use input::VlanInput;
 
@@ -34,12 +34,12 @@ pub(crate) fn register(registry: &mut Registry) {
     graph.node(tag_rewrite::spec::<true>(rewrites.words().1));
     graph.node(tag_rewrite::filter_spec(sub_interfaces.table()));
     for (arc, node, after) in [
-        ("device-input", INPUT, &["l2-patch"][..]),
-        ("device-input", IN, &["l2-patch", INPUT]),
+        ("device-input", INPUT, &[][..]),
+        ("device-input", IN, &[INPUT]),
         ("interface-output", OUT, &[]),
         ("interface-output", FILTER, &[OUT]),
     ] {
-        graph.feature(FeatureSpec { arc, node, before: &[], after });
+        graph.feature(FeatureSpec { arc, node, phase: Phase::Tags, after });
     }
     registry.running_config_in_slices(order::SUB_INTERFACES, along(sub_interfaces::write_config));
     registry.running_config_in_slices(order::FEATURES, by_interface(rewrites::write_config));

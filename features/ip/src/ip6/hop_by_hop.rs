@@ -1,7 +1,7 @@
 //! `ip6-hop-by-hop-process`, `-drop`, `-punt`: what becomes of packets with hop-by-hop options that arrive on an
 //! interface. Without any of them a router that passes packets on does not look (RFC 8200 §4.3, RFC 9673 §5.2).
 
-use quiver_core::graph::arc::{ArcId, FeatureSpec};
+use quiver_core::graph::arc::{ArcId, FeatureSpec, Phase};
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
@@ -147,8 +147,7 @@ pub(crate) fn declare(graph: &mut GraphBuilder) {
     for spec in [spec::<PROCESS>(arc), spec::<DROP>(arc), spec::<PUNT>(arc)] {
         graph.node(spec);
     }
-    let before = &["ip6-full-reassembly-feature", "ip6-sv-reassembly-feature"];
-    for (_, node) in POLICIES {
-        graph.feature(FeatureSpec { arc: ARC, node, before, after: &[] });
+    for ((_, node), after) in POLICIES.into_iter().zip([&[][..], &[POLICIES[0].1], &[POLICIES[1].1]]) {
+        graph.feature(FeatureSpec { arc: ARC, node, phase: Phase::Options, after });
     }
 }

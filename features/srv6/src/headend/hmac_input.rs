@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::graph::arc::{ArcId, FeatureSpec};
+use quiver_core::graph::arc::{ArcId, FeatureSpec, Phase};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet};
@@ -176,7 +176,8 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
     let interfaces = Arc::new(Interfaces::new());
     let arc = registry.graph.arc(ARC);
     registry.graph.node(spec(arc, &interfaces, keys));
-    registry.graph.feature(FeatureSpec { arc: ARC, node: NODE, before: &[], after: &[] });
+    let phase = Phase::Authentication;
+    registry.graph.feature(FeatureSpec { arc: ARC, node: NODE, phase, after: &[] });
     registry.command(
         Command::new("set sr hmac-policy <interface> (ignore|if-present|required)")
             .group(GROUP)

@@ -24,7 +24,7 @@ mod without_segments;
 use std::sync::Arc;
 
 use quiver_control::Registry;
-use quiver_core::graph::arc::FeatureSpec;
+use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::CountedLines;
 
@@ -52,15 +52,12 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     graph.node(from_function::spec::<Ip6>(arc6, &backs));
     graph.node(from_function_l2::spec(&backs));
     graph.node(unmask::spec(arc6, lines, &backs));
-    // Who may send at all is decided before; fragments may come back as they are.
-    let after4 = &["ip4-cop-whitelist", "ip4-rx-urpf"][..];
-    let after6 = &["ip6-cop-whitelist", "ip6-rx-urpf"][..];
-    for (arc, node, before, after) in [
-        ("ip4-unicast", from_function::IP4, &["abf-input-ip4"][..], after4),
-        ("ip6-unicast", from_function::IP6, &["abf-input-ip6"], after6),
-        ("ip6-unicast", unmask::NODE, &["abf-input-ip6"], after6),
+    for (arc, node, after) in [
+        ("ip4-unicast", from_function::IP4, &[][..]),
+        ("ip6-unicast", from_function::IP6, &[]),
+        ("ip6-unicast", unmask::NODE, &[from_function::IP6]),
     ] {
-        graph.feature(FeatureSpec { arc, node, before, after });
+        graph.feature(FeatureSpec { arc, node, phase: Phase::ServiceChain, after });
     }
     commands::register(registry);
     registry.on_start(move |engine| engine.insert(proxies));

@@ -1,0 +1,48 @@
+//! The order of features in the arcs of the whole router.
+
+use quiver_testkit::Router;
+
+/// Each arc with features, and these in order.
+const ARCS: [(&str, &[&str]); 4] = [
+    ("device-input", &["span-input", "bond-input", "l2-patch", "vlan-input", "l2-input-vtr"]),
+    (
+        "interface-output",
+        &["l2-output-vtr", "l2-efp-filter", "ip4-tx-urpf", "ip6-tx-urpf", "bvi-output", "span-output"],
+    ),
+    (
+        "ip4-unicast",
+        &[
+            "ip4-full-reassembly-feature",
+            "ip4-sv-reassembly-feature",
+            "ip4-rx-urpf",
+            "ip4-cop-whitelist",
+            "sr-proxy-ip4",
+            "abf-input-ip4",
+        ],
+    ),
+    (
+        "ip6-unicast",
+        &[
+            "ip6-hop-by-hop-process",
+            "ip6-hop-by-hop-drop",
+            "ip6-hop-by-hop-punt",
+            "ip6-full-reassembly-feature",
+            "ip6-sv-reassembly-feature",
+            "ip6-rx-urpf",
+            "ip6-cop-whitelist",
+            "sr-proxy-ip6",
+            "sr-proxy-am",
+            "abf-input-ip6",
+            "sr-hmac-input",
+        ],
+    ),
+];
+
+#[test]
+fn features_stand_in_the_listed_order() {
+    let mut router = Router::new(&[quiverd::features::built_in]);
+    let arcs = router.engine().arcs().iter().filter(|arc| !arc.features.is_empty());
+    let mut found: Vec<_> = arcs.map(|arc| (arc.name, arc.features.as_slice())).collect();
+    found.sort_unstable();
+    assert_eq!(found, ARCS);
+}
