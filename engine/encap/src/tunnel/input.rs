@@ -203,7 +203,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
 
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
-    /// What was read is kept in [`Packet::index`], for [`settle`](Self::settle).
+    /// What was read is kept in [`Packet::index`], for [`resolve`](Self::resolve).
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Key {
         let Ok(outer) = self.outer(packet) else {
