@@ -43,7 +43,7 @@ fn what_is_built_in_is_listed_with_the_order_of_features() {
     let mut router = router();
     let text = router.cli("show features");
     assert!(text.contains("toy      the first byte says where a frame goes"), "{text}");
-    assert!(text.contains("  device-input: toy-watch\n"), "{text}");
+    assert!(text.contains("  device-input: toy-watch (filter)\n"), "{text}");
     let json = router.json("show features json");
     assert_eq!(json["arcs"][0]["features"][0], "toy-watch");
 }
