@@ -172,7 +172,7 @@ LEVELS = [
             ("LOOM_MAX_PREEMPTIONS", "3"),
         ),
     ),
-    Level("lab", [str(PYTHON), "-m", "pytest", "-rfEs"], Pytest, directory="lab"),
+    Level("lab", [str(PYTHON), "-m", "pytest", "-rfEs", "-n", "2"], Pytest, directory="lab"),
     Level(
         "binaries",
         ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
