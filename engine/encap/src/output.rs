@@ -264,9 +264,9 @@ impl<S: HeaderStack> EncapOutput<S> {
     fn answer_by_underlay(&self, entry: &EncapEntry, packet: &mut Packet) {
         let (interfaces, table) = (&self.tables.interfaces, Words(entry).table());
         if S::Outer::table_of(interfaces, packet.rx) != table {
-            let speaker = interfaces.speaker(S::Outer::FAMILY, table);
-            if speaker != InterfaceId::NONE {
-                packet.rx = speaker;
+            let icmp_source = interfaces.icmp_source(S::Outer::FAMILY, table);
+            if icmp_source != InterfaceId::NONE {
+                packet.rx = icmp_source;
             }
         }
     }

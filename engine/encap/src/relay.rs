@@ -94,7 +94,7 @@ pub fn to_sender<F: InnerPacket>(
     packet.become_own();
     packet.clear(PacketFlags::LOCALLY_ORIGINATED);
     packet.l2_bytes = 0;
-    packet.rx = tables.interfaces.speaker(F::FAMILY, table);
+    packet.rx = tables.interfaces.icmp_source(F::FAMILY, table);
     packet.tx = InterfaceId::NONE;
     packet.index = request.to_index();
     true

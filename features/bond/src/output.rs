@@ -48,35 +48,35 @@ impl BondTx {
 
     /// The members that may send: the control thread's choice, without those that went down before it
     /// has heard of it.
-    fn ways(&self, cx: &Context<'_>) -> Option<(Mode, Balance, Members)> {
+    fn members(&self, cx: &Context<'_>) -> Option<(Mode, Balance, Members)> {
         let row = self.table.read(cx.pass).bond(cx.tx)?;
-        let mut ways = Members { outputs: [NodeId(0); BOND_MEMBERS_MAX], count: 0 };
+        let mut members = Members { outputs: [NodeId(0); BOND_MEMBERS_MAX], count: 0 };
         let up = row.active.iter().filter_map(|id| cx.interface(*id)).filter(|member| member.up);
-        for (place, member) in ways.outputs.iter_mut().zip(up) {
+        for (place, member) in members.outputs.iter_mut().zip(up) {
             *place = member.output;
-            ways.count += 1;
+            members.count += 1;
         }
-        (ways.count > 0).then_some((row.mode, row.balance, ways))
+        (members.count > 0).then_some((row.mode, row.balance, members))
     }
 }
 
 impl TxQueue for BondTx {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some((mode, balance, ways)) = self.ways(cx) else {
+        let Some((mode, balance, members)) = self.members(cx) else {
             return frame.route(|_| Err(BondTxDrop::NoMember));
         };
         match mode {
-            _ if ways.count == 1 => frame.set_all_next(ways.outputs[0]),
-            Mode::ActiveBackup => frame.set_all_next(ways.outputs[0]),
+            _ if members.count == 1 => frame.set_all_next(members.outputs[0]),
+            Mode::ActiveBackup => frame.set_all_next(members.outputs[0]),
             Mode::RoundRobin => frame.route(|_| {
-                self.turn = if self.turn + 1 < ways.count { self.turn + 1 } else { 0 };
-                Ok::<_, BondTxDrop>(ways.outputs[self.turn % BOND_MEMBERS_MAX])
+                self.turn = if self.turn + 1 < members.count { self.turn + 1 } else { 0 };
+                Ok::<_, BondTxDrop>(members.outputs[self.turn % BOND_MEMBERS_MAX])
             }),
-            Mode::Broadcast => copy(cx, frame, &ways),
+            Mode::Broadcast => copy(cx, frame, &members),
             Mode::Lacp | Mode::Xor => match balance {
-                Balance::L2 => spread(frame, &ways, hash::by_mac),
-                Balance::L23 => spread(frame, &ways, hash::by_addresses),
-                Balance::L34 => spread(frame, &ways, hash::by_flow),
+                Balance::L2 => spread(frame, &members, hash::by_mac),
+                Balance::L23 => spread(frame, &members, hash::by_addresses),
+                Balance::L34 => spread(frame, &members, hash::by_flow),
             },
         }
     }
@@ -91,15 +91,15 @@ impl TxQueue for BondTx {
 }
 
 #[inline(always)]
-fn spread(frame: &mut Frame, ways: &Members, hash: impl Fn(&[u8]) -> u32) {
-    frame.route_ahead(|packet| Ok::<_, BondTxDrop>(ways.by(hash(packet.bytes()))));
+fn spread(frame: &mut Frame, members: &Members, hash: impl Fn(&[u8]) -> u32) {
+    frame.route_ahead(|packet| Ok::<_, BondTxDrop>(members.by(hash(packet.bytes()))));
 }
 
 /// The frame itself goes by the first way, a copy by each other one.
-fn copy(cx: &mut Context<'_>, frame: &mut Frame, ways: &Members) {
+fn copy(cx: &mut Context<'_>, frame: &mut Frame, members: &Members) {
     let mut missing = 0;
     for packet in frame.packets() {
-        for output in &ways.outputs[1..ways.count] {
+        for output in &members.outputs[1..members.count] {
             match packet.duplicate(cx.buffers) {
                 Some(copy) => cx.emit(copy, *output),
                 None => missing += 1,
@@ -109,5 +109,5 @@ fn copy(cx: &mut Context<'_>, frame: &mut Frame, ways: &Members) {
     if missing > 0 {
         cx.count(BondTxDrop::NoBuffer, missing);
     }
-    frame.set_all_next(ways.outputs[0]);
+    frame.set_all_next(members.outputs[0]);
 }

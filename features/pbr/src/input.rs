@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quiver_core::cpu::{Body, Variant};
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
-use quiver_core::graph::frame::{FRAME_PACKETS_MAX, resolve};
+use quiver_core::graph::frame::{FRAME_PACKETS_MAX, next_or_drop};
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet, WorkerId};
@@ -213,7 +213,7 @@ impl<F: Ruled> Body for Together<'_, F> {
                     *next = to;
                     sent += 1;
                 }
-                Err(why) => *next = resolve(Err(why), packet),
+                Err(why) => *next = next_or_drop(Err(why), packet),
             }
         }
         if sent > 0 {

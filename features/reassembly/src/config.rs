@@ -185,7 +185,7 @@ fn replace_stores(
     for worker in 0..engine.worker_count() {
         let mut store = store_of(settings, &shared, buffers, &pool);
         engine.call(WorkerId(worker as u16), move |worker: &mut Worker| {
-            visit(worker, node, |keeper, cx| keeper.shelf().swap_store(cx, &mut store));
+            visit(worker, node, |keeper, cx| keeper.contexts().swap_store(cx, &mut store));
         })?;
     }
     Ok(())
@@ -208,13 +208,13 @@ pub(crate) fn details(engine: &mut Engine, kind: Kind) -> Result<Vec<Detail>, Re
         let of_worker = engine.call(WorkerId(index as u16), move |worker: &mut Worker| {
             let id = worker.id();
             visit(worker, node, |keeper, cx| {
-                let shelf = keeper.shelf();
-                let mut at = shelf.store.oldest();
+                let contexts = keeper.contexts();
+                let mut at = contexts.store.oldest();
                 while let Some(place) = at.filter(|_| found.len() < DETAILS_MAX) {
-                    let context = shelf.store.at(place).clone();
+                    let context = contexts.store.at(place).clone();
                     let age_ns = cx.now_ns.saturating_sub(context.since_ns);
                     found.push(Detail { worker: id, context, age_ns });
-                    at = shelf.store.newer(place);
+                    at = contexts.store.newer(place);
                 }
             });
             std::mem::take(&mut found)
@@ -260,7 +260,7 @@ fn forget_interface(engine: &mut Engine, gone: InterfaceId) {
         let Some(node) = engine.node_id(kind.node()) else { continue };
         for worker in 0..engine.worker_count() {
             engine.post(WorkerId(worker as u16), move |worker: &mut Worker| {
-                visit(worker, node, |keeper, cx| keeper.shelf().forget_interface(cx, gone));
+                visit(worker, node, |keeper, cx| keeper.contexts().forget_interface(cx, gone));
             });
         }
     }

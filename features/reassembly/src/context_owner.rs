@@ -13,7 +13,7 @@ pub(crate) const EXPIRED_PER_VECTOR: usize = 8;
 /// A node that keeps fragments.
 pub(crate) trait Keeper {
     /// Where it keeps them.
-    fn shelf(&mut self) -> &mut Contexts;
+    fn contexts(&mut self) -> &mut Contexts;
 
     /// Forget the oldest packet when its time is over; false when there is none.
     fn expire(&mut self, cx: &mut Context<'_>) -> bool;

@@ -30,43 +30,43 @@ pub(crate) struct FullReassembly(Contexts);
 
 impl FullReassembly {
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        let shelf = &mut self.0;
+        let contexts = &mut self.0;
         let request = packet.index;
-        let Some((piece, packet)) = shelf.read(cx, packet) else { return };
+        let Some((piece, packet)) = contexts.read(cx, packet) else { return };
         if piece.is_atomic() {
             return self.pass_atomic(cx, piece, packet, request);
         }
-        let Some(arrived) = shelf.seat(cx, piece, packet) else { return };
+        let Some(arrived) = contexts.seat(cx, piece, packet) else { return };
         let place = arrived.place;
-        match shelf.keep(cx, arrived, true) {
-            Ok(_) if shelf.store.at(place).is_complete() => self.finish(cx, place, request),
+        match contexts.keep(cx, arrived, true) {
+            Ok(_) if contexts.store.at(place).is_complete() => self.finish(cx, place, request),
             Ok(_) => {}
-            Err(packet) => shelf.drop_packet(cx, packet, FragmentEnd::Duplicate),
+            Err(packet) => contexts.drop_packet(cx, packet, FragmentEnd::Duplicate),
         }
     }
 
     /// A packet in one fragment has nothing to do with others of the same name (RFC 6946 §4).
     fn pass_atomic(&mut self, cx: &mut Context<'_>, piece: Fragment, mut packet: Packet, request: u32) {
-        let shelf = &self.0;
-        if shelf.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
-            return shelf.drop_packet(cx, packet, FragmentEnd::TooLong);
+        let contexts = &self.0;
+        if contexts.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
+            return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
         }
         cx.count(FragmentEnd::Reassembled, 1);
-        shelf.send_on(cx, packet, request);
+        contexts.send_on(cx, packet, request);
     }
 
     /// All pieces are there.
     fn finish(&mut self, cx: &mut Context<'_>, place: Place, request: u32) {
-        let shelf = &mut self.0;
-        let context = shelf.store.at(place);
+        let contexts = &mut self.0;
+        let context = contexts.store.at(place);
         let (end, marks) = (context.end().unwrap_or_default(), context.ecn);
         let congested = marks & 1 << CONGESTION_MET != 0;
         if congested && marks & 1 << NOT_CAPABLE != 0 {
-            return shelf.close(cx, place, FragmentEnd::Ecn);
+            return contexts.close(cx, place, FragmentEnd::Ecn);
         }
         let mut whole: Option<(Packet, Fragment)> = None;
         let mut held = 0;
-        shelf.store.take_pieces_backwards(place, |piece, packet| {
+        contexts.store.take_pieces_backwards(place, |piece, packet| {
             let Some(mut packet) = packet else { return };
             held += packet.buffer_count();
             // The bytes in front were read in the first segment, so they are there.
@@ -77,22 +77,22 @@ impl FullReassembly {
             }
             whole = Some((packet, piece));
         });
-        shelf.give(held);
-        shelf.close_empty(place);
+        contexts.give(held);
+        contexts.close_empty(place);
         let Some((mut packet, first)) = whole else { return };
         packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
         packet.clear(PacketFlags::NOTED);
         let ecn = congested.then_some(CONGESTION_MET);
-        let is_whole = if shelf.kind.is_six() {
+        let is_whole = if contexts.kind.is_six() {
             mend_ip6(&mut packet, &first, end) && mark_ip6(&mut packet, ecn)
         } else {
             mend_ip4(&mut packet, &first, end, ecn)
         };
         if !is_whole {
-            return shelf.drop_packet(cx, packet, FragmentEnd::TooLong);
+            return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
         }
         cx.count(FragmentEnd::Reassembled, 1);
-        shelf.send_on(cx, packet, request);
+        contexts.send_on(cx, packet, request);
     }
 }
 
@@ -160,33 +160,33 @@ impl Node for FullReassembly {
 }
 
 impl Keeper for FullReassembly {
-    fn shelf(&mut self) -> &mut Contexts {
+    fn contexts(&mut self) -> &mut Contexts {
         &mut self.0
     }
 
     /// The oldest packet goes when its time is over; its sender hears of it when the first fragment is
     /// there. False when there is none.
     fn expire(&mut self, cx: &mut Context<'_>) -> bool {
-        let shelf = &mut self.0;
-        let Some(place) = shelf.expired(cx.now_ns) else { return false };
-        let told = shelf.store.has_first(place);
+        let contexts = &mut self.0;
+        let Some(place) = contexts.expired(cx.now_ns) else { return false };
+        let told = contexts.store.has_first(place);
         let mut first = None;
         let mut held = 0;
-        shelf.store.take_packets(place, |packet| {
+        contexts.store.take_packets(place, |packet| {
             held += packet.buffer_count();
             match first {
                 None if told => first = Some(packet),
                 _ => kill(cx, packet, FragmentEnd::TimedOut),
             }
         });
-        shelf.give(held);
-        shelf.close_empty(place);
+        contexts.give(held);
+        contexts.close_empty(place);
         if let Some(mut first) = first {
             cx.count(FragmentEnd::TimedOut, 1);
             let kind =
-                if shelf.kind.is_six() { icmp6::kind::TIME_EXCEEDED } else { icmp4::kind::TIME_EXCEEDED };
+                if contexts.kind.is_six() { icmp6::kind::TIME_EXCEEDED } else { icmp4::kind::TIME_EXCEEDED };
             first.index = IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 }.to_index();
-            shelf.send(cx, first, shelf.next_nodes.error);
+            contexts.send(cx, first, contexts.next_nodes.error);
         }
         true
     }

@@ -20,70 +20,76 @@ pub(crate) struct VirtualReassembly(Contexts);
 
 impl VirtualReassembly {
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        let shelf = &mut self.0;
+        let contexts = &mut self.0;
         let request = packet.index;
-        let Some((piece, packet)) = shelf.read(cx, packet) else { return };
+        let Some((piece, packet)) = contexts.read(cx, packet) else { return };
         if piece.is_atomic() {
-            return shelf.send_on(cx, packet, request); // its bytes say everything
+            return contexts.send_on(cx, packet, request); // its bytes say everything
         }
-        let Some(arrived) = shelf.seat(cx, piece, packet) else { return };
+        let Some(arrived) = contexts.seat(cx, piece, packet) else { return };
         let place = arrived.place;
         let first = if piece.start == 0 { self.look_at_first(cx, arrived) } else { Some(arrived) };
         if let Some(arrived) = first {
             self.pass(cx, arrived, request);
         }
-        let shelf = &mut self.0;
-        let context = shelf.store.at(place);
+        let contexts = &mut self.0;
+        let context = contexts.store.at(place);
         if context.is_complete() && context.upper.is_some() {
-            shelf.close_empty(place);
+            contexts.close_empty(place);
         }
     }
 
     /// The first fragment: what it says holds for all. One that says something else than the first of these
     /// is an overlap.
     fn look_at_first(&mut self, cx: &mut Context<'_>, arrived: Arrived) -> Option<Arrived> {
-        let shelf = &mut self.0;
+        let contexts = &mut self.0;
         let bytes = arrived.packet.bytes();
-        let upper = if shelf.kind.is_six() { Upper::of_ip6(bytes) } else { Upper::of_ip4(bytes) };
-        let known = shelf.store.at(arrived.place).upper;
+        let upper = if contexts.kind.is_six() { Upper::of_ip6(bytes) } else { Upper::of_ip4(bytes) };
+        let known = contexts.store.at(arrived.place).upper;
         let why = match (upper, known) {
             (Ok(upper), None) => {
-                shelf.store.at_mut(arrived.place).upper = Some(upper);
+                contexts.store.at_mut(arrived.place).upper = Some(upper);
                 return Some(arrived);
             }
             (Ok(upper), Some(known)) if upper == known => return Some(arrived),
             (Ok(_), Some(_)) => FragmentEnd::Overlap,
             (Err(_), _) => FragmentEnd::HeaderChain,
         };
-        shelf.drop_packet(cx, arrived.packet, why);
-        shelf.refuse_all(cx, arrived.place, why);
+        contexts.drop_packet(cx, arrived.packet, why);
+        contexts.refuse_all(cx, arrived.place, why);
         None
     }
 
     /// Keep the fragment while the first is missing, else let it go on.
     fn pass(&mut self, cx: &mut Context<'_>, arrived: Arrived, request: u32) {
-        let shelf = &mut self.0;
+        let contexts = &mut self.0;
         let place = arrived.place;
-        let Some(upper) = shelf.store.at(place).upper else {
-            if let Err(packet) = shelf.keep(cx, arrived, true) {
-                shelf.drop_packet(cx, packet, FragmentEnd::Duplicate);
+        let Some(upper) = contexts.store.at(place).upper else {
+            if let Err(packet) = contexts.keep(cx, arrived, true) {
+                contexts.drop_packet(cx, packet, FragmentEnd::Duplicate);
             }
             return;
         };
         // One that has gone on before may do so again; with the first go those that waited for it.
-        if let Ok(Some(packet)) | Err(packet) = shelf.keep(cx, arrived, false) {
-            Self::send_noted(shelf, cx, packet, &upper, request);
-            while let Some(waited) = shelf.store.take_first_packet(place) {
-                shelf.give(waited.buffer_count());
-                Self::send_noted(shelf, cx, waited, &upper, request);
+        if let Ok(Some(packet)) | Err(packet) = contexts.keep(cx, arrived, false) {
+            Self::send_noted(contexts, cx, packet, &upper, request);
+            while let Some(waited) = contexts.store.take_first_packet(place) {
+                contexts.give(waited.buffer_count());
+                Self::send_noted(contexts, cx, waited, &upper, request);
             }
         }
     }
 
-    fn send_noted(shelf: &Contexts, cx: &mut Context<'_>, mut packet: Packet, upper: &Upper, request: u32) {
+    fn send_noted(
+        contexts: &Contexts,
+        cx: &mut Context<'_>,
+        mut packet: Packet,
+        upper: &Upper,
+        request: u32,
+    ) {
         packet.set_note(upper.to_note());
         cx.count(FragmentEnd::WentOn, 1);
-        shelf.send_on(cx, packet, request);
+        contexts.send_on(cx, packet, request);
     }
 }
 
@@ -101,14 +107,14 @@ impl Node for VirtualReassembly {
 }
 
 impl Keeper for VirtualReassembly {
-    fn shelf(&mut self) -> &mut Contexts {
+    fn contexts(&mut self) -> &mut Contexts {
         &mut self.0
     }
 
     fn expire(&mut self, cx: &mut Context<'_>) -> bool {
-        let shelf = &mut self.0;
-        let Some(place) = shelf.expired(cx.now_ns) else { return false };
-        shelf.close(cx, place, FragmentEnd::TimedOut);
+        let contexts = &mut self.0;
+        let Some(place) = contexts.expired(cx.now_ns) else { return false };
+        contexts.close(cx, place, FragmentEnd::TimedOut);
         true
     }
 }

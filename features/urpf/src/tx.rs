@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
-use quiver_core::graph::frame::resolve;
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
@@ -77,7 +77,8 @@ impl<F: IpFamily> TxCheck<F> {
                 }
                 None => Ok(()),
             };
-            *next = resolve(judged.map(|()| cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx)), packet);
+            *next =
+                next_or_drop(judged.map(|()| cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx)), packet);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::cpu::{Body, Variant, clocks};
 use crate::graph::context::Context;
-use crate::graph::frame::resolve;
+use crate::graph::frame::next_or_drop;
 use crate::graph::stage::{LookUp, StageContext};
 use crate::ids::NodeId;
 
@@ -167,7 +167,7 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
         }
         let answers = keys.iter().zip(found.iter());
         for ((packet, next), (key, found)) in packets.iter_mut().zip(next).zip(answers) {
-            *next = resolve(look_up.resolve(self.context, state, *key, *found, packet), packet);
+            *next = next_or_drop(look_up.resolve(self.context, state, *key, *found, packet), packet);
         }
         None
     }
@@ -187,7 +187,8 @@ fn run_some<L: LookUp>(whole: WholeBlock<'_, '_, L>) {
     look_up.find(variant, state, &keys[..count], &mut found[..count]);
     for (place, (key, found)) in places(live).zip(keys.iter().zip(found.iter())) {
         let packet = &mut packets[place];
-        next[place % BLOCK_PACKETS] = resolve(look_up.resolve(context, state, *key, *found, packet), packet);
+        next[place % BLOCK_PACKETS] =
+            next_or_drop(look_up.resolve(context, state, *key, *found, packet), packet);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::control::sub_interface::SubInterfaceDrop;
 use crate::graph::arc::INTERFACE_OUTPUT;
 use crate::graph::builtin::OutputDrop;
 use crate::graph::context::Context;
-use crate::graph::frame::resolve;
+use crate::graph::frame::next_or_drop;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 
@@ -107,8 +107,8 @@ impl Kernel for OutputKernel {
         for place in places(block.live) {
             let packet = &mut block.packets[place];
             block.next[place] = match self {
-                OutputKernel::Interface(..) => resolve(Err(OutputDrop::Down), packet),
-                OutputKernel::SubInterfaces => resolve(Self::one(cx, packet), packet),
+                OutputKernel::Interface(..) => next_or_drop(Err(OutputDrop::Down), packet),
+                OutputKernel::SubInterfaces => next_or_drop(Self::one(cx, packet), packet),
             };
         }
         None

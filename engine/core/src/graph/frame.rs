@@ -294,7 +294,7 @@ impl Frame {
     pub fn route<R: Reason>(&mut self, mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>) {
         let (packets, next) = self.split_mut();
         for (packet, next) in packets.iter_mut().zip(next) {
-            *next = resolve(decide(packet), packet);
+            *next = next_or_drop(decide(packet), packet);
         }
     }
 
@@ -310,7 +310,7 @@ impl Frame {
             if let Some(ahead) = packets.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();
             }
-            next[i] = resolve(decide(&mut packets[i]), &mut packets[i]);
+            next[i] = next_or_drop(decide(&mut packets[i]), &mut packets[i]);
         }
     }
 
@@ -331,9 +331,9 @@ impl Frame {
     }
 }
 
-/// Write a decision down: the next node, or the drop node with the reason's number in the packet.
+/// The next node of a decision: the one it names, or the drop node with the reason's number in the packet.
 #[inline(always)]
-pub fn resolve<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet) -> NodeId {
+pub fn next_or_drop<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet) -> NodeId {
     match decision {
         Ok(next) => next,
         Err(reason) => {

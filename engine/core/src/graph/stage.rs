@@ -8,7 +8,7 @@ use crate::cpu::Variant;
 use crate::graph::arc::{ARCS_MAX, ArcId};
 use crate::graph::context::{Context, WorkerContext, next_in_arc, put_event};
 use crate::graph::counters::InterfaceCounters;
-use crate::graph::frame::resolve;
+use crate::graph::frame::next_or_drop;
 use crate::graph::interface::InterfaceRow;
 use crate::graph::node::{NodeSpec, Reason, Wiring};
 use crate::ids::{InterfaceId, NodeId};
@@ -342,5 +342,5 @@ pub(crate) fn decide<S: Stage>(
     packet: &mut Packet,
 ) -> NodeId {
     let decision = stage.decide(context, interface_state, packet);
-    resolve(decision, packet)
+    next_or_drop(decision, packet)
 }

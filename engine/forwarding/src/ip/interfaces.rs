@@ -44,7 +44,7 @@ pub struct IpInterfaces {
     table6: Box<[AtomicU32]>,
     link_local: Box<[AtomicU32]>,
     /// By table of each family: an interface with which the router speaks to those behind it.
-    speakers: [Box<[AtomicU32]>; 2],
+    icmp_sources: [Box<[AtomicU32]>; 2],
     addresses: PublishedSlots<Addresses>,
     groups: PublishedSlots<Vec<IpAddr>>,
 }
@@ -66,7 +66,7 @@ impl IpInterfaces {
             table4: column(INTERFACES_MAX),
             table6: column(INTERFACES_MAX),
             link_local: column(INTERFACES_MAX),
-            speakers: [column(TABLES_MAX), column(TABLES_MAX)],
+            icmp_sources: [column(TABLES_MAX), column(TABLES_MAX)],
             addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
             groups: PublishedSlots::new(epochs, INTERFACES_MAX),
         }
@@ -96,15 +96,15 @@ impl IpInterfaces {
     /// of that table has come in by no interface of it (RFC 1812 §4.3.2.4); [`InterfaceId::NONE`] when the table has no
     /// interface with addresses.
     #[inline]
-    pub fn speaker(&self, family: Family, table: u32) -> InterfaceId {
-        let place = self.speakers[family as usize].get(table as usize);
-        place.map_or(InterfaceId::NONE, |speaker| InterfaceId(speaker.load(Ordering::Relaxed)))
+    pub fn icmp_source(&self, family: Family, table: u32) -> InterfaceId {
+        let place = self.icmp_sources[family as usize].get(table as usize);
+        place.map_or(InterfaceId::NONE, |icmp_source| InterfaceId(icmp_source.load(Ordering::Relaxed)))
     }
 
     /// Set the interface that speaks for a table (control thread).
-    pub fn set_speaker(&self, family: Family, table: u32, speaker: Option<InterfaceId>) {
-        if let Some(place) = self.speakers[family as usize].get(table as usize) {
-            place.store(speaker.unwrap_or(InterfaceId::NONE).0, Ordering::Relaxed);
+    pub fn set_icmp_source(&self, family: Family, table: u32, icmp_source: Option<InterfaceId>) {
+        if let Some(place) = self.icmp_sources[family as usize].get(table as usize) {
+            place.store(icmp_source.unwrap_or(InterfaceId::NONE).0, Ordering::Relaxed);
         }
     }
 

@@ -176,8 +176,8 @@ impl IpState {
             let ip4 = (!now.ip4.is_empty()).then_some(interface.table4);
             [ip4, (!now.ip6.is_empty()).then_some(interface.table6)]
         });
-        for (family, table, speaker) in self.shown.speak(id, speaks) {
-            self.tables.interfaces.set_speaker(family, table, speaker);
+        for (family, table, icmp_source) in self.shown.speak(id, speaks) {
+            self.tables.interfaces.set_icmp_source(family, table, icmp_source);
         }
         if self.shown.seen.get(&id).map_or(!is_empty, |seen| *seen != now) {
             self.tables.interfaces.publish(id, (!is_empty).then(|| now.clone()));

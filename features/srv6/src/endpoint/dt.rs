@@ -81,10 +81,10 @@ impl InnerDestination {
     #[cold]
     #[inline(never)]
     fn say_by(&self, family: Family, table: u32, packet: &mut Packet) {
-        let speaker = self.next_nodes.tables.interfaces.speaker(family, table);
-        if speaker != InterfaceId::NONE {
+        let icmp_source = self.next_nodes.tables.interfaces.icmp_source(family, table);
+        if icmp_source != InterfaceId::NONE {
             let _ = packet.take_carried();
-            packet.rx = speaker;
+            packet.rx = icmp_source;
         }
     }
 }
