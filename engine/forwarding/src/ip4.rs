@@ -1,8 +1,6 @@
 //! IPv4: the nodes that every packet passes.
 
 pub mod input;
-pub mod lookup;
-pub mod lookup_in_table;
 pub mod rewrite;
 
 use quiver_core::graph::node::Wiring;

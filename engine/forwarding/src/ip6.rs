@@ -2,8 +2,6 @@
 
 pub mod input;
 pub mod link_local;
-pub mod lookup;
-pub mod lookup_in_table;
 pub mod rewrite;
 
 use quiver_core::graph::node::Wiring;

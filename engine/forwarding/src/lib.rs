@@ -8,6 +8,8 @@ pub mod interface_rx;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;
+pub mod lookup;
+pub mod lookup_in_table;
 #[cfg(not(loom))]
 pub mod mfib;
 pub mod neighbour;

@@ -1,4 +1,6 @@
-//! `ip4-lookup`: the longest prefix that holds the destination says where the packet goes.
+//! `ip4-lookup`, `ip6-lookup`: the next hops of the longest prefix that holds the destination.
+
+use std::marker::PhantomData;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{Never, NodeSpec};
@@ -6,40 +8,44 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::GroupId;
 
-use crate::ip::IpTables;
-use crate::ip::{Ip4, choose, destination, one_hop, take_hop};
+use crate::fib::Family;
+use crate::ip::{IpFamily, IpTables, choose, destination, one_hop, take_hop};
 
-/// `ip4-lookup`: the key is the destination, the answer a next-hop group.
-pub struct Ip4Lookup {
+/// The look-up of one family: the key is the destination, the answer a next-hop group.
+struct Lookup<F> {
     tables: IpTables,
+    family: PhantomData<fn() -> F>,
 }
 
-impl LookUp for Ip4Lookup {
-    const NAME: &'static str = "ip4-lookup";
+impl<F: IpFamily> LookUp for Lookup<F> {
+    const NAME: &'static str = match F::FAMILY {
+        Family::Ip4 => "ip4-lookup",
+        Family::Ip6 => "ip6-lookup",
+    };
     type Reason = Never;
-    type Key = u32;
+    type Key = F::Address;
     type Found = GroupId;
     /// The number of the interface's table.
     type InterfaceState = u32;
 
     fn interface_state(&self, _: &Context<'_>, rx: InterfaceId) -> u32 {
-        self.tables.interfaces.table4(rx)
+        F::table_of(&self.tables.interfaces, rx)
     }
 
     #[inline(always)]
-    fn key(&self, _: u32, packet: &mut Packet) -> u32 {
-        destination::<Ip4>(packet)
+    fn key(&self, _: u32, packet: &mut Packet) -> F::Address {
+        destination::<F>(packet)
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
-        self.tables.ip4.table(table).lookup_slice(variant, keys, found);
+    fn find(&self, variant: Variant, table: u32, keys: &[F::Address], found: &mut [GroupId]) {
+        F::table(&self.tables, table).lookup_slice(variant, keys, found);
         self.tables.groups.prefetch_found(found);
     }
 
     #[inline(always)]
-    fn find_uniform(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
-        self.tables.ip4.table(table).lookup_uniform(variant, keys, found);
+    fn find_uniform(&self, variant: Variant, table: u32, keys: &[F::Address], found: &mut [GroupId]) {
+        F::table(&self.tables, table).lookup_uniform(variant, keys, found);
         self.tables.groups.prefetch_found(found);
     }
 
@@ -53,26 +59,27 @@ impl LookUp for Ip4Lookup {
         &self,
         _: StageContext<'_>,
         _: u32,
-        _: u32,
+        _: F::Address,
         group: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, Never> {
-        Ok(choose::<Ip4>(&self.tables.groups, group, packet))
+        Ok(choose::<F>(&self.tables.groups, group, packet))
     }
 }
 
-/// The declaration.
-pub fn spec(tables: &IpTables) -> NodeSpec {
+/// The declaration of one of the two.
+pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
     let (tables, adjacencies) = (tables.clone(), tables.adjacencies.clone());
-    NodeSpec::look_up("Finds the longest matching IPv4 prefix", move |wiring| {
-        crate::ip4::wire_route_targets(wiring);
-        Ip4Lookup { tables: tables.clone() }
+    let help = match F::FAMILY {
+        Family::Ip4 => "Finds the longest matching IPv4 prefix",
+        Family::Ip6 => "Finds the longest matching IPv6 prefix",
+    };
+    NodeSpec::look_up(help, move |wiring| {
+        F::wire_route_targets(wiring);
+        Lookup::<F> { tables: tables.clone(), family: PhantomData }
     })
     .describe(move |record, names| {
-        format!(
-            "{} → {}",
-            crate::ip4::describe(record.bytes()),
-            crate::hop_description::describe(&adjacencies, record, names)
-        )
+        let hop = crate::hop_description::describe(&adjacencies, record, names);
+        format!("{} → {hop}", F::describe(record.bytes()))
     })
 }

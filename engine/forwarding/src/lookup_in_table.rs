@@ -1,11 +1,12 @@
-//! `ip4-lookup-in-table`: a route that says "look again, in that table".
+//! `ip4-lookup-in-table`, `ip6-lookup-in-table`: a route that says "look again, in that table".
+
+use std::marker::PhantomData;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_wire::{Header, Ip4Header};
 
-use crate::ip::IpTables;
-use crate::ip::{Ip4, choose, destination};
+use crate::fib::Family;
+use crate::ip::{IpFamily, IpTables, choose};
 
 quiver_core::reasons! {
     /// Why a second look-up drops.
@@ -17,43 +18,48 @@ quiver_core::reasons! {
     }
 }
 
-struct Ip4LookupInTable {
+/// Look `address` of the packet up in the table that its index names.
+#[inline(always)]
+pub(crate) fn look_up<F: IpFamily>(
+    tables: &IpTables,
+    packet: &mut Packet,
+    address: impl Fn(&[u8]) -> Option<F::Address>,
+) -> Result<NodeId, LookupInTableDrop> {
+    if !packet.turn() {
+        return Err(LookupInTableDrop::Loop);
+    }
+    let version = packet.bytes().first().map_or(0, |byte| byte >> 4);
+    let address = address(packet.bytes()).filter(|_| version == F::VERSION);
+    let address = address.ok_or(LookupInTableDrop::WrongFamily)?;
+    let group = F::table(tables, packet.index).lookup(address);
+    Ok(choose::<F>(&tables.groups, group, packet))
+}
+
+struct LookupInTable<F> {
     tables: IpTables,
+    family: PhantomData<fn() -> F>,
 }
 
-impl Ip4LookupInTable {
-    fn decide(&self, packet: &mut Packet) -> Result<NodeId, LookupInTableDrop> {
-        if !packet.turn() {
-            return Err(LookupInTableDrop::Loop);
-        }
-        if Ip4Header::overlay(packet.bytes()).is_none_or(|header| header.version() != 4) {
-            return Err(LookupInTableDrop::WrongFamily);
-        }
-        let group = self.tables.ip4.table(packet.index).lookup(destination::<Ip4>(packet));
-        Ok(choose::<Ip4>(&self.tables.groups, group, packet))
-    }
-}
-
-impl Node for Ip4LookupInTable {
+impl<F: IpFamily> Node for LookupInTable<F> {
     fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.decide(packet));
+        frame.route(|packet| look_up::<F>(&self.tables, packet, F::destination));
     }
 }
 
-/// The declaration.
-pub fn spec(tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
-    let adjacencies = tables.adjacencies.clone();
-    NodeSpec::new("ip4-lookup-in-table", "Looks a destination up in another IPv4 table", move |wiring| {
-        crate::ip4::wire_route_targets(wiring);
-        Box::new(Ip4LookupInTable { tables: tables.clone() })
+/// The declaration of one of the two.
+pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
+    let (tables, adjacencies) = (tables.clone(), tables.adjacencies.clone());
+    let (name, help) = match F::FAMILY {
+        Family::Ip4 => ("ip4-lookup-in-table", "Looks a destination up in another IPv4 table"),
+        Family::Ip6 => ("ip6-lookup-in-table", "Looks a destination up in another IPv6 table"),
+    };
+    NodeSpec::new(name, help, move |wiring| {
+        F::wire_route_targets(wiring);
+        Box::new(LookupInTable::<F> { tables: tables.clone(), family: PhantomData })
     })
     .reasons::<LookupInTableDrop>()
     .describe(move |record, names| {
-        format!(
-            "{} → {}",
-            crate::ip4::describe(record.bytes()),
-            crate::hop_description::describe(&adjacencies, record, names)
-        )
+        let hop = crate::hop_description::describe(&adjacencies, record, names);
+        format!("{} → {hop}", F::describe(record.bytes()))
     })
 }

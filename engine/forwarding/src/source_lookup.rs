@@ -4,69 +4,38 @@
 use std::marker::PhantomData;
 
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, Frame};
 
 use crate::fib::Family;
-use crate::ip::IpTables;
-use crate::ip::{IpFamily, choose};
-use crate::ip4::lookup_in_table::LookupInTableDrop;
+use crate::ip::{IpFamily, IpTables};
+use crate::lookup_in_table::{LookupInTableDrop, look_up};
 
 struct SourceLookup<F> {
     tables: IpTables,
     family: PhantomData<fn() -> F>,
 }
 
-impl<F: IpFamily> SourceLookup<F> {
-    fn decide(&self, packet: &mut Packet) -> Result<NodeId, LookupInTableDrop> {
-        if !packet.turn() {
-            return Err(LookupInTableDrop::Loop);
-        }
-        let version = packet.bytes().first().map_or(0, |byte| byte >> 4);
-        let source = F::source(packet.bytes()).filter(|_| version == version_of(F::FAMILY));
-        let source = source.ok_or(LookupInTableDrop::WrongFamily)?;
-        let group = F::table(&self.tables, packet.index).lookup(source);
-        Ok(choose::<F>(&self.tables.groups, group, packet))
-    }
-}
-
-fn version_of(family: Family) -> u8 {
-    match family {
-        Family::Ip4 => 4,
-        Family::Ip6 => 6,
-    }
-}
-
 impl<F: IpFamily> Node for SourceLookup<F> {
     fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.decide(packet));
+        frame.route(|packet| look_up::<F>(&self.tables, packet, F::source));
     }
 }
 
 /// The declaration of one of the two.
 pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
-    let tables = tables.clone();
-    let adjacencies = tables.adjacencies.clone();
-    let six = F::FAMILY == Family::Ip6;
-    let name = if six { "ip6-source-lookup-in-table" } else { "ip4-source-lookup-in-table" };
-    NodeSpec::new(
-        name,
-        "Looks a packet's source up in a table, and sends the packet by its route",
-        move |wiring| {
-            if six {
-                crate::ip6::wire_route_targets(wiring)
-            } else {
-                crate::ip4::wire_route_targets(wiring)
-            };
-            Box::new(SourceLookup::<F> { tables: tables.clone(), family: PhantomData })
-        },
-    )
+    let (tables, adjacencies) = (tables.clone(), tables.adjacencies.clone());
+    let name = match F::FAMILY {
+        Family::Ip4 => "ip4-source-lookup-in-table",
+        Family::Ip6 => "ip6-source-lookup-in-table",
+    };
+    let help = "Looks a packet's source up in a table, and sends the packet by its route";
+    NodeSpec::new(name, help, move |wiring| {
+        F::wire_route_targets(wiring);
+        Box::new(SourceLookup::<F> { tables: tables.clone(), family: PhantomData })
+    })
     .reasons::<LookupInTableDrop>()
     .describe(move |record, names| {
-        let words = if six { crate::ip6::describe } else { crate::ip4::describe };
-        format!(
-            "source of {}: {}",
-            words(record.bytes()),
-            crate::hop_description::describe(&adjacencies, record, names)
-        )
+        let hop = crate::hop_description::describe(&adjacencies, record, names);
+        format!("source of {}: {hop}", F::describe(record.bytes()))
     })
 }

@@ -1,8 +1,9 @@
-//! What differs between IPv4 and IPv6 for nodes that look a packet's source up, and the look-up of a
+//! What differs between IPv4 and IPv6 for nodes that are written once for both, and the look-up of a
 //! whole vector's sources.
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::frame::FRAME_PACKETS_MAX;
+use quiver_core::graph::node::Wiring;
 use quiver_core::{InterfaceId, Packet};
 use quiver_tables::GroupId;
 use quiver_tables::lpm::Lpm;
@@ -20,6 +21,14 @@ pub trait IpFamily: Send + Sync + 'static {
     type Address: Address + Default;
     /// Which it is.
     const FAMILY: Family;
+    /// The version field of its header.
+    const VERSION: u8;
+
+    /// A packet in words, for traces.
+    fn describe(bytes: &[u8]) -> String;
+
+    /// Edges to all nodes that a route can lead to, for `show graph`.
+    fn wire_route_targets(wiring: &Wiring<'_>);
 
     /// The source of the packet that `bytes` begin with.
     fn source(bytes: &[u8]) -> Option<Self::Address>;
@@ -51,6 +60,15 @@ pub struct Ip6;
 impl IpFamily for Ip4 {
     type Address = u32;
     const FAMILY: Family = Family::Ip4;
+    const VERSION: u8 = 4;
+
+    fn describe(bytes: &[u8]) -> String {
+        crate::ip4::describe(bytes)
+    }
+
+    fn wire_route_targets(wiring: &Wiring<'_>) {
+        crate::ip4::wire_route_targets(wiring);
+    }
 
     #[inline(always)]
     fn source(bytes: &[u8]) -> Option<u32> {
@@ -89,6 +107,15 @@ impl IpFamily for Ip4 {
 impl IpFamily for Ip6 {
     type Address = u128;
     const FAMILY: Family = Family::Ip6;
+    const VERSION: u8 = 6;
+
+    fn describe(bytes: &[u8]) -> String {
+        crate::ip6::describe(bytes)
+    }
+
+    fn wire_route_targets(wiring: &Wiring<'_>) {
+        crate::ip6::wire_route_targets(wiring);
+    }
 
     #[inline(always)]
     fn source(bytes: &[u8]) -> Option<u128> {
