@@ -2,7 +2,7 @@
 //! the words of users ([`TunnelTexts`]); what the commands do is the same for every protocol.
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, of_each, order,
     with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
@@ -53,7 +53,7 @@ pub(super) fn register<P: TunnelProtocol>(registry: &mut Registry) {
     registry.command(create_command::<P>());
     registry.command(command(&P::TEXTS.delete).run(delete::<P>));
     registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
-    registry.running_config(order::INTERFACES, write_config::<P>);
+    registry.running_config_in_slices(order::INTERFACES, of_each(ids::<P>, write_tunnel::<P>));
     registry.memory(|engine| {
         let bytes = engine.get::<Tunnels<P>>().map_or(0, |tunnels| tunnels.resident_bytes() as u64);
         vec![(P::TEXTS.memory, bytes)]
@@ -202,30 +202,32 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
 }
 
 fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let all = || engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id);
-    let keys: Vec<InterfaceId> =
-        if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { all().collect() };
+    let keys = if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { ids::<P>(engine) };
     Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>).when_empty(P::TEXTS.none).begin(engine)
 }
 
-/// Write the part of `show running-config`.
-fn write_config<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter) {
-    for (_, tunnel) in engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter) {
-        let tunnel = &tunnel.config;
-        let mut words = vec![format!("src {}", tunnel.source)];
-        words.extend(tunnel.destination.map(|address| format!("dst {address}")));
-        words.extend(tunnel.destination.is_none().then(|| "multipoint".to_owned()));
-        words.extend(tunnel.instance.map(|instance| format!("instance {instance}")));
-        words.extend((tunnel.table != 0).then(|| format!("outer-table-id {}", tunnel.table)));
-        words.extend(tunnel.carries_frames.then(|| "teb".to_owned()));
-        words.extend(tunnel.key.map(|key| format!("key {key}")));
-        words.extend(tunnel.hop_limit.map(|hops| format!("ttl {hops}")));
-        words.extend(tunnel.dscp.map(|dscp| format!("dscp {dscp}")));
-        let words = words.join(" ");
-        if tunnel.table != 0 {
-            let family = Family::of(tunnel.source).word();
-            config.command(format_args!("{family} table add {}", tunnel.table));
-        }
-        config.command(format_args!("create {} tunnel {words}", P::NAME));
+/// `show running-config`: the tunnels.
+fn ids<P: TunnelProtocol>(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect()
+}
+
+/// `show running-config`: one of them.
+fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    let Some(tunnel) = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id)) else { return };
+    let tunnel = &tunnel.config;
+    let mut words = vec![format!("src {}", tunnel.source)];
+    words.extend(tunnel.destination.map(|address| format!("dst {address}")));
+    words.extend(tunnel.destination.is_none().then(|| "multipoint".to_owned()));
+    words.extend(tunnel.instance.map(|instance| format!("instance {instance}")));
+    words.extend((tunnel.table != 0).then(|| format!("outer-table-id {}", tunnel.table)));
+    words.extend(tunnel.carries_frames.then(|| "teb".to_owned()));
+    words.extend(tunnel.key.map(|key| format!("key {key}")));
+    words.extend(tunnel.hop_limit.map(|hops| format!("ttl {hops}")));
+    words.extend(tunnel.dscp.map(|dscp| format!("dscp {dscp}")));
+    let words = words.join(" ");
+    if tunnel.table != 0 {
+        let family = Family::of(tunnel.source).word();
+        config.command(format_args!("{family} table add {}", tunnel.table));
     }
+    config.command(format_args!("create {} tunnel {words}", P::NAME));
 }
